@@ -1,0 +1,228 @@
+//! The program as written: functions, variables, instructions with their operands. No meaning yet.
+
+use std::sync::Arc;
+
+/// A PTX type. Only size and kind matter to the simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Type {
+    Pred,
+    B8,
+    B16,
+    B32,
+    B64,
+    B128,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F16,
+    F16x2,
+    Bf16,
+    Bf16x2,
+    F32,
+    F64,
+}
+
+impl Type {
+    /// The type of that name, without its dot.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "pred" => Self::Pred,
+            "b8" => Self::B8,
+            "b16" => Self::B16,
+            "b32" => Self::B32,
+            "b64" => Self::B64,
+            "b128" => Self::B128,
+            "u8" => Self::U8,
+            "u16" => Self::U16,
+            "u32" => Self::U32,
+            "u64" => Self::U64,
+            "s8" => Self::S8,
+            "s16" => Self::S16,
+            "s32" => Self::S32,
+            "s64" => Self::S64,
+            "f16" => Self::F16,
+            "f16x2" => Self::F16x2,
+            "bf16" => Self::Bf16,
+            "bf16x2" => Self::Bf16x2,
+            "f32" => Self::F32,
+            "f64" => Self::F64,
+            _ => return None,
+        })
+    }
+
+    /// Size in bytes; a predicate has none.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Pred => 0,
+            Self::B8 | Self::U8 | Self::S8 => 1,
+            Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
+            Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 => 4,
+            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
+            Self::B128 => 16,
+        }
+    }
+
+    /// Whether numbers of this type carry a sign in two's complement.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
+    }
+
+    /// Whether this is `.f32` or `.f64`.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// Whether this is a half-precision type.
+    pub const fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+}
+
+/// Where a variable lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Named by no space: decided by the address when the instruction runs.
+    Generic,
+    /// One for the whole device.
+    Global,
+    /// One for each block.
+    Shared,
+    /// One for each thread.
+    Local,
+    /// Read-only, one for the whole device.
+    Const,
+    /// Parameters of a kernel or function.
+    Param,
+}
+
+impl std::fmt::Display for Space {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Generic => "generic",
+            Self::Global => "global",
+            Self::Shared => "shared",
+            Self::Local => "local",
+            Self::Const => "constant",
+            Self::Param => "parameter",
+        })
+    }
+}
+
+/// A declared variable.
+#[derive(Debug, Clone)]
+pub(crate) struct Variable {
+    pub name: String,
+    pub space: Space,
+    pub align: u32,
+    pub element_bytes: u32,
+    /// Size in bytes; zero for `extern .shared` arrays, whose size is set at launch.
+    pub bytes: u64,
+    /// Declared `.extern`.
+    pub external: bool,
+    /// Initial bytes; the rest is zero.
+    pub init: Vec<u8>,
+    /// Pieces of `init` that are addresses of other variables: position, name, addend.
+    pub init_symbols: Vec<(usize, String, i64)>,
+    pub line: u32,
+}
+
+/// A register as declared.
+#[derive(Debug, Clone)]
+pub(crate) struct Register {
+    pub name: String,
+    pub kind: Type,
+}
+
+/// An operand as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operand {
+    /// A register of the function, by number; negated for `!%p`.
+    Register { id: u32, negated: bool },
+    /// `%tid.x` and its like, without the `%`.
+    Special(String),
+    /// An integer, wrapped to 64 bits.
+    Integer(i64),
+    /// `0fXXXXXXXX`, or a decimal fraction (then both bit patterns are exact roundings).
+    Float { single: u32, double: u64 },
+    /// A variable of the function, by number, and a displacement.
+    Local { id: u32, offset: i64 },
+    /// A name the function does not declare: a label, a function, a variable of the module.
+    Name { name: Arc<str>, offset: i64 },
+    /// `[base + offset]`.
+    Address { base: Box<Operand>, offset: i64 },
+    /// `{a, b}`.
+    Vector(Vec<Operand>),
+    /// `(a, b)`, of a call.
+    List(Vec<Operand>),
+    /// `a|b`: two destinations.
+    Pair(Box<Operand>, Box<Operand>),
+    /// `_`: the result is not wanted.
+    Sink,
+}
+
+/// An instruction as written.
+#[derive(Debug, Clone)]
+pub(crate) struct Statement {
+    /// `@%p` or `@!%p`: register and whether negated.
+    pub guard: Option<(u32, bool)>,
+    /// Opcode and modifiers: `ld`, `global`, `f32`.
+    pub words: Vec<String>,
+    pub operands: Vec<Operand>,
+    pub position: Position,
+}
+
+/// Where an instruction stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Position {
+    /// Line of the PTX.
+    pub ptx: u32,
+    /// Number of the source file, and line there; zero when not known.
+    pub file: u32,
+    pub line: u32,
+    /// The instruction's text: start and end in the source, in bytes.
+    pub text: (u32, u32),
+}
+
+/// A piece of a function's body.
+#[derive(Debug, Clone)]
+pub(crate) enum Item {
+    Label(Arc<str>, u32),
+    Statement(Statement),
+}
+
+/// A kernel or a function.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub name: String,
+    pub entry: bool,
+    /// Whether it has a body.
+    pub defined: bool,
+    pub line: u32,
+    /// Variables, the parameters first: `returns` of them are results, then `params` parameters.
+    pub variables: Vec<Variable>,
+    pub returns: usize,
+    pub params: usize,
+    /// For functions whose parameters are registers: none are supported.
+    pub register_params: bool,
+    pub registers: Vec<Register>,
+    pub body: Vec<Item>,
+    pub max_threads: Option<[u32; 3]>,
+    pub required_threads: Option<[u32; 3]>,
+}
+
+/// A whole file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub version: (u32, u32),
+    pub target: u32,
+    pub target_name: String,
+    pub files: Vec<(u32, String)>,
+    pub variables: Vec<Variable>,
+    pub functions: Vec<Function>,
+}

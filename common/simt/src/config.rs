@@ -1,0 +1,157 @@
+//! How a kernel is launched, and what a device allows.
+
+use crate::Error;
+use std::fmt;
+
+/// A size or an index in up to three dimensions, as CUDA's `dim3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub struct Dim3 {
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// All three components.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// Product of the components.
+    pub const fn count(self) -> u64 {
+        // Saturating: three large components exceed 64 bits, and no such launch is allowed anyway.
+        (self.x as u64).saturating_mul(self.y as u64).saturating_mul(self.z as u64)
+    }
+
+    /// The index whose linear number is `linear` in a box of this size, x fastest.
+    pub const fn index(self, linear: u64) -> Self {
+        let (x, y) = (self.x as u64, self.y as u64);
+        Self { x: (linear % x) as u32, y: (linear / x % y) as u32, z: (linear / x / y) as u32 }
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Self {
+        Self::new(x, 1, 1)
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Self {
+        Self::new(x, y, 1)
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Self::new(x, y, z)
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+/// What the simulated device allows. The default is that of every NVIDIA GPU from compute capability 8.0 on, with the
+/// H100's shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Threads in a block: 1024.
+    pub threads_per_block: u32,
+    /// Largest block in each dimension: 1024, 1024, 64.
+    pub block: Dim3,
+    /// Largest grid in each dimension: 2³¹−1, 65,535, 65,535.
+    pub grid: Dim3,
+    /// Shared memory of a block, static and dynamic together, without asking for more: 48 KiB, in bytes.
+    pub shared_bytes: u32,
+    /// Shared memory of a block for a launch that asks for it
+    /// ([`LaunchConfig::shared_opt_in`]): 227 KiB, in bytes. Static shared memory alone never exceeds `shared_bytes`.
+    pub shared_bytes_opt_in: u32,
+}
+
+impl Default for DeviceLimits {
+    fn default() -> Self {
+        Self {
+            threads_per_block: 1024,
+            block: Dim3::new(1024, 1024, 64),
+            grid: Dim3::new(0x7fff_ffff, 65_535, 65_535),
+            shared_bytes: 48 * 1024,
+            shared_bytes_opt_in: 227 * 1024,
+        }
+    }
+}
+
+/// The launch of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks in the grid.
+    pub grid: Dim3,
+    /// Threads in a block.
+    pub block: Dim3,
+    /// Size of the `extern __shared__` array, in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Allow more than 48 KiB of shared memory, as `cuFuncSetAttribute` does on a GPU.
+    pub shared_opt_in: bool,
+    /// Warp instructions the whole launch may execute before it is stopped.
+    pub instruction_limit: u64,
+    /// Host threads to use; 0 means one per core. The result does not depend on it.
+    pub threads: usize,
+    /// What the device allows.
+    pub limits: DeviceLimits,
+}
+
+impl LaunchConfig {
+    /// Default number of warp instructions a launch may execute: minutes of simulation.
+    pub const DEFAULT_INSTRUCTION_LIMIT: u64 = 20_000_000_000;
+
+    /// A launch with no dynamic shared memory, the default limits and all cores.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_shared_bytes: 0,
+            shared_opt_in: false,
+            instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
+            threads: 0,
+            limits: DeviceLimits::default(),
+        }
+    }
+
+    /// Refuses what the device would refuse.
+    pub(crate) fn validate(&self, static_shared: u64) -> Result<(), Error> {
+        let limits = &self.limits;
+        let (grid, block) = (self.grid, self.block);
+        let within = |size: Dim3, limit: Dim3| size.x <= limit.x && size.y <= limit.y && size.z <= limit.z;
+        if grid.count() == 0 || block.count() == 0 {
+            return Err(Error::usage(format!("grid {grid} of blocks {block}: every dimension must be at least 1")));
+        }
+        if !within(grid, limits.grid) {
+            return Err(Error::usage(format!("grid {grid} is larger than the device allows: {}", limits.grid)));
+        }
+        if block.count() > u64::from(limits.threads_per_block) {
+            let (count, limit) = (block.count(), limits.threads_per_block);
+            return Err(Error::usage(format!("block {block} has {count} threads; a block has at most {limit}")));
+        }
+        if !within(block, limits.block) {
+            return Err(Error::usage(format!("block {block} is larger than the device allows: {}", limits.block)));
+        }
+        if static_shared > u64::from(limits.shared_bytes) {
+            return Err(Error::usage(format!(
+                "the kernel declares {static_shared} bytes of shared memory; at most {} can be declared, more only as dynamic shared memory",
+                limits.shared_bytes
+            )));
+        }
+        let shared = static_shared + u64::from(self.dynamic_shared_bytes);
+        let allowed = if self.shared_opt_in { limits.shared_bytes_opt_in } else { limits.shared_bytes };
+        if shared > u64::from(allowed) {
+            let hint = if self.shared_opt_in { "" } else { " (without opting in to more)" };
+            return Err(Error::usage(format!(
+                "the launch needs {shared} bytes of shared memory a block; the device allows {allowed}{hint}"
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! What can go wrong, in the three classes a learner must be able to tell apart, and two for the caller.
+
+use crate::{Dim3, Space};
+use std::fmt;
+
+/// Everything the library reports instead of a result. Nothing in it panics.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel did something wrong while it ran.
+    #[error("fault of the kernel: {0}")]
+    Fault(Box<Fault>),
+    /// The PTX uses something this simulator does not know. Refused before anything runs.
+    #[error("instruction not supported by the simulator: {reason} (PTX line {line}: `{text}`); this is not a fault of your kernel")]
+    Unsupported {
+        /// Line in the PTX text, from 1.
+        line: u32,
+        /// The instruction or directive, as written.
+        text: String,
+        /// What about it is not supported.
+        reason: String,
+    },
+    /// A limit of the launch was reached before the kernel ended.
+    #[error("limit reached: {0}")]
+    Limit(Limit),
+    /// The text is not PTX.
+    #[error("not valid PTX, line {line}: {message}")]
+    Parse {
+        /// Line in the PTX text, from 1.
+        line: u32,
+        /// What was expected and what was found.
+        message: String,
+    },
+    /// The caller asked for something impossible: wrong arguments, a launch no device accepts, no memory left.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Error {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    pub(crate) fn parse(line: u32, message: impl Into<String>) -> Self {
+        Self::Parse { line, message: message.into() }
+    }
+
+    pub(crate) fn unsupported(line: u32, text: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unsupported { line, text: text.into(), reason: reason.into() }
+    }
+}
+
+/// Where in the program: the line of the kernel's source when the PTX carries `.loc`, and always the line of the PTX.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Location {
+    /// Source file as named by `.file`, when the PTX was compiled with line information.
+    pub file: Option<String>,
+    /// Line in that file, from 1.
+    pub line: Option<u32>,
+    /// Line in the PTX text, from 1.
+    pub ptx_line: u32,
+    /// The instruction as written.
+    pub instruction: String,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => {
+                let short = file.rsplit(['/', '\\']).next().unwrap_or(file);
+                write!(f, "{short}:{line} (PTX line {})", self.ptx_line)
+            }
+            _ => write!(f, "PTX line {} (`{}`)", self.ptx_line, self.instruction),
+        }
+    }
+}
+
+/// A fault of the kernel, with the place and the thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// What happened.
+    pub kind: FaultKind,
+    /// Which instruction.
+    pub location: Location,
+    /// Block index of the thread.
+    pub block: Dim3,
+    /// Thread index in its block; absent when a whole block is concerned.
+    pub thread: Option<Dim3>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}, block {}", self.kind, self.location, self.block)?;
+        if let Some(thread) = self.thread {
+            write!(f, ", thread {thread}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of fault that end a run at once.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// An access that is not wholly inside any array.
+    OutOfBounds {
+        /// Memory space of the access.
+        space: Space,
+        /// What the access was.
+        access: AccessKind,
+        /// Bytes of the access, per thread.
+        bytes: u32,
+        /// Where it went, in words: array and element, and how far outside.
+        place: String,
+    },
+    /// An address that is not a multiple of the width of the access.
+    Misaligned {
+        /// Memory space of the access.
+        space: Space,
+        /// What the access was.
+        access: AccessKind,
+        /// Bytes of the access, per thread.
+        bytes: u32,
+        /// Where it went, in words.
+        place: String,
+    },
+    /// A barrier reached by a part of a warp only, while the other threads of the warp still run.
+    DivergentBarrier {
+        /// How many threads of the warp reached it.
+        reached: u32,
+        /// How many should have.
+        expected: u32,
+    },
+    /// Every warp of the block waits and none can go on.
+    Deadlock {
+        /// Which warps wait where, in words.
+        waiting: String,
+    },
+    /// A warp-wide instruction names lanes that do not take part in it.
+    MissingLanes {
+        /// The lanes named by the instruction.
+        named: u32,
+        /// The lanes that executed it.
+        present: u32,
+    },
+    /// The kernel executed `trap`.
+    Trap,
+    /// Anything else that the PTX manual calls an error.
+    Other(String),
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfBounds { space, access, bytes, place } => {
+                write!(f, "{bytes}-byte {space} {access} out of bounds: {place},")
+            }
+            Self::Misaligned { space, access, bytes, place } => {
+                write!(f, "misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")
+            }
+            Self::DivergentBarrier { reached, expected } => write!(
+                f,
+                "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
+            ),
+            Self::Deadlock { waiting } => write!(f, "deadlock: {waiting},"),
+            Self::MissingLanes { named, present } => write!(
+                f,
+                "warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,"
+            ),
+            Self::Trap => write!(f, "trap executed"),
+            Self::Other(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessKind {
+    /// Reads memory.
+    Load,
+    /// Writes memory.
+    Store,
+    /// Reads and writes in one step.
+    Atomic,
+    /// The source of an asynchronous copy (a read).
+    CopySource,
+    /// The destination of an asynchronous copy (a write that lands later).
+    CopyDestination,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Atomic => "atomic operation",
+            Self::CopySource => "asynchronous copy source",
+            Self::CopyDestination => "asynchronous copy destination",
+        })
+    }
+}
+
+/// The limits a launch can run into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The launch executed more warp instructions than allowed: most often a loop that never ends.
+    Instructions {
+        /// The limit, in warp instructions.
+        limit: u64,
+        /// A place where a warp was when the limit was reached.
+        location: Location,
+    },
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instructions { limit, location } => write!(
+                f,
+                "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end? A larger limit can be set"
+            ),
+        }
+    }
+}

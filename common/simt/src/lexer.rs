@@ -1,0 +1,111 @@
+//! Text to tokens. A token is a slice of the text and its line; nothing is copied.
+
+use crate::Error;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A name, an opcode with its modifiers, a directive, a register: `ld.global.f32`, `.reg`, `%r1`, `$L__BB0_2`.
+    Word,
+    /// A number as written: `12`, `0x1F`, `0f3F800000`, `8.1`.
+    Number,
+    /// A string without its quotes.
+    Text,
+    /// Anything else, one character.
+    Mark(u8),
+    /// The end of the text.
+    End,
+}
+
+/// A piece of the text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    pub line: u32,
+    /// Where it starts in the text, in bytes.
+    pub start: usize,
+}
+
+/// Splits the whole text.
+pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
+    let bytes = source.as_bytes();
+    let mut tokens = Vec::with_capacity(bytes.len() / 4);
+    let (mut at, mut line) = (0, 1u32);
+    while at < bytes.len() {
+        let start = at;
+        let kind = match bytes[at] {
+            b'\n' => {
+                line += 1;
+                at += 1;
+                continue;
+            }
+            // NVRTC ends its text with a zero byte, which callers may leave in.
+            b' ' | b'\t' | b'\r' | 0 => {
+                at += 1;
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at += bytes[at..].iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len() - at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let end = source.get(at + 2..).and_then(|rest| rest.find("*/"));
+                let Some(length) = end else { return Err(Error::parse(line, "comment never ends")) };
+                line += source[at..at + 2 + length].matches('\n').count() as u32;
+                at += length + 4;
+                continue;
+            }
+            b'"' => {
+                let length = bytes[at + 1..].iter().position(|&byte| byte == b'"' || byte == b'\n');
+                let Some(length) = length.filter(|length| bytes[at + 1 + length] == b'"') else {
+                    return Err(Error::parse(line, "string never ends"));
+                };
+                tokens.push(Token { kind: Kind::Text, text: &source[at + 1..at + 1 + length], line, start });
+                at += length + 2;
+                continue;
+            }
+            b'0'..=b'9' => {
+                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.' || exponent_sign(bytes, start, at)) {
+                    at += 1;
+                }
+                Kind::Number
+            }
+            first if word_start(first) => {
+                while at < bytes.len() && (word_part(bytes[at]) || double_colon(bytes, at)) {
+                    at += if bytes[at] == b':' { 2 } else { 1 };
+                }
+                Kind::Word
+            }
+            mark if mark.is_ascii() && !mark.is_ascii_control() => {
+                at += 1;
+                Kind::Mark(mark)
+            }
+            _ => return Err(Error::parse(line, "a character that PTX does not use")),
+        };
+        tokens.push(Token { kind, text: &source[start..at], line, start });
+    }
+    tokens.push(Token { kind: Kind::End, text: "", line, start: bytes.len() });
+    Ok(tokens)
+}
+
+const fn word_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
+}
+
+const fn word_part(byte: u8) -> bool {
+    word_start(byte) || byte.is_ascii_digit()
+}
+
+/// `L1::no_allocate`: two colons join, one ends a label.
+fn double_colon(bytes: &[u8], at: usize) -> bool {
+    bytes[at] == b':' && bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// The sign in `1.5e-3`, which is no operator; `0x1e-3` is none.
+fn exponent_sign(bytes: &[u8], start: usize, at: usize) -> bool {
+    matches!(bytes[at], b'+' | b'-')
+        && matches!(bytes[at - 1], b'e' | b'E')
+        && bytes[start..at].contains(&b'.')
+        && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+}

@@ -1,0 +1,302 @@
+//! Global memory: named allocations at made-up addresses, far enough apart that running off one never lands in another.
+//!
+//! Words are atomic so that a racing kernel is no undefined behaviour of the host; every access of a kernel is a
+//! relaxed access of one or more whole words.
+
+use crate::Error;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// First address handed out: no sum of an index and a small offset reaches it by accident.
+const FIRST_ADDRESS: u64 = 1 << 46;
+/// Bytes no allocation uses, after each allocation: more than a 32-bit index of 4-byte elements can stray.
+const GUARD: u64 = 1 << 36;
+/// Allocations start at multiples of this, as `cuMemAlloc`'s do.
+const ALIGN: u64 = 256;
+/// End of the address range of global memory.
+const LAST_ADDRESS: u64 = 1 << 60;
+
+/// The address of an allocation, or of a place in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DevicePointer(pub u64);
+
+impl DevicePointer {
+    /// This address moved by `bytes`.
+    #[must_use]
+    pub const fn offset(self, bytes: i64) -> Self {
+        Self(self.0.wrapping_add_signed(bytes))
+    }
+}
+
+/// Types that can be copied to and from device memory.
+pub trait Element: Copy + Default + private::Bits {}
+
+mod private {
+    /// Conversion from and to 32-bit words, for sealed implementations.
+    pub trait Bits {
+        /// Size in words of the device.
+        const WORDS: usize;
+        fn write(self, words: &mut [u32]);
+        fn read(words: &[u32]) -> Self;
+    }
+}
+
+macro_rules! element {
+    ($($type:ty, $bits:ty);*) => {$(
+        impl Element for $type {}
+        impl private::Bits for $type {
+            const WORDS: usize = size_of::<$type>() / 4;
+            #[inline]
+            fn write(self, words: &mut [u32]) {
+                let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
+                for (i, word) in words.iter_mut().enumerate() {
+                    *word = (u64::from(bits) >> (32 * i)) as u32;
+                }
+            }
+            #[inline]
+            fn read(words: &[u32]) -> Self {
+                let bits = words.iter().enumerate().fold(0u64, |sum, (i, &word)| sum | u64::from(word) << (32 * i));
+                <$type>::from_ne_bytes((bits as $bits).to_ne_bytes())
+            }
+        }
+    )*};
+}
+element!(f32, u32; u32, u32; i32, u32; f64, u64; u64, u64; i64, u64);
+
+/// Zeroed words straight from the operating system: pages that are never touched cost nothing, and a failure is an error.
+struct Words {
+    start: NonNull<AtomicU32>,
+    len: usize,
+}
+
+// SAFETY: `Words` owns its memory, and all shared access goes through atomics.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    fn new(len: usize) -> Option<Self> {
+        let layout = Layout::array::<u32>(len.max(1)).ok()?.align_to(64).ok()?;
+        // SAFETY: the layout is not of size zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast();
+        Some(Self { start, len })
+    }
+
+    fn as_slice(&self) -> &[AtomicU32] {
+        // SAFETY: `len` zeroed words live here as long as `self`, and zero is a valid atomic.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    fn as_mut(&mut self) -> &mut [u32] {
+        // SAFETY: as above, and `&mut self` excludes every other access; an AtomicU32 has the layout of a u32.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        let layout = Layout::array::<u32>(self.len.max(1)).and_then(|layout| layout.align_to(64));
+        if let Ok(layout) = layout {
+            // SAFETY: allocated in `new` with this very layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) }
+        }
+    }
+}
+
+/// One named allocation.
+pub struct Allocation {
+    name: String,
+    base: u64,
+    bytes: u64,
+    element_bytes: u32,
+    words: Words,
+}
+
+impl std::fmt::Debug for Allocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {:#x}, {} bytes", self.name, self.base, self.bytes)
+    }
+}
+
+impl Allocation {
+    /// The name given at allocation.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Address of the first byte.
+    pub const fn base(&self) -> DevicePointer {
+        DevicePointer(self.base)
+    }
+
+    /// Size in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Size of an element in bytes, as given at allocation; messages count in elements.
+    pub const fn element_bytes(&self) -> u32 {
+        self.element_bytes
+    }
+
+    /// The words, for kernels that run.
+    pub(crate) fn words(&self) -> &[AtomicU32] {
+        self.words.as_slice()
+    }
+}
+
+/// The device's global memory.
+#[derive(Debug, Default)]
+pub struct GlobalMemory {
+    /// Sorted by address.
+    allocations: Vec<Allocation>,
+    next: u64,
+}
+
+impl GlobalMemory {
+    /// An empty memory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Allocates `bytes` bytes of zeros called `name`, in elements of `element_bytes` (used in messages).
+    ///
+    /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long as
+    /// the kernel leaves most of it alone.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `bytes` or `element_bytes` is zero, or the host has no memory left.
+    pub fn alloc(&mut self, name: &str, bytes: u64, element_bytes: u32) -> Result<DevicePointer, Error> {
+        if bytes == 0 || element_bytes == 0 {
+            return Err(Error::usage(format!("allocation of {name}: the size must be at least one byte")));
+        }
+        let base = self.next.max(FIRST_ADDRESS);
+        let failed = || Error::usage(format!("allocation of {name}: {bytes} bytes are not available on this host"));
+        let end = base.checked_add(bytes).filter(|&end| end < LAST_ADDRESS).ok_or_else(failed)?;
+        let words = usize::try_from(bytes.div_ceil(4)).ok().and_then(Words::new).ok_or_else(failed)?;
+        self.next = (end + GUARD).next_multiple_of(ALIGN);
+        self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, words });
+        Ok(DevicePointer(base))
+    }
+
+    /// Gives an allocation back. Its addresses are never handed out again.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `pointer` is not the start of an allocation.
+    pub fn free(&mut self, pointer: DevicePointer) -> Result<(), Error> {
+        let index = self.start_of(pointer)?;
+        self.allocations.remove(index);
+        Ok(())
+    }
+
+    /// Copies host elements into an allocation, from element `first` of the allocation on.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `pointer` is not the start of an allocation or the data do not fit.
+    pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
+        let range = self.range::<T>(pointer, first, data.len())?;
+        let index = self.start_of(pointer)?;
+        let words = &mut self.allocations[index].words.as_mut()[range];
+        for (words, &value) in words.chunks_exact_mut(T::WORDS).zip(data) {
+            value.write(words);
+        }
+        Ok(())
+    }
+
+    /// Copies elements of an allocation, from element `first` on, into host memory.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `pointer` is not the start of an allocation or the range is not inside it.
+    pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
+        let range = self.range::<T>(pointer, first, data.len())?;
+        let words = &self.allocations[self.start_of(pointer)?].words.as_slice()[range];
+        let mut buffer = [0u32; 2];
+        for (words, value) in words.chunks_exact(T::WORDS).zip(data) {
+            for (to, from) in buffer.iter_mut().zip(words) {
+                *to = from.load(Ordering::Relaxed);
+            }
+            *value = T::read(&buffer[..T::WORDS]);
+        }
+        Ok(())
+    }
+
+    /// Sets every element of an allocation.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `pointer` is not the start of an allocation.
+    pub fn fill<T: Element>(&mut self, pointer: DevicePointer, value: T) -> Result<(), Error> {
+        let index = self.start_of(pointer)?;
+        for words in self.allocations[index].words.as_mut().chunks_exact_mut(T::WORDS) {
+            value.write(words);
+        }
+        Ok(())
+    }
+
+    /// All allocations, by address.
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// Index of the allocation that holds `address`, or of the last one before it.
+    pub(crate) fn at_or_before(&self, address: u64) -> Option<usize> {
+        self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
+    }
+
+    /// Where an address points, in words: array and element, or how far outside which array.
+    pub(crate) fn describe(&self, address: u64) -> String {
+        let Some(index) = self.at_or_before(address).or(if self.allocations.is_empty() { None } else { Some(0) })
+        else {
+            return format!("address {address:#x}, and nothing is allocated");
+        };
+        let distance = |allocation: &Allocation| {
+            if address < allocation.base {
+                allocation.base - address
+            } else {
+                (address + 1).saturating_sub(allocation.base + allocation.bytes)
+            }
+        };
+        // The gap between two allocations belongs to the nearer one.
+        let next = self.allocations.get(index + 1).filter(|next| distance(next) < distance(&self.allocations[index]));
+        let allocation = next.unwrap_or(&self.allocations[index]);
+        let (name, element) = (&allocation.name, u64::from(allocation.element_bytes));
+        let count = allocation.bytes / element;
+        let outside = distance(allocation);
+        if outside == 0 {
+            let offset = address - allocation.base;
+            let rest = offset % element;
+            let rest = if rest == 0 { String::new() } else { format!(" + {rest} bytes") };
+            return format!("{name}[{}]{rest}", offset / element);
+        }
+        if address < 4096 || outside > 1 << 40 {
+            return format!("address {address:#x} is in no array (is the pointer null or its index garbage?)");
+        }
+        if address < allocation.base {
+            let index = (allocation.base - address).div_ceil(element);
+            return format!("{name}[-{index}] is {outside} bytes before the start of {name}, which has {count} elements");
+        }
+        let index = (address - allocation.base) / element;
+        let past = address - (allocation.base + allocation.bytes);
+        format!("{name}[{index}] is {past} bytes past the end of {name}, which has {count} elements")
+    }
+
+    fn start_of(&self, pointer: DevicePointer) -> Result<usize, Error> {
+        self.allocations
+            .binary_search_by_key(&pointer.0, |allocation| allocation.base)
+            .map_err(|_| Error::usage(format!("{:#x} is not the start of an allocation", pointer.0)))
+    }
+
+    /// The words that `len` elements from element `first` on take.
+    fn range<T: Element>(&self, pointer: DevicePointer, first: u64, len: usize) -> Result<std::ops::Range<usize>, Error> {
+        let allocation = &self.allocations[self.start_of(pointer)?];
+        let start = first.checked_mul(T::WORDS as u64);
+        let end = start.and_then(|start| start.checked_add(len as u64 * T::WORDS as u64));
+        match (start, end) {
+            (Some(start), Some(end)) if end.saturating_mul(4) <= allocation.bytes => Ok(start as usize..end as usize),
+            _ => Err(Error::usage(format!(
+                "copy of {len} elements at element {first} does not fit {}, which has {} bytes",
+                allocation.name, allocation.bytes
+            ))),
+        }
+    }
+}
