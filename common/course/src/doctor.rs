@@ -1,0 +1,72 @@
+//! What this machine can do, what it lacks, and how to mend that.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use common::{device, nvrtc, report};
+
+/// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
+pub fn run() -> Result<bool> {
+    report::print(&text()).map(|()| true)
+}
+
+fn text() -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<10}{value}");
+    };
+    let driver = device::driver_version();
+    match (driver, device::cuda_devices()) {
+        (driver, Ok(devices)) => {
+            for (index, info) in devices.iter().enumerate() {
+                let (major, minor) = (info.compute_capability / 10, info.compute_capability % 10);
+                let gigabytes = info.memory_bytes as f64 / (1_u64 << 30) as f64;
+                line("GPU", format!("cuda:{index} is {}: compute capability {major}.{minor}, {} SMs, {gigabytes:.1} GiB", info.name, info.sm_count));
+            }
+            if let Some(driver) = driver {
+                let (major, minor) = (driver / 1000, driver % 1000 / 10);
+                line("driver", format!("for CUDA {major}.{minor}; it loads {}", loadable(driver)));
+            }
+        }
+        (None, Err(_)) => {
+            line("GPU", "none can be used, for there is no NVIDIA driver: steps run on the simulator, and no time is measured".into());
+            line("", "with an NVIDIA GPU in the machine, install its driver from nvidia.com/drivers".into());
+        }
+        (Some(driver), Err(error)) => {
+            line("driver", format!("for CUDA {}.{}", driver / 1000, driver % 1000 / 10));
+            line("GPU", format!("{error:#}"));
+        }
+    }
+    match nvrtc::find() {
+        Ok(found) => {
+            let (major, minor) = found.version;
+            let (first, last) = (found.targets.first().unwrap_or(&0), found.targets.last().unwrap_or(&0));
+            line("NVRTC", format!("{major}.{minor} at {}: your own and edited kernels compile, for compute capability {}.{} to {}.{}", found.path.display(), first / 10, first % 10, last / 10, last % 10));
+            if let Some(driver) = driver
+                && driver < (major * 1000 + minor * 10) as i32
+            {
+                line("", format!("its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {}", nvrtc::PINNED_PACKAGE));
+            }
+        }
+        Err(error) => {
+            line("NVRTC", format!("none: the course's own kernels run from committed PTX, an edited kernel or one of yours does not compile; {error:#}"));
+        }
+    }
+    line("cuBLAS", match common::cublas::find() {
+        Ok(version) => format!("{version}: --baseline cublas compares with it"),
+        Err(error) => format!("none, so nothing is compared with the vendor's library; {error:#}"),
+    });
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 8.0 and older"));
+    text
+}
+
+/// What the driver makes of the committed PTX, which is version 8.1.
+fn loadable(driver: i32) -> String {
+    // PTX 8.1 came with CUDA 12.1; the list is in NVIDIA's PTX manual, "Release History".
+    if driver >= 12010 {
+        "the committed PTX (version 8.1)".into()
+    } else {
+        "only older PTX than the committed 8.1; update the driver (530 or newer), or install NVRTC of its own version".into()
+    }
+}

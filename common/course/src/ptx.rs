@@ -1,0 +1,88 @@
+//! Makes the committed PTX anew, or checks that it is what the sources give.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use common::code::Source;
+use common::nvrtc::{self, PINNED_PACKAGE};
+use common::run::Request;
+use common::{report, workspace};
+
+use crate::steps;
+
+/// Options of `cargo course ptx`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Change nothing; exit with 1 where a file is missing, left over or not what its source gives
+    #[arg(long)]
+    check: bool,
+    /// Only these steps (by the start of their names)
+    steps: Vec<String>,
+}
+
+/// The version of NVRTC whose PTX every driver since 2023 loads (PTX 8.1).
+const PINNED: (u32, u32) = (12, 1);
+
+/// Runs the command; `false` where the check fails.
+pub fn run(options: &Options) -> Result<bool> {
+    let nvrtc = nvrtc::find()?;
+    let (major, minor) = nvrtc.version;
+    ensure!(
+        nvrtc.version == PINNED,
+        "{} is NVRTC {major}.{minor}, and the committed PTX is made by {}.{}; pip install {PINNED_PACKAGE} into .venv",
+        nvrtc.path.display(),
+        PINNED.0,
+        PINNED.1
+    );
+    let mut text = String::new();
+    let (mut files, mut stale) = (0, 0);
+    for step in steps::find()? {
+        if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
+            continue;
+        }
+        let folder = step.path.join("ptx");
+        let mut kept = BTreeSet::new();
+        for (path, specialisations) in step.describe(&Request::default())?.sources {
+            let source = Source::read(&step.path.join(&path))?;
+            for specialisation in &specialisations {
+                for &target in &specialisation.targets {
+                    let name = source.committed_name(specialisation, target);
+                    let file = folder.join(&name);
+                    let fresh = source.compile_to_commit(specialisation, target, nvrtc)?;
+                    files += 1;
+                    // Git may have changed the line endings.
+                    let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
+                    if committed != fresh {
+                        stale += 1;
+                        text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
+                        if !options.check {
+                            fs::create_dir_all(&folder)
+                                .and_then(|()| fs::write(&file, fresh))
+                                .with_context(|| format!("{} cannot be written; free some room", workspace::display(&file)))?;
+                        }
+                    }
+                    kept.insert(name);
+                }
+            }
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".ptx") && !kept.contains(&name) {
+                stale += 1;
+                let what = if options.check { "left over:" } else { "removed" };
+                text += &format!("{what} {}\n", workspace::display(&entry.path()));
+                if !options.check {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+        }
+    }
+    let verdict = match (options.check, stale) {
+        (true, 0) => "all fresh".to_owned(),
+        (true, stale) => format!("{stale} stale; make them anew with cargo course ptx"),
+        (false, stale) => format!("{stale} changed"),
+    };
+    report::print(&format!("{text}{files} PTX files, {verdict}\n"))?;
+    Ok(!options.check || stale == 0)
+}

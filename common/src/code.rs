@@ -1,0 +1,279 @@
+//! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::device::{DeviceInfo, Kind};
+use crate::plan::Specialisation;
+use crate::{nvrtc, workspace};
+
+/// A kernel source as it lies on the disk now.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// The file as people should see it, relative to the workspace.
+    pub display: String,
+    /// Its text.
+    pub text: String,
+    /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
+    pub hash: String,
+}
+
+/// Code that a device can load.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// PTX text.
+    pub ptx: String,
+    /// Machine code of the device, where PTX would not load.
+    pub cubin: Option<Vec<u8>>,
+    /// Where it comes from, for messages: a file, and how it was compiled.
+    pub origin: String,
+}
+
+impl Source {
+    /// Reads `.cu` or `.ptx`. The error says why the file is no kernel.
+    pub fn read(path: &Path) -> Result<Self> {
+        let display = workspace::display(path);
+        let bytes = std::fs::read(path)
+            .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(&error)))?;
+        let text = String::from_utf8(bytes).map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
+        ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
+        ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
+        let mut hasher = Sha256::new();
+        let mut seen = Vec::new();
+        hash_with_headers(path, &text, &mut hasher, &mut seen);
+        let hash = hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        Ok(Self { path: path.to_owned(), display, text, hash })
+    }
+
+    /// Whether the file is PTX already.
+    pub fn is_ptx(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "ptx")
+    }
+
+    /// The file's name without folder and extension: `kernel`.
+    pub fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
+    pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
+        if self.is_ptx() {
+            return Ok(Code { ptx: self.text.clone(), cubin: None, origin: self.display.clone() });
+        }
+        let stored = committed.map(|folder| self.committed(specialisation, device, folder));
+        match (device.kind, stored) {
+            // The simulator runs what is committed, so that its counts are the same on every machine.
+            (Kind::Sim | Kind::Host, Some(Ok(code))) => Ok(code),
+            (_, stored) => match nvrtc::find() {
+                Ok(nvrtc) => self.compile_for(specialisation, device, nvrtc),
+                Err(error) => match stored {
+                    Some(Ok(code)) => Ok(code),
+                    Some(Err(reason)) => Err(anyhow!("{reason}, and {error}")),
+                    None => Err(anyhow!("{} must be compiled, and {error}", self.display)),
+                },
+            },
+        }
+    }
+
+    fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &nvrtc::Nvrtc) -> Result<Code> {
+        // The simulator knows the instructions of compute capability 8.0 and needs none that are newer.
+        let newest = if device.kind == Kind::Cuda { device.compute_capability } else { 80 };
+        let target = nvrtc.target_for(newest)?;
+        let (major, minor) = nvrtc.version;
+        // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
+        let newer = crate::device::driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
+        let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
+        let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
+        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        Ok(Code {
+            ptx: relative_files(&compiled.ptx),
+            cubin: compiled.cubin,
+            origin: format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display),
+        })
+    }
+
+    /// The PTX that is committed for this source and specialisation, with its header.
+    pub fn compile_to_commit(&self, specialisation: &Specialisation, target: u32, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
+        let architecture = format!("compute_{target}");
+        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        let (major, minor) = nvrtc.version;
+        Ok(format!(
+            "{}// made by NVRTC {major}.{minor}; `cargo course ptx` makes it anew\n{}",
+            self.header(specialisation, target),
+            relative_files(&compiled.ptx)
+        ))
+    }
+
+    /// Name of the committed file for a compute capability.
+    pub fn committed_name(&self, specialisation: &Specialisation, target: u32) -> String {
+        format!("{}.sm{target}.ptx", specialisation.stem(&self.stem()))
+    }
+
+    fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
+        let target = specialisation.targets.iter().copied().filter(|&target| target <= device.compute_capability).max();
+        let target = target.with_context(|| format!("there is no PTX of {} for so old a device", self.display))?;
+        let path = folder.join(self.committed_name(specialisation, target));
+        let origin = workspace::display(&path);
+        let ptx = std::fs::read_to_string(&path).map_err(|_| anyhow!("{} has no PTX at {origin}", self.display))?;
+        let fresh = ptx.starts_with(&self.header(specialisation, target));
+        ensure!(fresh, "{} has changed since its PTX was made", self.display);
+        Ok(Code { ptx, cubin: None, origin: format!("{}, committed as {origin}", self.display) })
+    }
+
+    /// What ties committed PTX to its source: the first lines of the file.
+    fn header(&self, specialisation: &Specialisation, target: u32) -> String {
+        let defines = defines(specialisation).join(" ");
+        format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
+    }
+
+    fn options(&self, specialisation: &Specialisation, architecture: &str) -> Vec<String> {
+        let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
+        options.extend(defines(specialisation));
+        if let Some(folder) = self.path.parent() {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            options.push(format!("--include-path={}", folder.display()));
+            // A variant includes the headers of its step.
+            if let Some(step) = folder.parent() {
+                options.push(format!("--include-path={}", step.display()));
+            }
+        }
+        options
+    }
+}
+
+fn defines(specialisation: &Specialisation) -> Vec<String> {
+    let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
+    defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+    defines
+}
+
+/// The reason of an I/O error in lower case, without the number of the operating system's error.
+pub fn io_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Vec<PathBuf>) {
+    // Line endings do not change a kernel, and git may change them on Windows.
+    hasher.update(text.replace("\r\n", "\n"));
+    for line in text.lines() {
+        let Some(name) = line.trim_start().strip_prefix("#include").map(str::trim) else { continue };
+        let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };
+        let Some(folder) = path.parent() else { continue };
+        let found = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join(name));
+        for header in found {
+            if seen.contains(&header) {
+                break;
+            }
+            if let Ok(text) = std::fs::read_to_string(&header) {
+                seen.push(header.clone());
+                hash_with_headers(&header, &text, hasher, seen);
+                break;
+            }
+        }
+    }
+}
+
+/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine.
+fn relative_files(ptx: &str) -> String {
+    let root = format!("{}/", workspace::root().display());
+    let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
+    let mut text: String = ptx
+        .lines()
+        .map(|line| {
+            let line = if line.trim_start().starts_with(".file") {
+                let line = line.replace(&root, "");
+                if here.len() > 1 { line.replace(&here, "") } else { line }
+            } else {
+                line.to_owned()
+            };
+            line + "\n"
+        })
+        .collect();
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.
+///
+/// The driver cannot be asked for a kernel's parameters, and launching it with others corrupts memory.
+pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usize) -> Result<()> {
+    let ptx = without_comments(&code.ptx);
+    let entries: Vec<(&str, &str)> = ptx
+        .match_indices(".entry")
+        .filter_map(|(at, keyword)| {
+            let rest = ptx[at + keyword.len()..].trim_start();
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '%')).unwrap_or(rest.len());
+            let (name, rest) = rest.split_at(end);
+            let rest = rest.trim_start();
+            let params = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or("", |(params, _)| params);
+            (!name.is_empty()).then_some((name, params))
+        })
+        .collect();
+    let expected = "extern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)";
+    let Some((_, params)) = entries.iter().find(|(name, _)| *name == entry) else {
+        match entries.first() {
+            Some((name, _)) => bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin),
+            None => bail!("{} has no kernel at all; it must declare {expected}", code.origin),
+        }
+    };
+    let sizes: Vec<&str> = params
+        .split(',')
+        .filter_map(|param| param.split_whitespace().find_map(|word| word.strip_prefix('.').filter(|word| is_type(word))))
+        .collect();
+    let fits = sizes.len() == pointers + integers
+        && params.matches(".param").count() == sizes.len()
+        && sizes[..pointers].iter().all(|size| matches!(*size, "u64" | "s64" | "b64"))
+        && sizes[pointers..].iter().all(|size| matches!(*size, "u32" | "s32" | "b32"));
+    ensure!(fits, "the kernel {entry} of {} has other parameters ({}); declare it {expected}", code.origin, sizes.join(", "));
+    Ok(())
+}
+
+fn is_type(word: &str) -> bool {
+    matches!(
+        word,
+        "u8" | "u16" | "u32" | "u64" | "s8" | "s16" | "s32" | "s64" | "b8" | "b16" | "b32" | "b64" | "f16" | "f32" | "f64"
+    )
+}
+
+fn without_comments(ptx: &str) -> String {
+    ptx.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(ptx: &str) -> Code {
+        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into() }
+    }
+
+    const PARAMS: &str = ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
+
+    #[test]
+    fn the_courses_signature_is_accepted() {
+        check_signature(&code(&format!(".visible .entry matmul(\n{PARAMS}\n)\n{{ ret; }}")), "matmul", 3, 3).unwrap();
+    }
+
+    #[test]
+    fn another_name_or_other_parameters_are_refused_with_what_was_found() {
+        let other = format!(".visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
+        let error = check_signature(&code(&other), "matmul", 3, 3).unwrap_err().to_string();
+        assert!(error.contains("no kernel matmul but _Z6matmulPKf") && error.contains("extern \"C\""), "{error}");
+        for params in ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")] {
+            let ptx = format!(".visible .entry matmul({params}) {{ ret; }}");
+            let error = check_signature(&code(&ptx), "matmul", 3, 3).unwrap_err().to_string();
+            assert!(error.contains("other parameters"), "{error}");
+        }
+        assert!(check_signature(&code("// .entry matmul(.param .u64 a)"), "matmul", 3, 3).is_err());
+    }
+}

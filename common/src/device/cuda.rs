@@ -1,0 +1,315 @@
+//! CUDA through the driver, found when the program runs.
+//!
+//! The driver library may be missing, and calling into a missing library panics: every path into it starts at
+//! [`driver_present`].
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute as FunctionAttribute, CUresult,
+};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, result};
+use cudarc::nvrtc::Ptx;
+
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelResources, Kind, Mark, Value};
+use crate::code::Code;
+use crate::fault::KernelFault;
+use crate::plan::Launch;
+
+/// Shared memory that every kernel may have without asking, in bytes.
+const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
+
+fn driver_present() -> bool {
+    // SAFETY: only asks whether the library can be opened; its initialisers are the driver's own.
+    unsafe { sys::is_culib_present() }
+}
+
+/// Version of the installed driver as CUDA counts it (12040 is 12.4), where there is a driver.
+pub fn driver_version() -> Option<i32> {
+    if !driver_present() {
+        return None;
+    }
+    let mut version = 0;
+    // SAFETY: the library is present; the pointer is to a live integer. The call needs no initialisation.
+    let status = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    (status == CUresult::CUDA_SUCCESS).then_some(version)
+}
+
+/// What each CUDA device is, or why there is none.
+pub fn cuda_devices() -> Result<Vec<DeviceInfo>> {
+    (0..device_count()?).map(|index| CudaDevice::open(index).map(|device| device.info)).collect()
+}
+
+fn device_count() -> Result<usize> {
+    ensure!(
+        driver_present(),
+        "no NVIDIA driver was found; install one from nvidia.com/drivers, or use --device sim, which needs none"
+    );
+    result::init().map_err(|error| match error.0 {
+        CUresult::CUDA_ERROR_NO_DEVICE => anyhow!("the NVIDIA driver finds no GPU; use --device sim"),
+        _ => anyhow!("the NVIDIA driver does not start ({}); reinstall it, or use --device sim", name_of(error)),
+    })?;
+    let count = CudaContext::device_count().map_err(|error| anyhow!("the driver counts no devices ({})", name_of(error)))?;
+    ensure!(count > 0, "the NVIDIA driver finds no GPU; use --device sim");
+    Ok(count as usize)
+}
+
+fn name_of(error: DriverError) -> String {
+    match error.error_name() {
+        Ok(name) => name.to_string_lossy().into_owned(),
+        Err(_) => format!("CUDA error {}", error.0 as i32),
+    }
+}
+
+/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a [`KernelFault`].
+fn explain(error: DriverError, doing: &str) -> anyhow::Error {
+    let name = name_of(error);
+    let fault = |what: &str| {
+        anyhow::Error::new(KernelFault(format!(
+            "{what} ({name}); run it with --device sim --check, which names the thread and the line"
+        )))
+    };
+    match error.0 {
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => fault("the kernel accessed memory outside its matrices"),
+        CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => fault("the kernel accessed memory at a misaligned address"),
+        CUresult::CUDA_ERROR_LAUNCH_FAILED
+        | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUresult::CUDA_ERROR_INVALID_PC
+        | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUresult::CUDA_ERROR_ASSERT => fault("the kernel failed on the GPU"),
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => fault("the kernel ran longer than the display driver allows"),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => anyhow!("the GPU is out of memory while {doing}; choose a smaller --size"),
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => anyhow!(
+            "the block needs more registers or threads than the GPU has ({name}); choose a smaller --block or add __launch_bounds__"
+        ),
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            anyhow!("the PTX is newer than this driver understands ({name}); update the driver or use an older NVRTC")
+        }
+        CUresult::CUDA_ERROR_INVALID_PTX => anyhow!("the driver rejects the PTX ({name}); assemble it with ptxas to see the line"),
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
+            anyhow!("the kernel is compiled for another GPU ({name}); compile it for this one or use its .cu source")
+        }
+        _ => anyhow!("CUDA fails while {doing} ({name}); run the doctor (cargo course doctor)"),
+    }
+}
+
+/// A CUDA device, its default stream, and what was allocated and loaded on it.
+pub struct CudaDevice {
+    info: DeviceInfo,
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    buffers: Vec<Option<CudaSlice<u8>>>,
+    kernels: Vec<CudaFunction>,
+    marks: Vec<CudaEvent>,
+}
+
+impl CudaDevice {
+    /// Opens the device of this index.
+    pub fn open(index: usize) -> Result<Self> {
+        let count = device_count()?;
+        ensure!(
+            index < count,
+            "there is no cuda:{index}, the machine has {count} CUDA device{}; choose cuda:{}",
+            if count == 1 { "" } else { "s" },
+            if count == 1 { "0".to_owned() } else { format!("0 to cuda:{}", count - 1) }
+        );
+        let context = CudaContext::new(index)
+            .map_err(|error| anyhow!("cuda:{index} does not open ({}); another program may hold it", name_of(error)))?;
+        let stream = context.default_stream();
+        let info = describe(&context).map_err(|error| explain(error, "asking for the device's properties"))?;
+        Ok(Self { info, context, stream, buffers: Vec::new(), kernels: Vec::new(), marks: Vec::new() })
+    }
+
+    /// The context, for libraries that run on the same device.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Address of a buffer, for libraries that run on the same device.
+    pub fn address(&self, buffer: Buffer) -> Result<u64> {
+        Ok(self.slice(buffer)?.device_ptr(&self.stream).0)
+    }
+
+    /// A number the driver knows of the device, e.g. its clock in kHz.
+    pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
+        self.context.attribute(attribute).map_err(|error| explain(error, "asking for a property"))
+    }
+
+    fn slice(&self, buffer: Buffer) -> Result<&CudaSlice<u8>> {
+        self.buffers.get(buffer.0).and_then(Option::as_ref).context("this memory was given back")
+    }
+
+    fn slice_mut(&mut self, buffer: Buffer) -> Result<&mut CudaSlice<u8>> {
+        self.buffers.get_mut(buffer.0).and_then(Option::as_mut).context("this memory was given back")
+    }
+
+    fn function(&self, kernel: Kernel) -> &CudaFunction {
+        &self.kernels[kernel.0]
+    }
+}
+
+fn describe(context: &Arc<CudaContext>) -> Result<DeviceInfo, DriverError> {
+    let attribute = |attribute| context.attribute(attribute).map(|value| value.max(0) as u32);
+    let (major, minor) = context.compute_capability()?;
+    let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+    let opt_in = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    Ok(DeviceInfo {
+        kind: Kind::Cuda,
+        name: context.name()?,
+        compute_capability: (major * 10 + minor) as u32,
+        sm_count: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        max_threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        max_shared_bytes: shared.max(opt_in),
+        memory_bytes: context.total_mem()? as u64,
+    })
+}
+
+impl Device for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn free_bytes(&self) -> Result<u64> {
+        let (free, _) = self.context.mem_get_info().map_err(|error| explain(error, "asking for free memory"))?;
+        Ok(free as u64)
+    }
+
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer> {
+        // SAFETY: the bytes are uninitialised; callers fill or write them, and any bit pattern is a valid u8.
+        let slice = unsafe { self.stream.alloc::<u8>(bytes as usize) }
+            .map_err(|error| explain(error, &format!("allocating {bytes} bytes for {name}")))?;
+        self.buffers.push(Some(slice));
+        Ok(Buffer(self.buffers.len() - 1))
+    }
+
+    fn free(&mut self, buffer: Buffer) -> Result<()> {
+        self.slice(buffer)?;
+        self.buffers[buffer.0] = None;
+        self.synchronize()
+    }
+
+    fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
+        let stream = self.stream.clone();
+        let slice = self.slice_mut(buffer)?;
+        let range = offset as usize..offset as usize + data.len();
+        let mut view = slice.try_slice_mut(range).context("a copy reaches beyond its matrix")?;
+        stream.memcpy_htod(data, &mut view).map_err(|error| explain(error, "copying to the GPU"))?;
+        self.synchronize()
+    }
+
+    fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {
+        let range = offset as usize..offset as usize + data.len();
+        let view = self.slice(buffer)?.try_slice(range).context("a copy reaches beyond its matrix")?;
+        self.stream.memcpy_dtoh(&view, data).map_err(|error| explain(error, "copying from the GPU"))?;
+        self.synchronize()
+    }
+
+    fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()> {
+        let slice = self.slice(buffer)?;
+        let (bytes, address) = (slice.len(), slice.device_ptr(&self.stream).0);
+        // SAFETY: the address and length are those of a live allocation of this device.
+        unsafe { result::memset_d8_async(address, byte, bytes, self.stream.cu_stream()) }
+            .map_err(|error| explain(error, "filling memory"))
+    }
+
+    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
+        let module = self.context.load_module(Ptx::from_src(code.ptx.clone()));
+        let module = match (module, &code.cubin) {
+            // NVRTC is newer than the driver: its machine code still loads where its PTX does not.
+            (Err(DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION)), Some(cubin)) => {
+                self.context.load_module(Ptx::from_binary(cubin.clone()))
+            }
+            (module, _) => module,
+        };
+        let module = module.map_err(|error| explain(error, &format!("loading {}", code.origin)))?;
+        let function = module.load_function(entry).map_err(|error| match error.0 {
+            CUresult::CUDA_ERROR_NOT_FOUND => anyhow!(
+                "{} has no kernel {entry}; declare it extern \"C\" __global__ void {entry}(...)",
+                code.origin
+            ),
+            _ => explain(error, "finding the kernel"),
+        })?;
+        self.kernels.push(function);
+        Ok(Kernel(self.kernels.len() - 1))
+    }
+
+    fn resources(&self, kernel: Kernel) -> Option<KernelResources> {
+        let function = self.function(kernel);
+        Some(KernelResources {
+            registers: function.num_regs().ok()? as u32,
+            static_shared_bytes: function.shared_size_bytes().ok()? as u32,
+            local_bytes: function.local_size_bytes().ok()? as u32,
+        })
+    }
+
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
+        let function = self.function(kernel);
+        let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();
+        if let Ok(limit) = function.max_threads_per_block()
+            && threads > limit as u64
+        {
+            bail!("the block has {threads} threads and this kernel can have {limit} on this GPU; choose a smaller --block");
+        }
+        if launch.shared_bytes > DEFAULT_SHARED_BYTES {
+            let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function.set_attribute(attribute, launch.shared_bytes as i32).map_err(|_| {
+                anyhow!(
+                    "{} bytes of shared memory are more than a block of this GPU can have ({}); choose less",
+                    launch.shared_bytes,
+                    self.info.max_shared_bytes
+                )
+            })?;
+        }
+        // The driver takes an array of pointers to the arguments' values, which must live until the call returns.
+        let mut words: Vec<u64> = Vec::with_capacity(args.len());
+        for arg in args {
+            words.push(match *arg {
+                Value::Pointer(buffer, offset) => self.address(buffer)? + offset,
+                Value::Int(value) => u64::from(value as u32),
+            });
+        }
+        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
+        let [x, y, z] = launch.grid;
+        let [block_x, block_y, block_z] = launch.block;
+        // SAFETY: `code::check_signature` has compared the kernel's parameters with these arguments; a little-endian
+        // 32-bit argument is the first half of its word; the buffers live as long as the device. What the kernel itself
+        // does with the addresses is the learner's: a fault is reported by the driver, and stays on the device.
+        unsafe {
+            result::launch_kernel(
+                function.cu_function(),
+                (x, y, z),
+                (block_x, block_y, block_z),
+                launch.shared_bytes,
+                self.stream.cu_stream(),
+                &mut pointers,
+            )
+        }
+        .map_err(|error| match error.0 {
+            CUresult::CUDA_ERROR_INVALID_VALUE => anyhow!(
+                "the GPU takes no grid of {x}×{y}×{z} blocks of {block_x}×{block_y}×{block_z} threads with {} bytes of shared memory; choose a smaller --block or --shared",
+                launch.shared_bytes
+            ),
+            _ => explain(error, "launching the kernel"),
+        })
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        self.stream.synchronize().map_err(|error| explain(error, "running the kernel"))
+    }
+
+    fn mark(&mut self) -> Result<Option<Mark>> {
+        let event = self.context.new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
+        let event = event.map_err(|error| explain(error, "making an event"))?;
+        event.record(&self.stream).map_err(|error| explain(error, "recording an event"))?;
+        self.marks.push(event);
+        Ok(Some(Mark(self.marks.len() - 1)))
+    }
+
+    fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64> {
+        let (from, to) = (&self.marks[from.0], &self.marks[to.0]);
+        from.elapsed_ms(to).map(f64::from).map_err(|error| explain(error, "running the kernel"))
+    }
+}

@@ -1,0 +1,175 @@
+//! A GPU, real or embedded, behind one small interface.
+//!
+//! Choosing a device never panics: what is missing is said in a sentence with its remedy.
+
+mod cuda;
+mod sim;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+pub use cuda::{CudaDevice, cuda_devices, driver_version};
+pub use sim::{SimDevice, SimOptions};
+
+use crate::code::Code;
+use crate::plan::Launch;
+
+/// Where a problem is computed, as `--device` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// CUDA when a driver and a device are there, else the simulator.
+    Auto,
+    /// The CUDA device of this index.
+    Cuda(usize),
+    /// The embedded GPU.
+    Sim,
+}
+
+impl std::str::FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "sim" => Ok(Self::Sim),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|index| index.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "no such device; choose auto, cuda, cuda:N or sim".to_owned()),
+        }
+    }
+}
+
+/// Kind of a device, as in the JSON report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A CUDA device.
+    Cuda,
+    /// The embedded GPU, `simt`.
+    Sim,
+    /// The processor (step01).
+    Host,
+}
+
+/// What a step may need to know of a device to plan its launches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// CUDA, simulated or host.
+    pub kind: Kind,
+    /// The device's own name.
+    pub name: String,
+    /// Compute capability as one number: 75 is 7.5, 90 is 9.0.
+    pub compute_capability: u32,
+    /// Streaming multiprocessors.
+    pub sm_count: u32,
+    /// Threads a block may have.
+    pub max_threads_per_block: u32,
+    /// Shared memory, in bytes, that a block may have at most (opt-in on CUDA).
+    pub max_shared_bytes: u32,
+    /// Device memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl DeviceInfo {
+    /// The device that the simulator stands for: the sizes of an H100, so that a step plans the launches it would plan there.
+    pub fn simulated(memory_bytes: u64) -> Self {
+        Self {
+            kind: Kind::Sim,
+            name: "simt, the embedded GPU (sizes of an H100)".into(),
+            compute_capability: 90,
+            sm_count: 132,
+            max_threads_per_block: 1024,
+            max_shared_bytes: 227 * 1024,
+            memory_bytes,
+        }
+    }
+}
+
+/// A block of device memory. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer(pub(crate) usize);
+
+/// A loaded kernel. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel(pub(crate) usize);
+
+/// A point in the device's stream of work. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub(crate) usize);
+
+/// An argument of a kernel as a device takes it.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// Address of a byte of a buffer.
+    Pointer(Buffer, u64),
+    /// A 32-bit integer.
+    Int(i32),
+}
+
+/// What the hardware or the driver says of a loaded kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelResources {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Static shared memory per block in bytes.
+    pub static_shared_bytes: u32,
+    /// Local memory (spills) per thread in bytes.
+    pub local_bytes: u32,
+}
+
+/// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
+pub trait Device {
+    /// What the device is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Bytes that can still be allocated.
+    fn free_bytes(&self) -> Result<u64>;
+
+    /// Allocates; `name` is what diagnostics call the memory ("A").
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer>;
+
+    /// Gives a buffer's memory back; the handle is dead from here on.
+    fn free(&mut self, buffer: Buffer) -> Result<()>;
+
+    /// Copies from the host.
+    fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()>;
+
+    /// Copies to the host, after all launches before it.
+    fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()>;
+
+    /// Sets every byte.
+    fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()>;
+
+    /// Loads the code and finds the kernel `entry` in it.
+    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel>;
+
+    /// What the kernel needs, where the device knows it.
+    fn resources(&self, kernel: Kernel) -> Option<KernelResources>;
+
+    /// Starts a launch. On CUDA it returns before the kernel ends.
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
+
+    /// Waits for all work, and says what went wrong with it.
+    fn synchronize(&mut self) -> Result<()>;
+
+    /// Marks this point of the stream; `None` where the device has no clock of its own (the simulator).
+    fn mark(&mut self) -> Result<Option<Mark>>;
+
+    /// Milliseconds of device time between two marks; waits for the second.
+    fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
+}
+
+/// Opens the device that was chosen.
+pub fn open(choice: Choice, sim: &SimOptions) -> Result<Box<dyn Device>> {
+    Ok(match choice {
+        Choice::Cuda(index) => Box::new(CudaDevice::open(index)?),
+        Choice::Sim => Box::new(SimDevice::new(sim.clone())),
+        Choice::Auto => match CudaDevice::open(0) {
+            Ok(device) => Box::new(device),
+            Err(_) => Box::new(SimDevice::new(sim.clone())),
+        },
+    })
+}

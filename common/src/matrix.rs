@@ -1,0 +1,156 @@
+//! The elements of A and B: random, distinct, and the same on every machine for the same seed.
+
+use std::num::Wrapping;
+
+use anyhow::Result;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+
+use crate::problem::{Dtype, Fill, Problem};
+
+/// A and B on the host, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operands {
+    /// Single precision.
+    F32 {
+        /// M×K.
+        a: Vec<f32>,
+        /// K×N.
+        b: Vec<f32>,
+    },
+    /// Integers that wrap around.
+    I32 {
+        /// M×K.
+        a: Vec<Wrapping<i32>>,
+        /// K×N.
+        b: Vec<Wrapping<i32>>,
+    },
+}
+
+/// Elements drawn from one stream of the generator; a stream a chunk lets all cores draw at once.
+const CHUNK: usize = 1 << 16;
+
+/// Largest absolute value of [`Fill::Integers`] so that a sum of `k` products is exact in `f32`: k·r² ≤ 2²⁴.
+///
+/// Beyond k = 2²⁴ it is still 1: the sum of k random signs stays far below 2²⁴.
+pub fn integer_range(k: u64) -> i32 {
+    (((1_u64 << 24) as f64 / k as f64).sqrt().floor() as i32).clamp(1, 100)
+}
+
+impl Operands {
+    /// Draws A and B of a problem. Fails where the host has no memory for them.
+    pub fn new(problem: &Problem) -> Result<Self> {
+        let seeds = [problem.seed.wrapping_mul(2), problem.seed.wrapping_mul(2).wrapping_add(1)];
+        let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
+        let range = integer_range(problem.k);
+        Ok(match (problem.dtype, problem.fill) {
+            (Dtype::F32, Fill::Uniform) => Self::F32 {
+                a: draw(seeds[0], elements_a, uniform)?,
+                b: draw(seeds[1], elements_b, uniform)?,
+            },
+            (Dtype::F32, Fill::Integers) => Self::F32 {
+                a: draw(seeds[0], elements_a, |word| integer(word, range) as f32)?,
+                b: draw(seeds[1], elements_b, |word| integer(word, range) as f32)?,
+            },
+            (Dtype::I32, Fill::Uniform) => Self::I32 {
+                a: draw(seeds[0], elements_a, |word| Wrapping(word as i32))?,
+                b: draw(seeds[1], elements_b, |word| Wrapping(word as i32))?,
+            },
+            (Dtype::I32, Fill::Integers) => Self::I32 {
+                a: draw(seeds[0], elements_a, |word| Wrapping(integer(word, range)))?,
+                b: draw(seeds[1], elements_b, |word| Wrapping(integer(word, range)))?,
+            },
+        })
+    }
+
+    /// The bytes of A, as a device takes them.
+    pub fn a_bytes(&self) -> &[u8] {
+        match self {
+            Self::F32 { a, .. } => bytemuck::cast_slice(a),
+            Self::I32 { a, .. } => bytemuck::cast_slice(a),
+        }
+    }
+
+    /// The bytes of B, as a device takes them.
+    pub fn b_bytes(&self) -> &[u8] {
+        match self {
+            Self::F32 { b, .. } => bytemuck::cast_slice(b),
+            Self::I32 { b, .. } => bytemuck::cast_slice(b),
+        }
+    }
+}
+
+/// Allocates without aborting the process where memory is short.
+pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| {
+        anyhow::anyhow!("the host has no {} bytes for a matrix; choose a smaller --size", len * size_of::<T>())
+    })?;
+    vec.resize(len, T::default());
+    Ok(vec)
+}
+
+fn draw<T: Clone + Default + Send>(seed: u64, len: usize, value: impl Fn(u32) -> T + Sync) -> Result<Vec<T>> {
+    let mut elements = vec_of(len)?;
+    elements.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream as u64);
+        for element in chunk {
+            *element = value(rng.next_u32());
+        }
+    });
+    Ok(elements)
+}
+
+/// Uniform in [-1, 1) in steps of 2⁻²³.
+fn uniform(word: u32) -> f32 {
+    (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0
+}
+
+/// Uniform in [-range, range] without 0 where the range is 1: a product of signs is never lost.
+fn integer(word: u32, range: i32) -> i32 {
+    if range == 1 {
+        return if word & 1 == 0 { -1 } else { 1 };
+    }
+    let values = (2 * range + 1) as u64;
+    ((u64::from(word) * values) >> 32) as i32 - range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(dtype: Dtype, fill: Fill) -> Problem {
+        Problem { m: 70, n: 70, k: 70, dtype, fill, seed: 5 }
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_and_a_differs_from_b() {
+        let one = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap();
+        let two = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap();
+        assert_eq!(one, two);
+        assert_ne!(one.a_bytes(), one.b_bytes());
+        let other = Operands::new(&Problem { seed: 6, ..problem(Dtype::F32, Fill::Uniform) }).unwrap();
+        assert_ne!(one.a_bytes(), other.a_bytes());
+        assert_ne!(one.b_bytes(), other.a_bytes());
+    }
+
+    #[test]
+    fn integers_are_integers_within_the_range_whose_sums_are_exact() {
+        let Operands::F32 { a, b } = Operands::new(&problem(Dtype::F32, Fill::Integers)).unwrap() else { unreachable!() };
+        let range = integer_range(70);
+        assert!(a.iter().chain(&b).all(|x| x.fract() == 0.0 && x.abs() <= range as f32));
+        for k in [1, 70, 16_384, 1 << 24, 1 << 30] {
+            let range = u64::from(integer_range(k).unsigned_abs());
+            assert!(range == 1 || k * range * range <= 1 << 24);
+        }
+    }
+
+    #[test]
+    fn uniform_values_fill_the_interval() {
+        let Operands::F32 { a, .. } = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap() else { unreachable!() };
+        let (least, most) = a.iter().fold((2.0_f32, -2.0_f32), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        assert!((-1.0..-0.99).contains(&least) && (0.99..1.0).contains(&most));
+    }
+}

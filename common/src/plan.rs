@@ -1,0 +1,145 @@
+//! What a step asks of a device: which specialisation of its kernel, launched how.
+//!
+//! A plan is plain data. The step makes it from the problem and the device; whoever runs it (the step's own program, a
+//! bench, the comparison of all steps) needs to know nothing else of the step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::{Dtype, Problem};
+
+/// The largest `gridDim.y` and `gridDim.z` of every CUDA device so far.
+pub const MAX_GRID_YZ: u64 = 65_535;
+
+/// One argument of a kernel. Offsets are in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arg {
+    /// Matrix A, from this element on.
+    A(u64),
+    /// Matrix B, from this element on.
+    B(u64),
+    /// Matrix C, from this element on.
+    C(u64),
+    /// Scratch memory of the plan's `workspace_elements`, from this element on.
+    Workspace(u64),
+    /// A 32-bit integer.
+    Int(i32),
+}
+
+/// One launch of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Name of the `extern "C" __global__` function.
+    pub entry: String,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory per block, in bytes (static arrays are not counted here).
+    pub shared_bytes: u32,
+    /// The arguments, in order.
+    pub args: Vec<Arg>,
+}
+
+/// A kernel source with the constants it is compiled with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Specialisation {
+    /// Distinguishes the specialisations of one source and element type in file names; empty where there is one only.
+    pub name: String,
+    /// The element type; defines `ELEMENT` as `float` or `int`.
+    pub dtype: Dtype,
+    /// Constants passed as `-D NAME=VALUE`, without `ELEMENT`.
+    pub defines: Vec<(String, String)>,
+    /// Compute capabilities (75, 80, ...) for which PTX is committed, in ascending order. The newest that the device has is loaded.
+    pub targets: Vec<u32>,
+}
+
+impl Specialisation {
+    /// The only specialisation of a source: no name, PTX for compute capability 7.5 and newer.
+    pub fn single(dtype: Dtype, defines: &[(&str, u32)]) -> Self {
+        Self::named("", dtype, defines)
+    }
+
+    /// A named specialisation, with PTX for compute capability 7.5 and newer.
+    pub fn named(name: impl Into<String>, dtype: Dtype, defines: &[(&str, u32)]) -> Self {
+        let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        Self { name: name.into(), dtype, defines, targets: vec![75] }
+    }
+
+    /// The same with PTX for these compute capabilities.
+    #[must_use]
+    pub fn for_targets(mut self, targets: &[u32]) -> Self {
+        self.targets = targets.to_vec();
+        self
+    }
+
+    /// Stem of the committed PTX files: `kernel-f32` or `kernel-f32-64x64x16`.
+    pub fn stem(&self, source: &str) -> String {
+        let dash = if self.name.is_empty() { "" } else { "-" };
+        format!("{source}-{}{dash}{}", self.dtype, self.name)
+    }
+}
+
+/// Everything a device needs to compute C = A·B with a step's kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What the kernel is compiled with.
+    pub specialisation: Specialisation,
+    /// Columns and rows of C that one block computes; for diagnosis ("tile (3,1) was never written").
+    pub tile: [u32; 2],
+    /// Steps of K that one pass of the kernel's main loop covers; for diagnosis ("the last K tile is missing").
+    pub tile_k: u32,
+    /// Scratch memory beside A, B and C, in elements.
+    pub workspace_elements: u64,
+    /// The launches, in order, on one stream.
+    pub launches: Vec<Launch>,
+}
+
+impl Plan {
+    /// A grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
+    ///
+    /// The grid's y axis ends at [`MAX_GRID_YZ`] blocks. A taller C is cut into bands of rows, one launch each: a band
+    /// is a smaller problem with the same N and K whose A and C start further down.
+    pub fn tiled(problem: &Problem, specialisation: Specialisation, block: [u32; 2], tile: [u32; 2]) -> Self {
+        let (m, n, k) = (problem.m, problem.n, problem.k);
+        let [tile_x, tile_y] = tile.map(u64::from);
+        let band = MAX_GRID_YZ * tile_y;
+        let launches = (0..m.div_ceil(band))
+            .map(|i| {
+                let first = i * band;
+                let rows = (m - first).min(band);
+                Launch {
+                    entry: "matmul".into(),
+                    grid: [n.div_ceil(tile_x) as u32, rows.div_ceil(tile_y) as u32, 1],
+                    block: [block[0], block[1], 1],
+                    shared_bytes: 0,
+                    args: vec![
+                        Arg::A(first * k),
+                        Arg::B(0),
+                        Arg::C(first * n),
+                        Arg::Int(rows as i32),
+                        Arg::Int(n as i32),
+                        Arg::Int(k as i32),
+                    ],
+                }
+            })
+            .collect();
+        Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
+    }
+
+    /// The same with a main loop that walks K in steps of `tile_k`.
+    #[must_use]
+    pub fn with_tile_k(mut self, tile_k: u32) -> Self {
+        self.tile_k = tile_k;
+        self
+    }
+
+    /// The same with `bytes` of dynamic shared memory in every launch.
+    #[must_use]
+    pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
+        for launch in &mut self.launches {
+            launch.shared_bytes = bytes;
+        }
+        self
+    }
+}

@@ -1,0 +1,177 @@
+//! What a run found, for people and for programs.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+
+use crate::code::io_reason;
+use crate::device::{DeviceInfo, Kind};
+use crate::problem::Problem;
+use crate::timing::Timing;
+use crate::verify::Verification;
+
+/// The device of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// CUDA, simulated or host.
+    pub kind: Kind,
+    /// The device's own name.
+    pub name: String,
+}
+
+impl From<&DeviceInfo> for DeviceReport {
+    fn from(info: &DeviceInfo) -> Self {
+        Self { kind: info.kind, name: info.name.clone() }
+    }
+}
+
+/// The kernel of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// Its file, relative to the workspace.
+    pub source: String,
+    /// SHA-256 of the source and its headers, in hexadecimal.
+    pub hash: String,
+    /// How the source became code.
+    pub origin: String,
+    /// Constants it was compiled with.
+    pub defines: Vec<(String, String)>,
+}
+
+/// The first launch of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaunchReport {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory per block in bytes.
+    pub shared_bytes: u32,
+    /// How many launches the product takes.
+    pub launches: usize,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The step's name.
+    pub step: String,
+    /// The step in one line.
+    #[serde(skip)]
+    pub title: String,
+    /// The counter-example, where one was run.
+    pub variant: Option<String>,
+    /// Where it ran.
+    pub device: DeviceReport,
+    /// What was computed.
+    pub problem: Problem,
+    /// By what.
+    pub kernel: KernelReport,
+    /// How it was launched; `null` on the host.
+    pub launch: Option<LaunchReport>,
+    /// Whether the product is right.
+    pub verification: Verification,
+    /// How long it took; absent on the simulator and where the product is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timing: Option<Timing>,
+}
+
+impl Report {
+    /// One JSON object and a line feed.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// A table for people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "  {name:<10}{value}");
+        };
+        line("device", self.device.name.clone());
+        let Problem { m, n, k, dtype, fill, seed } = self.problem;
+        line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
+        line("kernel", format!("{} (sha256 {}…)", self.kernel.origin, &self.kernel.hash[..12.min(self.kernel.hash.len())]));
+        if let Some(launch) = &self.launch {
+            line("launch", launch.words());
+        }
+        let verification = &self.verification;
+        if verification.ok {
+            line("verified", verified(verification));
+        } else {
+            line("WRONG", verification.diagnosis.clone().unwrap_or_default());
+            for mismatch in &verification.mismatches {
+                let got = match (mismatch.unwritten, mismatch.got) {
+                    (true, _) => "never written".to_owned(),
+                    (false, Some(got)) => got.to_string(),
+                    (false, None) => "NaN or infinite".to_owned(),
+                };
+                line("", format!("C[{}][{}] is {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+            }
+            if let Some(map) = &verification.map {
+                let _ = writeln!(text, "{map}");
+            }
+        }
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "  {name:<10}{value}");
+        };
+        match (&self.timing, self.device.kind) {
+            (Some(timing), kind) => {
+                let spread = timing.kernel_ms;
+                let samples = timing.samples;
+                let s = if samples == 1 { "" } else { "s" };
+                line("time", format!("{} ({} to {}, {samples} sample{s})", ms(spread.median), ms(spread.min), ms(spread.max)));
+                if kind == Kind::Cuda {
+                    line("", format!("{} with launch and wait, {} with the copies of A, B and C", ms(timing.launch_ms), ms(timing.end_to_end_ms)));
+                }
+                line("speed", format!("{:.1} GFLOP/s", timing.gflops));
+            }
+            (None, Kind::Sim) if verification.ok => {
+                line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it".to_owned());
+            }
+            (None, _) => {}
+        }
+        let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
+        format!("{}{variant}: {}\n{text}", self.step, self.title)
+    }
+}
+
+impl LaunchReport {
+    fn words(&self) -> String {
+        let [x, y, z] = self.grid;
+        let [block_x, block_y, block_z] = self.block;
+        let depth = |z: u32| if z > 1 { format!("×{z}") } else { String::new() };
+        let shared = if self.shared_bytes > 0 { format!(", {} bytes of dynamic shared memory", self.shared_bytes) } else { String::new() };
+        let more = if self.launches > 1 { format!(", first of {} launches", self.launches) } else { String::new() };
+        format!("{x}×{y}{} blocks of {block_x}×{block_y}{} threads{shared}{more}", depth(z), depth(block_z))
+    }
+}
+
+fn verified(verification: &Verification) -> String {
+    let how = verification.method.words();
+    match (verification.max_error, verification.worst_bound_share) {
+        (Some(0.0), _) => how.to_owned(),
+        (Some(error), Some(share)) => format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0),
+        _ => how.to_owned(),
+    }
+}
+
+/// A time with a unit that suits it.
+pub fn ms(ms: f64) -> String {
+    match ms {
+        ms if ms < 1.0 => format!("{:.2} µs", ms * 1e3),
+        ms if ms < 1e3 => format!("{ms:.3} ms"),
+        ms => format!("{:.3} s", ms / 1e3),
+    }
+}
+
+/// Writes to standard output; a closed pipe or a full disk is an error, not a panic.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| anyhow!("standard output cannot be written ({}); send it to a file with room or to a program that reads it", io_reason(&error)))
+}

@@ -1,0 +1,80 @@
+//! What a step is to the rest of the course.
+
+use std::num::Wrapping;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::device::DeviceInfo;
+use crate::plan::{Plan, Specialisation};
+use crate::problem::{Dtype, Problem};
+use crate::workspace;
+
+/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem breaks.
+pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
+
+/// A counter-example: the step's kernel with one thing undone, `variants/NAME.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Name of the file without `.cu`, and of `--variant`.
+    pub name: &'static str,
+    /// Its launch, where it differs from the step's own.
+    pub plan: Option<PlanFn>,
+    /// Its specialisations, where they differ from the step's own.
+    pub specialisations: Option<fn(Dtype) -> Vec<Specialisation>>,
+}
+
+impl Variant {
+    /// A variant launched like the step itself.
+    pub const fn same_launch(name: &'static str) -> Self {
+        Self { name, plan: None, specialisations: None }
+    }
+}
+
+/// Computes C = A·B on the host; all three row-major.
+#[derive(Clone, Copy, Debug)]
+pub struct HostProduct {
+    /// For `f32`.
+    pub f32: fn(&[f32], &[f32], &mut [f32], [usize; 3]),
+    /// For `i32`, wrapping around.
+    pub i32: fn(&[Wrapping<i32>], &[Wrapping<i32>], &mut [Wrapping<i32>], [usize; 3]),
+}
+
+/// One step of the course.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Name of the crate and of its folder, e.g. `step04_tiled`.
+    pub name: &'static str,
+    /// The step's folder when it was built (`env!("CARGO_MANIFEST_DIR")`).
+    pub folder: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// The launches of `kernel.cu`.
+    pub plan: PlanFn,
+    /// Every specialisation that `plan` can choose for this element type: PTX is committed for each.
+    pub specialisations: fn(Dtype) -> Vec<Specialisation>,
+    /// The counter-examples.
+    pub variants: &'static [Variant],
+    /// M, N, K where `--size` is not given.
+    pub default_size: fn(&DeviceInfo) -> [u64; 3],
+    /// The product on the host, in the step that runs there.
+    pub host: Option<HostProduct>,
+}
+
+impl Step {
+    /// The step's folder: where it was built, or where the workspace is now.
+    pub fn path(&self) -> PathBuf {
+        let built = PathBuf::from(self.folder);
+        if built.is_dir() { built } else { workspace::root().join(self.name) }
+    }
+
+    /// Every specialisation of the step itself or of one of its variants.
+    pub fn specialisations_of(&self, variant: Option<&Variant>, dtype: Dtype) -> Vec<Specialisation> {
+        variant.and_then(|variant| variant.specialisations).unwrap_or(self.specialisations)(dtype)
+    }
+
+    /// The plan of the step itself or of one of its variants.
+    pub fn plan_of(&self, variant: Option<&Variant>) -> PlanFn {
+        variant.and_then(|variant| variant.plan).unwrap_or(self.plan)
+    }
+}

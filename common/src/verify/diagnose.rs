@@ -1,0 +1,347 @@
+//! What a wrong product looks like: the commonest mistakes, each tried on a sample of the wrong elements.
+
+use std::fmt;
+
+use super::Shape;
+use super::judge::{Found, Mismatch};
+use super::reference::gamma;
+use crate::matrix::Operands;
+use crate::problem::{Dtype, Problem};
+
+/// Edge of the map, in cells.
+const MAP_CELLS: u64 = 16;
+/// Share of the sampled elements that a cause must explain.
+const EXPLAINED: f64 = 0.9;
+
+/// A coarse map of C: which of its regions hold wrong elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileMap {
+    /// Rows of the map, from the first rows of C down.
+    rows: Vec<String>,
+    /// What a cell is, in words.
+    legend: String,
+}
+
+impl fmt::Display for TileMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.rows {
+            writeln!(f, "  {row}")?;
+        }
+        write!(f, "  {}", self.legend)
+    }
+}
+
+/// Draws the map.
+pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
+    let tiles = [problem.n.div_ceil(u64::from(shape.tile[0].max(1))), problem.m.div_ceil(u64::from(shape.tile[1].max(1)))];
+    let per_cell = tiles.map(|tiles| tiles.div_ceil(MAP_CELLS));
+    let cells = [tiles[0].div_ceil(per_cell[0]), tiles[1].div_ceil(per_cell[1])];
+    let mut rows = vec![vec!['.'; cells[0] as usize]; cells[1] as usize];
+    for (&(x, y), count) in &found.tiles {
+        let cell = &mut rows[(y / per_cell[1]) as usize][(x / per_cell[0]) as usize];
+        let mark = match () {
+            () if count.unwritten == count.wrong => 'u',
+            () if count.wrong == count.compared => '#',
+            () => 'x',
+        };
+        *cell = if *cell == '.' || *cell == mark { mark } else { 'x' };
+    }
+    let [x, y] = [per_cell[0] * u64::from(shape.tile[0]), per_cell[1] * u64::from(shape.tile[1])];
+    TileMap {
+        rows: rows.into_iter().map(|row| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned()).collect(),
+        legend: format!("one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written"),
+    }
+}
+
+/// The most likely cause in one sentence.
+pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> String {
+    let wrong = found.wrong_elements;
+    let count = format!("{wrong} of {} elements looked at are wrong", found.compared);
+    if wrong == found.compared && found.unwritten == wrong {
+        return "C was never written; check that the kernel stores to C and that the grid covers it".into();
+    }
+    if found.nan * 2 > wrong {
+        return format!(
+            "{count} and {} of them are NaN; the kernel computes with memory that was never set: C itself, or shared memory or a register before it is written",
+            found.nan
+        );
+    }
+    if found.unwritten == wrong {
+        return format!("{count}: {}; check the grid and the bounds of the store", unwritten(problem, shape, found));
+    }
+    let samples: Vec<&Mismatch> = found.samples.iter().filter(|sample| !sample.unwritten).collect();
+    for cause in causes(problem, shape) {
+        let explained = samples.iter().filter(|sample| cause.explains(problem, operands, sample)).count();
+        if explained > 0 && explained as f64 >= EXPLAINED * samples.len() as f64 {
+            return format!("{count}: {}", cause.words);
+        }
+    }
+    format!("{count}: {}", place(problem, shape, found))
+}
+
+/// Which tiles were never written.
+fn unwritten(problem: &Problem, shape: Shape, found: &Found) -> String {
+    let whole: Vec<(u64, u64)> =
+        found.tiles.iter().filter(|(_, count)| count.unwritten == count.compared).map(|(&tile, _)| tile).collect();
+    match (whole.as_slice(), whole.len() == found.tiles.len()) {
+        ([(x, y)], true) => format!("tile ({x},{y}) was never written"),
+        ([(x, y), .., last], true) => {
+            format!("{} tiles were never written, from tile ({x},{y}) to tile ({},{})", whole.len(), last.0, last.1)
+        }
+        _ => format!("they were never written; {}", place(problem, shape, found)),
+    }
+}
+
+/// Where the wrong elements are, where nothing is known of their values.
+fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
+    let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
+    let (last_x, last_y) = ((problem.n - 1) / tile_x, (problem.m - 1) / tile_y);
+    let all = |test: &dyn Fn(&(u64, u64)) -> bool| found.tiles.keys().all(test);
+    let ragged = |size: u64, edge: u64| if size % edge == 0 { "" } else { ", which sticks out of C: check the edge handling" };
+    if found.worst_share.is_finite() && found.worst_share < 1e3 {
+        return format!(
+            "they are close, at most {:.1} times the rounding error that float32 sums may have; is something computed in lower precision, or the last element of a sum missing?",
+            found.worst_share
+        );
+    }
+    match () {
+        () if found.tiles.len() == 1 => {
+            let (x, y) = found.tiles.keys().next().copied().unwrap_or_default();
+            format!("they lie in tile ({x},{y}) alone")
+        }
+        () if all(&|&(x, _)| x == last_x) => format!("they lie in the last column of tiles{}", ragged(problem.n, tile_x)),
+        () if all(&|&(_, y)| y == last_y) => format!("they lie in the last row of tiles{}", ragged(problem.m, tile_y)),
+        () if all(&|&(x, y)| x == last_x || y == last_y) => "they lie in the last column and the last row of tiles: check the edge handling".into(),
+        () => format!("they lie in {} tiles; run with --device sim --check to look for races and accesses out of bounds", found.tiles.len()),
+    }
+}
+
+/// A mistake and the value it leaves in an element.
+struct Cause {
+    words: String,
+    value: Box<dyn Fn(&Access, u64, u64) -> Option<f64>>,
+}
+
+impl Cause {
+    fn explains(&self, problem: &Problem, operands: &Operands, sample: &Mismatch) -> bool {
+        let access = Access { problem, operands };
+        let (Some(got), Some(value)) = (sample.got, (self.value)(&access, sample.row, sample.col)) else { return false };
+        // Rounding of the sum; K terms of absolute value up to 1, or exact.
+        let tolerance = match operands {
+            Operands::F32 { .. } => gamma(problem.k) * access.magnitude(sample.row, sample.col) + 1e-30,
+            Operands::I32 { .. } => 0.0,
+        };
+        (got - value).abs() <= tolerance
+    }
+}
+
+/// Elements and sums by index; `None` outside the matrices.
+struct Access<'a> {
+    problem: &'a Problem,
+    operands: &'a Operands,
+}
+
+impl Access<'_> {
+    /// Σ A[a(k)]·B[b(k)] over `range`, as linear indices.
+    fn sum(&self, range: std::ops::Range<u64>, a: impl Fn(u64) -> u64, b: impl Fn(u64) -> u64) -> Option<f64> {
+        let (limit_a, limit_b) = (self.problem.a_elements(), self.problem.b_elements());
+        let mut exact = 0_i64;
+        let mut sum = 0.0;
+        for k in range {
+            let (a, b) = (a(k), b(k));
+            if a >= limit_a || b >= limit_b {
+                return None;
+            }
+            match self.operands {
+                Operands::F32 { a: x, b: y } => sum += f64::from(x[a as usize]) * f64::from(y[b as usize]),
+                Operands::I32 { a: x, b: y } => {
+                    exact = exact.wrapping_add(i64::from(x[a as usize].0).wrapping_mul(i64::from(y[b as usize].0)));
+                }
+            }
+        }
+        Some(if self.problem.dtype == Dtype::I32 { f64::from(exact as i32) } else { sum })
+    }
+
+    /// The right element, over a range of K.
+    fn element(&self, row: u64, col: u64, range: std::ops::Range<u64>) -> Option<f64> {
+        let (n, k) = (self.problem.n, self.problem.k);
+        if row >= self.problem.m || col >= n {
+            return None;
+        }
+        self.sum(range, |i| row * k + i, |i| i * n + col)
+    }
+
+    /// Sum of the absolute values of an element's terms, at most.
+    fn magnitude(&self, row: u64, col: u64) -> f64 {
+        let (n, k) = (self.problem.n, self.problem.k);
+        let Operands::F32 { a, b } = self.operands else { return 0.0 };
+        // Causes read other elements than the right ones; uniform values are at most 1, others scale with these.
+        let terms = (0..k).map(|i| f64::from(a[(row * k + i) as usize]).abs() * f64::from(b[(i * n + col) as usize]).abs());
+        2.0 * terms.sum::<f64>()
+    }
+}
+
+/// The mistakes that are tried, the likeliest first.
+fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
+    let Problem { m, n, k, .. } = *problem;
+    let tile_k = u64::from(shape.tile_k.max(1));
+    let last_tile = (k - 1) / tile_k * tile_k;
+    let mut causes: Vec<Cause> = Vec::new();
+    let mut add = |words: &str, value: Box<dyn Fn(&Access, u64, u64) -> Option<f64>>| {
+        causes.push(Cause { words: words.to_owned(), value });
+    };
+    add("they are 0; the sum is never formed, or C was cleared and not written", Box::new(|_, _, _| Some(0.0)));
+    add(
+        "C equals its transpose; rows and columns are swapped where the kernel stores to C, or the axes of the grid are",
+        Box::new(move |access, row, col| {
+            let place = row * n + col;
+            access.element(place % m, place / m, 0..k)
+        }),
+    );
+    add(
+        "the operands are swapped; C holds B·A",
+        Box::new(move |access, row, col| {
+            if m != n || n != k {
+                return None;
+            }
+            access.sum(0..k, |i| i * n + col, |i| row * k + i)
+        }),
+    );
+    add(
+        "A is read transposed; its element (row, k) is A[row * K + k]",
+        Box::new(move |access, row, col| access.sum(0..k, |i| i * m + row, |i| i * n + col)),
+    );
+    add(
+        "B is read transposed; its element (k, col) is B[k * N + col]",
+        Box::new(move |access, row, col| access.sum(0..k, |i| row * k + i, |i| col * k + i)),
+    );
+    if last_tile > 0 && tile_k > 1 {
+        let words = if k % tile_k == 0 {
+            "the last K tile is missing; check how often the loop over K runs"
+        } else {
+            "the last, partial K tile is missing; K is no multiple of the tile, so round the number of tiles up and load zeros beyond the edge"
+        };
+        add(words, Box::new(move |access, row, col| access.element(row, col, 0..last_tile)));
+        add(
+            "the first K tile is missing; check where the loop over K starts",
+            Box::new(move |access, row, col| access.element(row, col, tile_k..k)),
+        );
+        add(
+            "only the first K tile is summed; check that the loop over K goes on",
+            Box::new(move |access, row, col| access.element(row, col, 0..tile_k)),
+        );
+        add(
+            "only the last K tile is summed; the sum must be set to 0 once, before the loop over K",
+            Box::new(move |access, row, col| access.element(row, col, last_tile..k)),
+        );
+        let rounded = k.div_ceil(tile_k) * tile_k;
+        if rounded > k {
+            add(
+                "the last K tile runs on beyond the edge into the next row; load zeros where k0 + x or k0 + y is not below K",
+                Box::new(move |access, row, col| access.sum(0..rounded, |i| row * k + i, |i| i * n + col)),
+            );
+        }
+    }
+    add("the last k is missing; the loop must run while k < K", Box::new(move |access, row, col| access.element(row, col, 0..k - 1)));
+    add("the first k is missing; the loop must start at k = 0", Box::new(move |access, row, col| access.element(row, col, 1..k)));
+    add(
+        "they are twice the product; the sum is added to what was there, or each term is counted twice",
+        Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| 2.0 * value)),
+    );
+    add("they have the wrong sign", Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| -value)));
+    let neighbours: [(&str, i64, i64); 4] = [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)];
+    for (name, down, right) in neighbours {
+        add(
+            &format!("they belong to the {name}; an index is off by one"),
+            Box::new(move |access, row, col| {
+                access.element(row.checked_add_signed(down)?, col.checked_add_signed(right)?, 0..k)
+            }),
+        );
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::poison;
+    use crate::problem::Fill;
+    use crate::verify::{HostRows, verify};
+
+    const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
+
+    /// A wrong product: element (row, col) is what `value` makes of A and B.
+    fn wrong(problem: &Problem, value: impl Fn(&[f32], &[f32], usize, usize) -> f32) -> String {
+        let operands = Operands::new(problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let (m, n) = (problem.m as usize, problem.n as usize);
+        let words: Vec<u32> = (0..m * n).map(|place| value(a, b, place / n, place % n).to_bits()).collect();
+        let verdict = verify(problem, &operands, SHAPE, &mut HostRows { words: &words, n: problem.n }).unwrap();
+        assert!(!verdict.ok);
+        verdict.diagnosis.unwrap()
+    }
+
+    fn right(a: &[f32], b: &[f32], row: usize, col: usize, [n, k]: [usize; 2]) -> f32 {
+        (0..k).map(|i| a[row * k + i] * b[i * n + col]).sum()
+    }
+
+    fn problem(m: u64, n: u64, k: u64) -> Problem {
+        Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
+    }
+
+    #[test]
+    fn each_mistake_is_called_by_its_name() {
+        let sentence = wrong(&problem(64, 64, 64), |a, b, row, col| right(a, b, col, row, [64, 64]));
+        assert!(sentence.contains("C equals its transpose"), "{sentence}");
+        let sentence = wrong(&problem(64, 64, 64), |a, b, row, col| right(b, a, row, col, [64, 64]));
+        assert!(sentence.contains("operands are swapped"), "{sentence}");
+        let sentence = wrong(&problem(40, 50, 70), |a, b, row, col| {
+            (0..64).map(|i| a[row * 70 + i] * b[i * 50 + col]).sum()
+        });
+        assert!(sentence.contains("the last, partial K tile is missing"), "{sentence}");
+        let sentence = wrong(&problem(40, 50, 64), |a, b, row, col| {
+            (0..32).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum()
+        });
+        assert!(sentence.contains("the last K tile is missing"), "{sentence}");
+        let sentence = wrong(&problem(40, 50, 64), |a, b, row, col| {
+            (0..63).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum()
+        });
+        assert!(sentence.contains("the last k is missing"), "{sentence}");
+        let sentence = wrong(&problem(40, 50, 64), |_, _, _, _| f32::from_bits(poison(Dtype::F32)));
+        assert!(sentence.contains("C was never written"), "{sentence}");
+        let sentence = wrong(&problem(40, 50, 64), |_, _, _, _| f32::from_bits(0x7FC0_0000));
+        assert!(sentence.contains("NaN"), "{sentence}");
+    }
+
+    #[test]
+    fn an_unwritten_tile_is_named_by_its_column_and_row() {
+        let sentence = wrong(&problem(96, 160, 64), |a, b, row, col| {
+            if row / 32 == 1 && col / 32 == 3 { f32::from_bits(poison(Dtype::F32)) } else { right(a, b, row, col, [160, 64]) }
+        });
+        assert!(sentence.contains("tile (3,1) was never written"), "{sentence}");
+    }
+
+    #[test]
+    fn wrong_edges_are_placed() {
+        let sentence = wrong(&problem(96, 150, 64), |a, b, row, col| {
+            if col >= 128 { 1e6 } else { right(a, b, row, col, [150, 64]) }
+        });
+        assert!(sentence.contains("last column of tiles, which sticks out"), "{sentence}");
+    }
+
+    #[test]
+    fn the_map_marks_the_wrong_tile_and_no_other() {
+        let problem = problem(96, 160, 8);
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let words: Vec<u32> = (0..96 * 160)
+            .map(|place| {
+                let (row, col) = (place / 160, place % 160);
+                if (row, col) == (40, 100) { 9.0 } else { right(a, b, row, col, [160, 8]) }.to_bits()
+            })
+            .collect();
+        let verdict = verify(&problem, &operands, SHAPE, &mut HostRows { words: &words, n: 160 }).unwrap();
+        let map = verdict.map.unwrap().to_string();
+        assert_eq!(map.lines().take(3).map(str::trim).collect::<Vec<_>>(), [". . . . .", ". . . x .", ". . . . ."]);
+    }
+}

@@ -1,0 +1,326 @@
+//! Element by element: which elements of C are wrong.
+
+use anyhow::Result;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::reference::{Panel, Reference};
+use super::{Rows, Shape, panel_rows};
+use crate::exec::poison;
+use crate::matrix::Operands;
+use crate::problem::{Dtype, Problem};
+
+/// A wrong element of C.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// Row of C.
+    pub row: u64,
+    /// Column of C.
+    pub col: u64,
+    /// What the kernel left there; `null` for NaN.
+    pub got: Option<f64>,
+    /// What belongs there.
+    pub expected: f64,
+    /// Whether the memory was never written.
+    pub unwritten: bool,
+}
+
+/// Wrong elements shown to people.
+const SHOWN: usize = 10;
+/// Wrong elements kept for the diagnosis.
+const SAMPLES: usize = 256;
+/// Rows that are sampled where not all can be checked.
+const SAMPLED_ROWS: u64 = 16;
+/// Suspect rows that are looked at element by element.
+const SUSPECTS: usize = 64;
+
+/// Wrong elements of one tile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TileCount {
+    /// Elements compared.
+    pub compared: u64,
+    /// Wrong elements.
+    pub wrong: u64,
+    /// Elements with the bits of memory that was never written, among the wrong ones.
+    pub unwritten: u64,
+}
+
+/// What was found in C.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Largest difference; infinite where one is NaN.
+    pub max_error: f64,
+    /// Largest difference as a share of its bound; infinite where one is NaN or should have been exact.
+    pub worst_share: f64,
+    /// Elements compared.
+    pub compared: u64,
+    /// Wrong elements.
+    pub wrong_elements: u64,
+    /// Elements with the bits of memory that was never written, among the wrong ones.
+    pub unwritten: u64,
+    /// NaN among the wrong elements, the unwritten left out.
+    pub nan: u64,
+    /// The first wrong elements.
+    pub first: Vec<Mismatch>,
+    /// Wrong elements spread over C.
+    pub samples: Vec<Mismatch>,
+    /// Tiles with a wrong element, by column and row of tiles.
+    pub tiles: std::collections::BTreeMap<(u64, u64), TileCount>,
+}
+
+/// The value of an element's bits.
+pub fn value(dtype: Dtype, bits: u32) -> f64 {
+    match dtype {
+        Dtype::F32 => f64::from(f32::from_bits(bits)),
+        Dtype::I32 => f64::from(bits as i32),
+    }
+}
+
+#[derive(Default)]
+struct RowFound {
+    max_error: f64,
+    worst_share: f64,
+    nan: u64,
+    mismatches: Vec<Mismatch>,
+    tiles: Vec<TileCount>,
+    wrong: u64,
+}
+
+/// Judges every row of C.
+pub fn all_rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Found> {
+    let reference = Reference::new(problem, operands, problem.m)?;
+    let mut found = Found::default();
+    let panel = panel_rows(problem);
+    let mut words = vec![0_u32; (panel * problem.n) as usize];
+    for first in (0..problem.m).step_by(panel as usize) {
+        let rows: Vec<u64> = (first..problem.m.min(first + panel)).collect();
+        let words = &mut words[..rows.len() * problem.n as usize];
+        c.read(first, words)?;
+        found.add(problem, shape, &rows, words, &reference.panel(&rows)?);
+    }
+    Ok(found)
+}
+
+/// Judges the rows of these numbers.
+pub fn rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows, rows: &[u64]) -> Result<Found> {
+    let reference = Reference::new(problem, operands, rows.len() as u64)?;
+    let mut found = Found::default();
+    let n = problem.n as usize;
+    for chunk in rows.chunks(panel_rows(problem) as usize) {
+        let mut words = vec![0_u32; chunk.len() * n];
+        for (&row, words) in chunk.iter().zip(words.chunks_mut(n)) {
+            c.read(row, words)?;
+        }
+        found.add(problem, shape, chunk, &words, &reference.panel(chunk)?);
+    }
+    Ok(found)
+}
+
+/// The rows that are checked where not all can be: the first, the last, and others spread at random.
+pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
+    let stride = (problem.m / SAMPLED_ROWS).max(1);
+    let inner = (0..problem.m).step_by(stride as usize).map(|first| {
+        // Somewhere in each of 16 bands, never at the same place of a tile.
+        first + crate::verify::freivalds::mix(problem.seed ^ first) % stride.min(problem.m - first)
+    });
+    let mut rows: Vec<u64> = [0, problem.m - 1].into_iter().chain(inner).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// Rows that hold NaN or memory that was never written: all of C is looked at, the first such rows are returned.
+pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
+    let panel = panel_rows(problem);
+    let n = problem.n as usize;
+    let mut words = vec![0_u32; (panel * problem.n) as usize];
+    let mut found = Vec::new();
+    for first in (0..problem.m).step_by(panel as usize) {
+        let rows = (problem.m - first).min(panel) as usize;
+        let words = &mut words[..rows * n];
+        c.read(first, words)?;
+        let bad = |row: &&[u32]| row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == poison(problem.dtype));
+        let panel: Vec<&[u32]> = words.chunks(n).collect();
+        let suspects: Vec<u64> =
+            panel.par_iter().enumerate().filter(|(_, row)| bad(row)).map(|(row, _)| first + row as u64).collect();
+        found.extend(suspects);
+    }
+    Ok(spread(&found, SUSPECTS))
+}
+
+/// At most `most` of the items: the first half of that many, the others spread over the rest.
+pub fn spread<T: Copy>(items: &[T], most: usize) -> Vec<T> {
+    if items.len() <= most {
+        return items.to_vec();
+    }
+    let (head, tail) = items.split_at(most / 2);
+    let step = tail.len().div_ceil(most / 2);
+    // From the end, so that the last item is among them.
+    let mut spread: Vec<T> = tail.iter().rev().step_by(step).copied().collect();
+    spread.reverse();
+    head.iter().copied().chain(spread).collect()
+}
+
+impl Found {
+    fn add(&mut self, problem: &Problem, shape: Shape, rows: &[u64], words: &[u32], panel: &Panel) {
+        let n = problem.n as usize;
+        let by_row: Vec<RowFound> = rows
+            .par_iter()
+            .enumerate()
+            .map(|(i, &row)| {
+                let range = i * n..(i + 1) * n;
+                let bound = panel.bound.as_ref().map(|bound| &bound[range.clone()]);
+                judge_row(problem, shape, row, &words[range.clone()], &panel.expected[range], bound)
+            })
+            .collect();
+        let tile_x = u64::from(shape.tile[0].max(1));
+        let tile_y = u64::from(shape.tile[1].max(1));
+        for (&row, found) in rows.iter().zip(&by_row) {
+            self.compared += problem.n;
+            self.max_error = self.max_error.max(found.max_error);
+            self.worst_share = self.worst_share.max(found.worst_share);
+            self.wrong_elements += found.wrong;
+            self.nan += found.nan;
+            for (tile, count) in found.tiles.iter().enumerate() {
+                let tile = tile as u64;
+                if count.wrong > 0 {
+                    let entry = self.tiles.entry((tile, row / tile_y)).or_default();
+                    entry.wrong += count.wrong;
+                    entry.unwritten += count.unwritten;
+                    entry.compared += tile_x.min(problem.n - tile * tile_x);
+                    self.unwritten += count.unwritten;
+                }
+            }
+            let room = SHOWN.saturating_sub(self.first.len());
+            self.first.extend(found.mismatches.iter().take(room));
+            self.samples.extend(spread(&found.mismatches, 4));
+        }
+        self.samples = spread(&self.samples, SAMPLES);
+    }
+}
+
+fn judge_row(
+    problem: &Problem,
+    shape: Shape,
+    row: u64,
+    words: &[u32],
+    expected: &[f64],
+    bound: Option<&[f32]>,
+) -> RowFound {
+    let mut found = RowFound::default();
+    let tile_x = shape.tile[0].max(1) as usize;
+    let poison = poison(problem.dtype);
+    for (col, (&word, &expected)) in words.iter().zip(expected).enumerate() {
+        let got = value(problem.dtype, word);
+        let error = (got - expected).abs();
+        let share = match bound {
+            // Where the bound is 0 every term is 0, and so must be the sum.
+            Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
+            _ if error == 0.0 => 0.0,
+            _ => f64::INFINITY,
+        };
+        // NaN compares false with everything: it is neither at most 1 here nor lost in a maximum below.
+        if share <= 1.0 {
+            found.max_error = found.max_error.max(error);
+            found.worst_share = found.worst_share.max(share);
+            continue;
+        }
+        found.max_error = if error.is_nan() { f64::INFINITY } else { found.max_error.max(error) };
+        found.worst_share = if share.is_nan() { f64::INFINITY } else { found.worst_share.max(share) };
+        if found.tiles.is_empty() {
+            found.tiles.resize(words.len().div_ceil(tile_x), TileCount::default());
+        }
+        let unwritten = word == poison;
+        let tile = &mut found.tiles[col / tile_x];
+        tile.wrong += 1;
+        tile.unwritten += u64::from(unwritten);
+        found.wrong += 1;
+        found.nan += u64::from(got.is_nan() && !unwritten);
+        let mismatch =
+            Mismatch { row, col: col as u64, got: got.is_finite().then_some(got), expected, unwritten };
+        if found.mismatches.len() < SAMPLES {
+            found.mismatches.push(mismatch);
+        } else if found.wrong.is_power_of_two() {
+            // Later ones, ever rarer: a row that is wrong at both ends is seen to be.
+            let last = found.mismatches.len() - 1;
+            found.mismatches[last] = mismatch;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Fill;
+
+    const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
+
+    fn problem(fill: Fill) -> Problem {
+        Problem { m: 70, n: 45, k: 60, dtype: Dtype::F32, fill, seed: 9 }
+    }
+
+    fn right(problem: &Problem) -> (Operands, Vec<u32>) {
+        let operands = Operands::new(problem).unwrap();
+        let rows: Vec<u64> = (0..problem.m).collect();
+        let panel = Reference::new(problem, &operands, problem.m).unwrap().panel(&rows).unwrap();
+        (operands, panel.expected.iter().map(|&x| (x as f32).to_bits()).collect())
+    }
+
+    fn judged(problem: &Problem, operands: &Operands, words: &[u32]) -> Found {
+        all_rows(problem, operands, SHAPE, &mut super::super::HostRows { words, n: problem.n }).unwrap()
+    }
+
+    #[test]
+    fn the_right_product_has_no_wrong_element() {
+        for fill in [Fill::Uniform, Fill::Integers] {
+            let (operands, words) = right(&problem(fill));
+            let found = judged(&problem(fill), &operands, &words);
+            assert_eq!((found.wrong_elements, found.compared), (0, 70 * 45));
+            assert!(found.worst_share <= 1.0);
+        }
+    }
+
+    #[test]
+    fn one_element_off_by_little_is_found_and_so_are_nan_infinity_and_unwritten_memory() {
+        let problem = problem(Fill::Uniform);
+        let (operands, words) = right(&problem);
+        for (bits, unwritten) in [
+            ((f32::from_bits(words[777]) + 1e-3).to_bits(), false),
+            (f32::NAN.to_bits(), false),
+            (f32::INFINITY.to_bits(), false),
+            (poison(Dtype::F32), true),
+        ] {
+            let mut words = words.clone();
+            words[777] = bits;
+            let found = judged(&problem, &operands, &words);
+            assert_eq!(found.wrong_elements, 1);
+            assert_eq!((found.first[0].row, found.first[0].col, found.first[0].unwritten), (777 / 45, 777 % 45, unwritten));
+            assert!(found.worst_share > 1.0);
+        }
+    }
+
+    #[test]
+    fn an_exact_problem_allows_no_difference_at_all() {
+        let problem = problem(Fill::Integers);
+        let (operands, mut words) = right(&problem);
+        words[5] = (f32::from_bits(words[5]) + 1.0).to_bits();
+        assert_eq!(judged(&problem, &operands, &words).wrong_elements, 1);
+    }
+
+    #[test]
+    fn rows_with_nan_are_found_wherever_they_are() {
+        let problem = problem(Fill::Uniform);
+        let (_, mut words) = right(&problem);
+        words[69 * 45 + 44] = f32::NAN.to_bits();
+        let rows = rows_with_nan(&problem, &mut super::super::HostRows { words: &words, n: 45 }).unwrap();
+        assert_eq!(rows, [69]);
+    }
+
+    #[test]
+    fn a_spread_keeps_the_first_and_the_last() {
+        let items: Vec<u32> = (0..1000).collect();
+        let spread = spread(&items, 64);
+        assert!(spread.len() <= 64 && spread[..32] == items[..32] && spread.last() == Some(&999));
+    }
+}

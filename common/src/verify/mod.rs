@@ -1,0 +1,182 @@
+//! Is C the product? Checked for every run, before anything is timed.
+//!
+//! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product
+//!   computed exactly; where that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
+//!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
+//! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
+//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1).
+//!   Where that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
+//!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
+//!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
+//!
+//! Every comparison is written so that NaN fails it.
+
+mod diagnose;
+mod freivalds;
+mod judge;
+mod reference;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::Operands;
+use crate::problem::{Dtype, Fill, Problem};
+
+pub use diagnose::TileMap;
+pub use judge::Mismatch;
+
+/// How a product was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Every element, against float64 and the error bound.
+    Full,
+    /// Every element, exactly.
+    Exact,
+    /// Freivalds' check in integer arithmetic.
+    Freivalds,
+    /// Freivalds' check of an integer twin, and sampled rows of the problem itself.
+    FreivaldsAndSampledRows,
+}
+
+impl Method {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Full => "every element against a float64 product",
+            Self::Exact => "every element, exactly",
+            Self::Freivalds => "Freivalds' check, exact in integers",
+            Self::FreivaldsAndSampledRows => "Freivalds' check of an integer twin, and sampled rows against float64",
+        }
+    }
+
+    /// The method for a problem on this machine: the strongest that takes a few seconds at most.
+    pub fn choose(problem: &Problem) -> Self {
+        let cores = rayon::current_num_threads() as u128;
+        // A float64 product and one of absolute values take about 1/10 ns a multiply-add and core, exact integers 1/2 ns.
+        let affordable = |per_core: u128| problem.multiply_adds() <= cores * per_core;
+        match (problem.dtype, problem.fill) {
+            (Dtype::F32, Fill::Uniform) if affordable(20_000_000_000) => Self::Full,
+            (Dtype::F32, Fill::Uniform) => Self::FreivaldsAndSampledRows,
+            _ if affordable(1_000_000_000) => Self::Exact,
+            _ => Self::Freivalds,
+        }
+    }
+}
+
+/// The verdict on a product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Whether C is the product.
+    pub ok: bool,
+    /// How that was found out.
+    pub method: Method,
+    /// Largest difference from the reference; `null` where an element is NaN or the method knows no differences.
+    pub max_error: Option<f64>,
+    /// Largest difference as a share of its own bound: above 1 is wrong. `null` as above.
+    pub worst_bound_share: Option<f64>,
+    /// What is wrong, in a sentence; `null` where nothing is.
+    pub diagnosis: Option<String>,
+    /// The first wrong elements.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub mismatches: Vec<Mismatch>,
+    /// Where the wrong elements are.
+    #[serde(skip)]
+    pub map: Option<TileMap>,
+    /// Seconds that the check took on the host.
+    pub seconds: f64,
+}
+
+/// Rows of C, wherever C is.
+pub trait Rows {
+    /// Copies whole rows of C, from row `first` on, into `words`: the bits of the elements.
+    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()>;
+}
+
+/// C on the host, row-major.
+pub struct HostRows<'a> {
+    /// The bits of all elements.
+    pub words: &'a [u32],
+    /// Columns.
+    pub n: u64,
+}
+
+impl Rows for HostRows<'_> {
+    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
+        let start = (first * self.n) as usize;
+        words.copy_from_slice(&self.words[start..start + words.len()]);
+        Ok(())
+    }
+}
+
+/// What the check knows of the kernel, for the diagnosis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Columns and rows of C per block.
+    pub tile: [u32; 2],
+    /// Steps of K per pass of the main loop.
+    pub tile_k: u32,
+}
+
+/// Elements of C that are on the host at a time, at most.
+const PANEL_ELEMENTS: u64 = 8 << 20;
+
+/// Rows of C on the host at a time.
+fn panel_rows(problem: &Problem) -> u64 {
+    (PANEL_ELEMENTS / problem.n).clamp(1, problem.m)
+}
+
+/// Bytes that the check takes on the host beside A and B.
+pub fn host_bytes(problem: &Problem) -> u64 {
+    let rows = panel_rows(problem);
+    let panel = rows * problem.n;
+    let inner = problem.b_elements().saturating_add(rows.saturating_mul(problem.k));
+    match Method::choose(problem) {
+        Method::Full | Method::Exact => (16 * panel).saturating_add(inner.saturating_mul(12)),
+        // The twin's A and B stand beside the problem's own.
+        Method::FreivaldsAndSampledRows => {
+            (4 * panel).saturating_add((problem.a_elements() + problem.b_elements()).saturating_mul(4))
+        }
+        Method::Freivalds => 4 * panel,
+    }
+}
+
+/// Checks C against the product of the operands.
+///
+/// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, the problem's own; the caller has run
+/// and checked the [`twin`] before.
+pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Verification> {
+    let begin = std::time::Instant::now();
+    let method = Method::choose(problem);
+    let found = match method {
+        Method::Full | Method::Exact => judge::all_rows(problem, operands, shape, c)?,
+        Method::Freivalds => {
+            let suspects = freivalds::wrong_rows(problem, operands, c)?;
+            judge::rows(problem, operands, shape, c, &suspects)?
+        }
+        Method::FreivaldsAndSampledRows => {
+            let mut rows = judge::sample_of_rows(problem);
+            rows.extend(judge::rows_with_nan(problem, c)?);
+            rows.sort_unstable();
+            rows.dedup();
+            judge::rows(problem, operands, shape, c, &rows)?
+        }
+    };
+    let ok = found.wrong_elements == 0;
+    let known = |value: f64| value.is_finite().then_some(value);
+    Ok(Verification {
+        ok,
+        method,
+        max_error: known(found.max_error),
+        worst_bound_share: known(found.worst_share),
+        diagnosis: (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found)),
+        mismatches: found.first.clone(),
+        map: (!ok).then(|| diagnose::map(problem, shape, &found)),
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// The integer twin that a problem must pass first, where its method wants one.
+pub fn twin(problem: &Problem) -> Option<Problem> {
+    (Method::choose(problem) == Method::FreivaldsAndSampledRows).then_some(Problem { fill: Fill::Integers, ..*problem })
+}

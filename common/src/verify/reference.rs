@@ -1,0 +1,185 @@
+//! The right product of some rows, and how far a kernel may be from it.
+
+use anyhow::Result;
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
+use rayon::prelude::*;
+
+use crate::matrix::{Operands, vec_of};
+use crate::problem::{Fill, Problem};
+
+/// Unit roundoff of `f32`.
+const UNIT: f64 = 1.0 / (1_u64 << 24) as f64;
+
+/// The bound of the relative error of a sum of `k` rounded products, in any order, with or without fused
+/// multiply-adds: γ(k) = k·u / (1 − k·u); where k·u is not small, k·u itself, which holds as well (C.-P. Jeannerod and
+/// S. Rump, "Improved error bounds for inner products in floating-point arithmetic", 2013).
+pub fn gamma(k: u64) -> f64 {
+    let ku = k as f64 * UNIT;
+    if ku < 0.5 { ku / (1.0 - ku) } else { ku }
+}
+
+/// Expected rows of C.
+pub struct Panel {
+    /// Expected elements, row after row; every `i32` is exact in `f64`.
+    pub expected: Vec<f64>,
+    /// Largest difference allowed for each element; `None` where the product must be exact.
+    pub bound: Option<Vec<f32>>,
+}
+
+/// Computes rows of the product, at the least cost for many rows or for few.
+pub struct Reference<'a> {
+    problem: Problem,
+    operands: &'a Operands,
+    /// B in `f64` and |B|, where many rows are asked for.
+    wide: Option<(Vec<f64>, Vec<f32>)>,
+}
+
+impl<'a> Reference<'a> {
+    /// A reference for `rows` rows of C in all.
+    pub fn new(problem: &Problem, operands: &'a Operands, rows: u64) -> Result<Self> {
+        // Below this a matrix product gains nothing on a loop over B, and costs 12 bytes an element of B.
+        const MANY_ROWS: u64 = 64;
+        let wide = match operands {
+            Operands::F32 { b, .. } if rows >= MANY_ROWS => {
+                let mut doubles = vec_of::<f64>(b.len())?;
+                doubles.par_iter_mut().zip(b).for_each(|(double, &element)| *double = f64::from(element));
+                let mut absolute = Vec::new();
+                if problem.fill == Fill::Uniform {
+                    absolute = vec_of::<f32>(b.len())?;
+                    absolute.par_iter_mut().zip(b).for_each(|(absolute, element)| *absolute = element.abs());
+                }
+                Some((doubles, absolute))
+            }
+            _ => None,
+        };
+        Ok(Self { problem: *problem, operands, wide })
+    }
+
+    /// The product's rows of these numbers.
+    pub fn panel(&self, rows: &[u64]) -> Result<Panel> {
+        match (self.operands, &self.wide) {
+            (Operands::F32 { a, .. }, Some((doubles, absolute))) => self.wide_panel(a, doubles, absolute, rows),
+            (Operands::F32 { a, b }, None) => self.narrow_panel(a, b, rows),
+            (Operands::I32 { a, b }, _) => {
+                let (n, k) = (self.problem.n as usize, self.problem.k as usize);
+                let mut expected = vec_of::<f64>(rows.len() * n)?;
+                expected.par_chunks_mut(n).zip(rows).for_each(|(expected, &row)| {
+                    let mut sums = vec![std::num::Wrapping(0_i32); n];
+                    let row = row as usize * k;
+                    for (factor, b_row) in a[row..row + k].iter().zip(b.chunks_exact(n)) {
+                        for (sum, element) in sums.iter_mut().zip(b_row) {
+                            *sum += factor * element;
+                        }
+                    }
+                    for (expected, sum) in expected.iter_mut().zip(sums) {
+                        *expected = f64::from(sum.0);
+                    }
+                });
+                Ok(Panel { expected, bound: None })
+            }
+        }
+    }
+
+    /// Many rows: two matrix products, of the elements in `f64` and of their absolute values in `f32`.
+    fn wide_panel(&self, a: &[f32], doubles: &[f64], absolute: &[f32], rows: &[u64]) -> Result<Panel> {
+        let (n, k) = (self.problem.n as usize, self.problem.k as usize);
+        let mut a_rows = vec_of::<f64>(rows.len() * k)?;
+        a_rows.par_chunks_mut(k).zip(rows).for_each(|(to, &row)| {
+            let row = row as usize * k;
+            to.iter_mut().zip(&a[row..row + k]).for_each(|(to, &from)| *to = f64::from(from));
+        });
+        let mut expected = vec_of::<f64>(rows.len() * n)?;
+        product(&mut expected, &a_rows, doubles, [n, k])?;
+        if absolute.is_empty() {
+            return Ok(Panel { expected, bound: None });
+        }
+        let a_absolute: Vec<f32> = a_rows.par_iter().map(|&element| element.abs() as f32).collect();
+        let mut bound = vec_of::<f32>(rows.len() * n)?;
+        product(&mut bound, &a_absolute, absolute, [n, k])?;
+        let gamma = gamma(self.problem.k);
+        // The sum of absolute values is itself rounded, by less than the same γ.
+        let factor = (gamma * (1.0 + 2.0 * gamma)) as f32;
+        bound.par_iter_mut().for_each(|bound| *bound *= factor);
+        Ok(Panel { expected, bound: Some(bound) })
+    }
+
+    /// Few rows: one pass over B for each.
+    fn narrow_panel(&self, a: &[f32], b: &[f32], rows: &[u64]) -> Result<Panel> {
+        let (n, k) = (self.problem.n as usize, self.problem.k as usize);
+        let mut expected = vec_of::<f64>(rows.len() * n)?;
+        let mut bound = vec_of::<f32>(rows.len() * n)?;
+        let gamma = gamma(self.problem.k);
+        // Bands of columns: a single long row is shared among the cores, too.
+        let band = n.div_ceil(rayon::current_num_threads()).max(256);
+        let tasks = expected.chunks_mut(n).zip(bound.chunks_mut(n)).zip(rows).flat_map(|((expected, bound), &row)| {
+            expected.chunks_mut(band).zip(bound.chunks_mut(band)).enumerate().map(move |(i, (e, b))| (row, i * band, e, b))
+        });
+        tasks.collect::<Vec<_>>().into_par_iter().for_each(|(row, first, expected, bound)| {
+            let width = expected.len();
+            let mut absolute = vec![0.0_f64; width];
+            let row = row as usize * k;
+            for (&factor, b_row) in a[row..row + k].iter().zip(b.chunks_exact(n)) {
+                let factor = f64::from(factor);
+                let band = &b_row[first..first + width];
+                for ((expected, absolute), &element) in expected.iter_mut().zip(&mut absolute).zip(band) {
+                    let term = factor * f64::from(element);
+                    *expected += term;
+                    *absolute += term.abs();
+                }
+            }
+            bound.iter_mut().zip(absolute).for_each(|(bound, absolute)| *bound = (gamma * absolute) as f32);
+        });
+        let bound = (self.problem.fill == Fill::Uniform).then_some(bound);
+        Ok(Panel { expected, bound })
+    }
+}
+
+/// `c` (m×n) = `a` (m×k) · `b` (k×n), all row-major, a band of rows on each core.
+fn product<T: LinalgScalar + Send + Sync>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) -> Result<()> {
+    let b = ArrayView2::from_shape((k, n), b)?;
+    let rows = c.len() / n;
+    // Not fewer rows than a kernel of the library packs at once, lest B be packed more often than it is used.
+    let band = rows.div_ceil(rayon::current_num_threads()).max(64);
+    c.par_chunks_mut(band * n).zip(a.par_chunks(band * k)).try_for_each(|(c, a)| {
+        let rows = c.len() / n;
+        let a = ArrayView2::from_shape((rows, k), a)?;
+        let mut c = ArrayViewMut2::from_shape((rows, n), c)?;
+        general_mat_mul(T::one(), &a, &b, T::zero(), &mut c);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Dtype;
+
+    #[test]
+    fn many_rows_and_few_rows_agree_and_so_does_a_loop_in_order() {
+        let problem = Problem { m: 100, n: 37, k: 53, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let rows = [0, 41, 99];
+        let many = Reference::new(&problem, &operands, 100).unwrap().panel(&rows).unwrap();
+        let few = Reference::new(&problem, &operands, 3).unwrap().panel(&rows).unwrap();
+        for (i, &row) in rows.iter().enumerate() {
+            for col in 0..37 {
+                let terms = (0..53).map(|k| f64::from(a[row as usize * 53 + k]) * f64::from(b[k * 37 + col]));
+                let sum: f64 = terms.clone().sum();
+                let absolute: f64 = terms.map(f64::abs).sum();
+                for panel in [&many, &few] {
+                    approx::assert_abs_diff_eq!(panel.expected[i * 37 + col], sum, epsilon = 1e-12);
+                    let bound = f64::from(panel.bound.as_ref().unwrap()[i * 37 + col]);
+                    approx::assert_relative_eq!(bound, absolute * gamma(53), max_relative = 1e-4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gamma_grows_with_k_and_never_ends() {
+        assert!(gamma(1) > UNIT && gamma(2) > gamma(1));
+        assert!(gamma(1 << 30) >= 64.0 && gamma(1 << 30).is_finite());
+    }
+}

@@ -1,0 +1,42 @@
+//! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
+
+use anyhow::Result;
+use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+
+/// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
+pub const TILE: u32 = 32;
+
+/// The step.
+pub const STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    folder: env!("CARGO_MANIFEST_DIR"),
+    title: "a tile of C per block, through shared memory",
+    plan,
+    specialisations,
+    variants: &[
+        Variant::same_launch("uncoalesced_b"),
+        Variant::same_launch("bank_conflicts"),
+        Variant::same_launch("bank_conflicts_padded"),
+        Variant::same_launch("no_first_barrier"),
+        Variant::same_launch("no_second_barrier"),
+        Variant::same_launch("no_edges"),
+    ],
+    default_size,
+    host: None,
+};
+
+fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
+    let specialisation = Specialisation::single(problem.dtype, &[("TILE", TILE)]);
+    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE))
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    vec![Specialisation::single(dtype, &[("TILE", TILE)])]
+}
+
+fn default_size(device: &DeviceInfo) -> [u64; 3] {
+    match device.kind {
+        Kind::Cuda => [4096; 3],
+        _ => [256; 3],
+    }
+}

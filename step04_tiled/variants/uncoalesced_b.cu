@@ -1,0 +1,36 @@
+// B is loaded transposed: the lanes of a warp read a column of B, one sector each. (The padded tile keeps banks out of it.)
+
+#ifndef ELEMENT
+#define ELEMENT float
+#endif
+
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const int x = threadIdx.x;
+    const int y = threadIdx.y;
+    const int row = blockIdx.y * TILE + y;
+    const int col = blockIdx.x * TILE + x;
+    const int load_col = blockIdx.x * TILE + y;
+
+    __shared__ ELEMENT As[TILE][TILE];
+    __shared__ ELEMENT Bs[TILE][TILE + 1];
+
+    ELEMENT sum = 0;
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+        // The lanes of a warp differ in x: a row of A, but a column of B. Beyond the edge, zeros add nothing.
+        As[y][x] = row < M && k0 + x < K ? A[(size_t)row * K + k0 + x] : 0;
+        Bs[x][y] = k0 + x < K && load_col < N ? B[(size_t)(k0 + x) * N + load_col] : 0;
+        // The tiles are complete before anyone reads them ...
+        __syncthreads();
+
+        for (int k = 0; k < TILE; ++k) {
+            sum += As[y][k] * Bs[k][x];
+        }
+        // ... and read by everyone before the next tiles overwrite them.
+        __syncthreads();
+    }
+
+    if (row < M && col < N) {
+        C[(size_t)row * N + col] = sum;
+    }
+}
