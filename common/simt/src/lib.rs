@@ -34,7 +34,7 @@
 //! let mut memory = GlobalMemory::new();
 //! let data = memory.alloc("data", 400, 4)?;
 //! memory.upload(data, 0, &[1.5f32; 100])?;
-//! simt::launch(&kernel, &mut memory, &LaunchConfig::new(4, 32), &[Arg::Pointer(data), Arg::U32(100)], &())?;
+//! simt::launch(&kernel, &mut memory, &LaunchConfig::new(4, 32), &[Arg::Pointer(data), Arg::U32(100)], &mut ())?;
 //! let mut result = [0.0f32; 100];
 //! memory.download(data, 0, &mut result)?;
 //! assert_eq!(result, [3.0; 100]);
@@ -66,4 +66,4 @@ pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, RegisterCounts, SharedArray};
-pub use observe::{Analysis, Observer};
+pub use observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};

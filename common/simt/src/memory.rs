@@ -152,6 +152,8 @@ pub struct GlobalMemory {
     /// Sorted by address.
     allocations: Vec<Allocation>,
     next: u64,
+    /// Variables of modules that have a place: module, number, address.
+    variables: Vec<(u64, u32, DevicePointer)>,
 }
 
 impl GlobalMemory {
@@ -236,6 +238,32 @@ impl GlobalMemory {
     /// All allocations, by address.
     pub fn allocations(&self) -> &[Allocation] {
         &self.allocations
+    }
+
+    /// The place of a module's variable, and whether it was made just now.
+    pub(crate) fn variable(
+        &mut self,
+        module: u64,
+        number: u32,
+        name: &str,
+        bytes: u64,
+        element_bytes: u32,
+    ) -> Result<(DevicePointer, bool), Error> {
+        if let Some(known) = self.variables.iter().find(|known| (known.0, known.1) == (module, number)) {
+            return Ok((known.2, false));
+        }
+        let pointer = self.alloc(name, bytes.max(1), element_bytes.max(1))?;
+        self.variables.push((module, number, pointer));
+        Ok((pointer, true))
+    }
+
+    /// Writes whole words at the start of an allocation; the last may reach beyond its last byte.
+    pub(crate) fn write_words(&mut self, pointer: DevicePointer, words: &[u32]) -> Result<(), Error> {
+        let index = self.start_of(pointer)?;
+        let to = self.allocations[index].words.as_mut();
+        let count = words.len().min(to.len());
+        to[..count].copy_from_slice(&words[..count]);
+        Ok(())
     }
 
     /// Index of the allocation that holds `address`, or of the last one before it.

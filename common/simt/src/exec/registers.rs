@@ -1,0 +1,124 @@
+//! The registers of a warp: the lowest layer, and the only place where register memory is touched.
+//!
+//! A 32-bit register is 32 words in a row, one a lane; a 64-bit one 32 double words. Instructions hold word offsets
+//! that the lowering computed, so they are in range by construction; debug builds check.
+
+/// 32 lanes of a 32-bit register, aligned to a cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Plane(pub [u32; 32]);
+
+/// A view of one warp's registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Registers {
+    base: *mut u32,
+    #[cfg(debug_assertions)]
+    words: usize,
+}
+
+impl Registers {
+    pub fn new(planes: &mut [Plane]) -> Self {
+        Self {
+            base: planes.as_mut_ptr().cast(),
+            #[cfg(debug_assertions)]
+            words: planes.len() * 32,
+        }
+    }
+
+    #[inline(always)]
+    fn check(self, offset: u32, words: usize) {
+        #[cfg(debug_assertions)]
+        assert!(offset as usize + words <= self.words, "register offset {offset} of {}", self.words);
+        let _ = (offset, words);
+    }
+
+    /// A 32-bit register.
+    #[inline(always)]
+    pub fn get(self, offset: u32) -> *mut [u32; 32] {
+        self.check(offset, 32);
+        // SAFETY: the lowering hands out offsets inside the planes this view was made from.
+        unsafe { self.base.add(offset as usize).cast() }
+    }
+
+    /// A 64-bit register.
+    #[inline(always)]
+    pub fn get64(self, offset: u32) -> *mut [u64; 32] {
+        self.check(offset, 64);
+        // SAFETY: as above; planes are 64-byte aligned and a 64-bit register starts at a plane.
+        unsafe { self.base.add(offset as usize).cast() }
+    }
+
+    /// The value of a 32-bit register.
+    #[inline(always)]
+    pub fn read(self, offset: u32) -> [u32; 32] {
+        // SAFETY: `get` is in range and aligned, and no reference to register memory outlives an instruction.
+        unsafe { *self.get(offset) }
+    }
+
+    /// The value of a 64-bit register.
+    #[inline(always)]
+    pub fn read64(self, offset: u32) -> [u64; 32] {
+        // SAFETY: as above.
+        unsafe { *self.get64(offset) }
+    }
+
+    /// One lane of a 32-bit register.
+    #[inline(always)]
+    pub fn lane(self, offset: u32, lane: usize) -> u32 {
+        // SAFETY: as above; the index is checked.
+        unsafe { (*self.get(offset))[lane] }
+    }
+
+    /// One lane of a 64-bit register.
+    #[inline(always)]
+    pub fn lane64(self, offset: u32, lane: usize) -> u64 {
+        // SAFETY: as above; the index is checked.
+        unsafe { (*self.get64(offset))[lane] }
+    }
+
+    /// Sets one lane of a 32-bit register.
+    #[inline(always)]
+    pub fn set(self, offset: u32, lane: usize, value: u32) {
+        // SAFETY: as above; the index is checked.
+        unsafe { (*self.get(offset))[lane] = value }
+    }
+
+    /// Sets one lane of a 64-bit register.
+    #[inline(always)]
+    pub fn set64(self, offset: u32, lane: usize, value: u64) {
+        // SAFETY: as above; the index is checked.
+        unsafe { (*self.get64(offset))[lane] = value }
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline(always)]
+    pub fn write(self, offset: u32, mask: u32, value: &[u32; 32]) {
+        let to = self.get(offset);
+        if mask == u32::MAX {
+            // SAFETY: `get` is in range and aligned; `value` is a local of the caller.
+            unsafe { *to = *value }
+        } else {
+            for (lane, value) in value.iter().enumerate() {
+                // SAFETY: as above.
+                let to = unsafe { &mut (*to)[lane] };
+                *to = if mask >> lane & 1 != 0 { *value } else { *to };
+            }
+        }
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline(always)]
+    pub fn write64(self, offset: u32, mask: u32, value: &[u64; 32]) {
+        let to = self.get64(offset);
+        if mask == u32::MAX {
+            // SAFETY: as above.
+            unsafe { *to = *value }
+        } else {
+            for (lane, value) in value.iter().enumerate() {
+                // SAFETY: as above.
+                let to = unsafe { &mut (*to)[lane] };
+                *to = if mask >> lane & 1 != 0 { *value } else { *to };
+            }
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The compact form that is executed: 32 bytes an instruction, decoded once.
+
+use crate::ast::Type;
+
+/// No predicate, no register, no block.
+pub(crate) const NONE: u32 = u32::MAX;
+/// No guard.
+pub(crate) const NO_GUARD: u16 = u16::MAX;
+/// Set in a guard that is negated.
+pub(crate) const GUARD_NEGATED: u16 = 1 << 15;
+
+/// One instruction. What the fields mean depends on `op`; registers are offsets into the warp's registers, in words.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Inst {
+    pub op: Op,
+    /// Memory: see [`Shape`].
+    pub sub: u8,
+    /// Predicate number, perhaps with [`GUARD_NEGATED`], or [`NO_GUARD`].
+    pub guard: u16,
+    /// Number of the instruction for observers and messages.
+    pub pc: u32,
+    pub d: u32,
+    pub a: u32,
+    pub b: u32,
+    pub c: u32,
+    pub e: u32,
+    pub imm: i32,
+}
+
+impl Inst {
+    pub const fn new(op: Op) -> Self {
+        Self { op, sub: 0, guard: NO_GUARD, pc: 0, d: NONE, a: NONE, b: NONE, c: NONE, e: NONE, imm: 0 }
+    }
+}
+
+/// What an instruction does. The frequent ones are here, worked lane by lane in vector form; everything else that
+/// computes is [`Op::Generic`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Op {
+    /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.
+    Enter,
+    /// `a` fused multiply-adds, from number `d` of the table of runs on.
+    FmaRun,
+    // 32-bit integers.
+    Mov32,
+    Add32,
+    Sub32,
+    Mul32,
+    Mad32,
+    And32,
+    Or32,
+    Xor32,
+    Not32,
+    Neg32,
+    Shl32,
+    ShrU32,
+    ShrS32,
+    MinS32,
+    MaxS32,
+    MinU32,
+    MaxU32,
+    Selp32,
+    // 64-bit integers.
+    Mov64,
+    Add64,
+    Sub64,
+    Mul64,
+    Mad64,
+    And64,
+    Or64,
+    Xor64,
+    Shl64,
+    ShrU64,
+    ShrS64,
+    Selp64,
+    MulWideS32,
+    MulWideU32,
+    MadWideS32,
+    MadWideU32,
+    SignExtend,
+    ZeroExtend,
+    Truncate,
+    // Floating point.
+    AddF32,
+    SubF32,
+    MulF32,
+    FmaF32,
+    NegF32,
+    AbsF32,
+    DivF32,
+    MinF32,
+    MaxF32,
+    CvtF32S32,
+    CvtF32U32,
+    AddF64,
+    MulF64,
+    FmaF64,
+    // Predicates.
+    Setp,
+    PredMov,
+    PredAnd,
+    PredOr,
+    PredXor,
+    PredNot,
+    /// Anything else that computes from registers to one register: `imm` is its number in the table.
+    Generic,
+    // Control.
+    Bra,
+    /// Indexed branch: `a` index register, `imm` number of the table.
+    Brx,
+    Exit,
+    Trap,
+    // Synchronisation.
+    Bar,
+    BarRed,
+    WarpSync,
+    Fence,
+    // Memory: `a` address, `imm` displacement; data in `d`, `b`, `c`, `e`.
+    LdGlobal,
+    StGlobal,
+    LdShared,
+    StShared,
+    LdLocal,
+    StLocal,
+    LdGeneric,
+    StGeneric,
+    LdParam,
+    Atom,
+    CopyAsync,
+    CopyCommit,
+    CopyWait,
+    CopyWaitAll,
+    // Across the lanes of a warp.
+    Shfl,
+    Vote,
+    Match,
+    Redux,
+    ActiveMask,
+    Clock,
+    /// Only its side effect on observers: prefetches and hints.
+    Nop,
+}
+
+/// How a load or store moves data, packed in a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub bytes: u32,
+    /// Elements: 1, 2 or 4.
+    pub count: u32,
+    /// Sign-extend a narrow element.
+    pub signed: bool,
+    /// The data registers hold 64 bits.
+    pub wide: bool,
+    /// The address register holds 64 bits.
+    pub wide_address: bool,
+}
+
+impl Shape {
+    pub const fn pack(self) -> u8 {
+        self.bytes.trailing_zeros() as u8
+            | (self.count.trailing_zeros() as u8) << 2
+            | (self.signed as u8) << 4
+            | (self.wide as u8) << 5
+            | (self.wide_address as u8) << 6
+    }
+
+    #[inline(always)]
+    pub const fn unpack(sub: u8) -> Self {
+        Self {
+            bytes: 1 << (sub & 3),
+            count: 1 << (sub >> 2 & 3),
+            signed: sub >> 4 & 1 != 0,
+            wide: sub >> 5 & 1 != 0,
+            wide_address: sub >> 6 & 1 != 0,
+        }
+    }
+}
+
+/// Comparisons, ordered and (with a `u` in PTX) unordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    Num,
+    Nan,
+}
+
+/// How a comparison is combined with a third predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combine {
+    None,
+    And,
+    Or,
+    Xor,
+}
+
+/// Rounding of conversions and of floating-point operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    Nearest,
+    Zero,
+    Down,
+    Up,
+    /// To an integral value, ties to even, towards zero, down, up.
+    IntNearest,
+    IntZero,
+    IntDown,
+    IntUp,
+}
+
+/// The operations of [`Op::Generic`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    Mov,
+    Add,
+    Sub,
+    MulLo,
+    MulHi,
+    MulWide,
+    MadLo,
+    MadHi,
+    MadWide,
+    Mul24Lo,
+    Mul24Hi,
+    Mad24Lo,
+    Mad24Hi,
+    Sad,
+    Div,
+    Rem,
+    Abs,
+    Neg,
+    Min,
+    /// As `Min`, but a NaN operand gives NaN.
+    MinNan,
+    Max,
+    MaxNan,
+    And,
+    Or,
+    Xor,
+    Not,
+    Cnot,
+    Shl,
+    Shr,
+    Lop3,
+    ShfL,
+    ShfR,
+    ShfLClamp,
+    ShfRClamp,
+    Popc,
+    Clz,
+    Bfind,
+    BfindShift,
+    Brev,
+    Bfe,
+    Bfi,
+    Bmsk,
+    Szext,
+    Fns,
+    Prmt,
+    Dp4a,
+    Dp2aLo,
+    Dp2aHi,
+    Fma,
+    Rcp,
+    Sqrt,
+    Rsqrt,
+    Sin,
+    Cos,
+    Lg2,
+    Ex2,
+    Tanh,
+    Copysign,
+    Cvt,
+    CvtPack,
+    Slct,
+    Set,
+    Selp,
+    /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
+    Pack,
+    /// One element of a register: element number in `lut`.
+    Unpack,
+    /// `addc` and its kin are refused; `isspacep` needs the address only.
+    IsShared,
+    IsGlobal,
+    IsLocal,
+    /// Adds `constant`.
+    Offset,
+    TestpFinite,
+    TestpInfinite,
+    TestpNumber,
+    TestpNan,
+    TestpNormal,
+    TestpSubnormal,
+}
+
+/// Everything about an [`Op::Generic`] or [`Op::Setp`] that does not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Detail {
+    pub function: Function,
+    /// Type of the operation; of the result for conversions.
+    pub kind: Type,
+    /// Type of the source for conversions and comparisons.
+    pub source: Type,
+    pub rounding: Rounding,
+    /// Flush subnormal operands and results to zero.
+    pub ftz: bool,
+    /// Clamp to [0, 1] (float) or to the type's range (integer).
+    pub sat: bool,
+    /// `cvt.relu`: negative results become zero.
+    pub relu: bool,
+    pub compare: Compare,
+    pub combine: Combine,
+    /// The third predicate is negated.
+    pub negate: bool,
+    /// Table of `lop3`, element of `Unpack`, mode of `prmt`.
+    pub lut: u8,
+    /// Addend of `Offset`.
+    pub constant: u64,
+    /// Which of d, a, b, c, e are 64 bits wide.
+    pub wide: [bool; 5],
+    /// Which of d, a, b, c, e are predicates.
+    pub predicate: [bool; 5],
+}
+
+impl Detail {
+    pub const fn new(function: Function, kind: Type) -> Self {
+        Self {
+            function,
+            kind,
+            source: kind,
+            rounding: Rounding::Nearest,
+            ftz: false,
+            sat: false,
+            relu: false,
+            compare: Compare::Eq,
+            combine: Combine::None,
+            negate: false,
+            lut: 0,
+            constant: 0,
+            wide: [false; 5],
+            predicate: [false; 5],
+        }
+    }
+}
+
+/// What an atomic operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    Exch,
+    Cas,
+    And,
+    Or,
+    Xor,
+    Inc,
+    Dec,
+}
+
+/// The fixed part of an [`Op::Atom`]: `d` result (or none), `a` address, `b` and `c` operands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Atomic {
+    pub op: AtomicOp,
+    pub kind: Type,
+    pub space: crate::Space,
+    pub offset: i64,
+}
+
+/// The fixed part of an [`Op::CopyAsync`]: `a` destination, `b` source, `c` bytes to read or ignore-predicate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copy {
+    pub bytes: u32,
+    pub to_offset: i64,
+    pub from_offset: i64,
+    pub wide_to: bool,
+    /// `c` is a predicate: copy zeros where it is set.
+    pub ignore: bool,
+    pub wide_size: bool,
+}
+
+/// Kinds of [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`], [`Op::BarRed`], in their `sub`.
+pub(crate) mod sub {
+    pub const UP: u8 = 0;
+    pub const DOWN: u8 = 1;
+    pub const BFLY: u8 = 2;
+    pub const IDX: u8 = 3;
+
+    pub const ALL: u8 = 0;
+    pub const ANY: u8 = 1;
+    pub const UNI: u8 = 2;
+    pub const BALLOT: u8 = 3;
+
+    pub const ADD: u8 = 0;
+    pub const MIN_S: u8 = 1;
+    pub const MAX_S: u8 = 2;
+    pub const MIN_U: u8 = 3;
+    pub const MAX_U: u8 = 4;
+    pub const AND: u8 = 5;
+    pub const OR: u8 = 6;
+    pub const XOR: u8 = 7;
+    pub const POPC: u8 = 8;
+}

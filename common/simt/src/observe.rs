@@ -1,0 +1,195 @@
+//! How analyses watch a launch. Everything is resolved at compile time: a launch without an analysis has no hooks left.
+//!
+//! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes an [`Observer`] for every block,
+//! which belongs to the one thread that runs the block, and takes it back when the block has ended.
+
+use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Space};
+
+/// Makes and collects the observers of blocks.
+pub trait Analysis: Sync {
+    /// What watches one block.
+    type Block: Observer;
+
+    /// Called once before the first block, with everything known of the launch.
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        let _ = launch;
+    }
+
+    /// Makes the observer of a block.
+    fn block(&self, block: &BlockInfo) -> Self::Block;
+
+    /// Takes the observer of a block that has ended or failed. Blocks end in any order.
+    fn end(&self, block: Self::Block);
+}
+
+/// A launch about to start.
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchInfo<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its grid and block.
+    pub config: &'a LaunchConfig,
+    /// The memory it runs on.
+    pub memory: &'a GlobalMemory,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// A block about to start.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockInfo {
+    /// Its index.
+    pub index: Dim3,
+    /// Its number: x fastest.
+    pub number: u64,
+    /// Threads in it.
+    pub threads: u32,
+}
+
+/// An access of a warp to memory: one instruction, up to 32 lanes.
+#[derive(Debug, Clone, Copy)]
+pub struct Access<'a> {
+    /// Warp number in the block.
+    pub warp: u32,
+    /// Instruction number, see [`Kernel::location`].
+    pub instruction: u32,
+    /// Lanes that access memory; never empty.
+    pub lanes: u32,
+    /// Load, store or atomic.
+    pub kind: AccessKind,
+    /// Global, shared or local.
+    pub space: Space,
+    /// Bytes a lane accesses, 1 to 16.
+    pub bytes: u32,
+    /// Address of each lane; positions in the block's shared memory for shared accesses. Meaningless for lanes that are
+    /// not in `lanes`.
+    pub addresses: &'a [u64; 32],
+}
+
+/// An asynchronous copy of a warp from global to shared memory.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyAccess<'a> {
+    /// Warp number in the block.
+    pub warp: u32,
+    /// Instruction number.
+    pub instruction: u32,
+    /// Lanes that copy; never empty.
+    pub lanes: u32,
+    /// Bytes a lane writes: 4, 8 or 16.
+    pub bytes: u32,
+    /// Bytes each lane reads, at most `bytes`; the rest is filled with zeros.
+    pub source_bytes: &'a [u32; 32],
+    /// Global address of each lane.
+    pub from: &'a [u64; 32],
+    /// Position in shared memory of each lane.
+    pub to: &'a [u64; 32],
+}
+
+/// Watches one block. Every method has an empty default.
+#[allow(unused_variables)]
+pub trait Observer {
+    /// False when nothing is watched: then the hooks are compiled away.
+    const ACTIVE: bool = true;
+
+    /// A warp starts a basic block: instructions `first..end`, by the lanes of `lanes`.
+    fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
+    /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, perhaps none.
+    fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// A warp executes a conditional branch; it diverges when neither set is empty.
+    fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {}
+    /// A warp accesses memory.
+    fn access(&mut self, access: &Access<'_>) {}
+    /// A warp starts an asynchronous copy.
+    fn copy(&mut self, copy: &CopyAccess<'_>) {}
+    /// A warp closes a group of asynchronous copies.
+    fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// A warp waits until at most `pending` groups (none: all copies, closed or not) are in flight.
+    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
+    /// A warp arrives at barrier `id`; `waits` is false for `bar.arrive`.
+    fn barrier_arrive(&mut self, warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool) {}
+    /// Barrier `id` is complete: the warps whose bits are set in `warps` go on.
+    fn barrier_release(&mut self, id: u32, warps: u32) {}
+    /// The lanes of a warp synchronise: `bar.warp.sync`, shuffles, votes.
+    fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// A warp executes a memory fence.
+    fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// Threads end.
+    fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+}
+
+impl Analysis for () {
+    type Block = ();
+    fn block(&self, _: &BlockInfo) {}
+    fn end(&self, (): ()) {}
+}
+
+impl Observer for () {
+    const ACTIVE: bool = false;
+}
+
+/// An analysis that may be absent at run time.
+impl<A: Analysis> Analysis for Option<A> {
+    type Block = Option<A::Block>;
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        if let Some(analysis) = self {
+            analysis.begin(launch);
+        }
+    }
+    fn block(&self, block: &BlockInfo) -> Self::Block {
+        self.as_ref().map(|analysis| analysis.block(block))
+    }
+    fn end(&self, block: Self::Block) {
+        if let (Some(analysis), Some(block)) = (self, block) {
+            analysis.end(block);
+        }
+    }
+}
+
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        impl<O: Observer> Observer for Option<O> {
+            const ACTIVE: bool = O::ACTIVE;
+            $(#[inline] fn $name(&mut self, $($argument: $type),*) {
+                if let Some(observer) = self {
+                    observer.$name($($argument),*);
+                }
+            })*
+        }
+        impl<A: Observer, B: Observer> Observer for (A, B) {
+            const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
+            $(#[inline] fn $name(&mut self, $($argument: $type),*) {
+                self.0.$name($($argument),*);
+                self.1.$name($($argument),*);
+            })*
+        }
+    };
+}
+forward! {
+    enter(warp: u32, block: u32, first: u32, end: u32, lanes: u32);
+    guarded(warp: u32, instruction: u32, lanes: u32);
+    branch(warp: u32, instruction: u32, taken: u32, not_taken: u32);
+    access(access: &Access<'_>);
+    copy(copy: &CopyAccess<'_>);
+    copy_commit(warp: u32, instruction: u32, lanes: u32);
+    copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);
+    barrier_arrive(warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool);
+    barrier_release(id: u32, warps: u32);
+    warp_sync(warp: u32, instruction: u32, lanes: u32);
+    fence(warp: u32, instruction: u32, lanes: u32);
+    exit(warp: u32, instruction: u32, lanes: u32);
+}
+
+impl<A: Analysis, B: Analysis> Analysis for (A, B) {
+    type Block = (A::Block, B::Block);
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.0.begin(launch);
+        self.1.begin(launch);
+    }
+    fn block(&self, block: &BlockInfo) -> Self::Block {
+        (self.0.block(block), self.1.block(block))
+    }
+    fn end(&self, block: Self::Block) {
+        self.0.end(block.0);
+        self.1.end(block.1);
+    }
+}
