@@ -11,7 +11,9 @@ pub enum Error {
     #[error("fault of the kernel: {0}")]
     Fault(Box<Fault>),
     /// The PTX uses something this simulator does not know. Refused before anything runs.
-    #[error("instruction not supported by the simulator: {reason} (PTX line {line}: `{text}`); this is not a fault of your kernel")]
+    #[error(
+        "instruction not supported by the simulator: {reason} (PTX line {line}: `{text}`); this is not a fault of your kernel"
+    )]
     Unsupported {
         /// Line in the PTX text, from 1.
         line: u32,
@@ -163,10 +165,9 @@ impl fmt::Display for FaultKind {
                 "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
             ),
             Self::Deadlock { waiting } => write!(f, "deadlock: {waiting},"),
-            Self::MissingLanes { named, present } => write!(
-                f,
-                "warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,"
-            ),
+            Self::MissingLanes { named, present } => {
+                write!(f, "warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,")
+            }
             Self::Trap => write!(f, "trap executed"),
             Self::Other(text) => write!(f, "{text}"),
         }

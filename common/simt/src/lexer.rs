@@ -66,7 +66,9 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
                 continue;
             }
             b'0'..=b'9' => {
-                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.' || exponent_sign(bytes, start, at)) {
+                while at < bytes.len()
+                    && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.' || exponent_sign(bytes, start, at))
+                {
                     at += 1;
                 }
                 Kind::Number

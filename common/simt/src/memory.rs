@@ -301,7 +301,9 @@ impl GlobalMemory {
         }
         if address < allocation.base {
             let index = (allocation.base - address).div_ceil(element);
-            return format!("{name}[-{index}] is {outside} bytes before the start of {name}, which has {count} elements");
+            return format!(
+                "{name}[-{index}] is {outside} bytes before the start of {name}, which has {count} elements"
+            );
         }
         let index = (address - allocation.base) / element;
         let past = address - (allocation.base + allocation.bytes);
@@ -315,7 +317,12 @@ impl GlobalMemory {
     }
 
     /// The words that `len` elements from element `first` on take.
-    fn range<T: Element>(&self, pointer: DevicePointer, first: u64, len: usize) -> Result<std::ops::Range<usize>, Error> {
+    fn range<T: Element>(
+        &self,
+        pointer: DevicePointer,
+        first: u64,
+        len: usize,
+    ) -> Result<std::ops::Range<usize>, Error> {
         let allocation = &self.allocations[self.start_of(pointer)?];
         let start = first.checked_mul(T::WORDS as u64);
         let end = start.and_then(|start| start.checked_add(len as u64 * T::WORDS as u64));

@@ -79,7 +79,8 @@ impl Module {
     /// [`Error::Usage`] when there is no such kernel, [`Error::Unsupported`] when it uses an instruction the simulator
     /// does not know, [`Error::Parse`] when an instruction is not well formed.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        let Some(index) = self.inner.program.functions.iter().position(|f| f.entry && f.defined && f.name == name) else {
+        let Some(index) = self.inner.program.functions.iter().position(|f| f.entry && f.defined && f.name == name)
+        else {
             let names: Vec<_> = self.kernel_names().collect();
             let known = if names.is_empty() { "none".into() } else { names.join(", ") };
             return Err(Error::usage(format!("no kernel called {name} in the PTX; it has: {known}")));

@@ -175,7 +175,11 @@ impl<'a> Parser<'a> {
                 (Kind::Word, ".section") => self.skip_section()?,
                 (Kind::Word, ".loc") => self.loc()?,
                 (Kind::Word, ".pragma") => while !self.eat(b';') && self.next().kind != Kind::End {},
-                (Kind::Word, ".visible" | ".extern" | ".weak" | ".common" | ".entry" | ".func" | ".global" | ".const" | ".shared" | ".local") => {
+                (
+                    Kind::Word,
+                    ".visible" | ".extern" | ".weak" | ".common" | ".entry" | ".func" | ".global" | ".const"
+                    | ".shared" | ".local",
+                ) => {
                     self.at -= 1;
                     self.declaration()?;
                 }
@@ -185,7 +189,10 @@ impl<'a> Parser<'a> {
                 }
                 _ => {
                     let found = token.text.chars().take(40).collect::<String>();
-                    return Err(Error::parse(token.line, format!("expected a directive such as `.version`, found `{found}`")));
+                    return Err(Error::parse(
+                        token.line,
+                        format!("expected a directive such as `.version`, found `{found}`"),
+                    ));
                 }
             }
         }
@@ -351,7 +358,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn variable(&mut self, space: Space, external: bool, align: u32, kind: Type, lanes: u32) -> Result<Variable, Error> {
+    fn variable(
+        &mut self,
+        space: Space,
+        external: bool,
+        align: u32,
+        kind: Type,
+        lanes: u32,
+    ) -> Result<Variable, Error> {
         // `.param .u64 .ptr .global .align 4 name`
         let mut token = self.word("a name")?;
         while token.text.starts_with('.') {
@@ -403,7 +417,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn initialiser(&mut self, kind: Type, bytes: &mut Vec<u8>, symbols: &mut Vec<(usize, String, i64)>) -> Result<(), Error> {
+    fn initialiser(
+        &mut self,
+        kind: Type,
+        bytes: &mut Vec<u8>,
+        symbols: &mut Vec<(usize, String, i64)>,
+    ) -> Result<(), Error> {
         let mut depth = 0u32;
         loop {
             let line = self.peek().line;
@@ -460,7 +479,9 @@ impl<'a> Parser<'a> {
         if self.eat(b'-') {
             return Ok(match self.unsigned_number()? {
                 Operand::Integer(value) => Operand::Integer(value.wrapping_neg()),
-                Operand::Float { single, double } => Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 },
+                Operand::Float { single, double } => {
+                    Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 }
+                }
                 other => other,
             });
         }

@@ -1,11 +1,12 @@
 //! Memory: every request of a warp is checked (inside an array, aligned) and then carried out, lane by lane or at once.
 
+use super::alu::{Arrangement, Pattern};
 use super::block::{Cache, Context, Outcome};
 use super::fault;
 use super::registers::Registers;
 use super::warp::Warp;
 use crate::ast::{Space, Type};
-use crate::lower::inst::{AtomicOp, Inst, NONE, Shape};
+use crate::lower::inst::{AtomicOp, BASES, Inst, NONE, Run, Shape};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::{Access, CopyAccess, Observer};
 use crate::{AccessKind, Dim3, Fault, FaultKind};
@@ -41,14 +42,25 @@ impl<O> Context<'_, '_, O> {
             String::new()
         };
         match near {
-            Some(array) if address < 1 << 32 => format!("{} + {} bytes{past}", array.source_name, address - u64::from(array.offset)),
+            Some(array) if address < 1 << 32 => {
+                format!("{} + {} bytes{past}", array.source_name, address - u64::from(array.offset))
+            }
             _ => format!("shared address {address:#x}{past}"),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn bad(&self, pc: u32, warp: u32, lane: u32, space: Space, access: AccessKind, bytes: u32, address: u64) -> Box<Outcome> {
+    fn bad(
+        &self,
+        pc: u32,
+        warp: u32,
+        lane: u32,
+        space: Space,
+        access: AccessKind,
+        bytes: u32,
+        address: u64,
+    ) -> Box<Outcome> {
         let place = match space {
             Space::Shared => self.shared_place(address),
             Space::Local => {
@@ -96,16 +108,26 @@ fn fill(addresses: &mut [u64; 32], lanes: u32) {
     }
 }
 
-/// Smallest, largest and all bits of the addresses.
+/// Smallest, largest and all bits of the addresses. Halves are compared in turn, which makes vector code.
 #[inline(always)]
 fn extent(addresses: &[u64; 32]) -> (u64, u64, u64) {
-    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
-    for &address in addresses {
-        low = low.min(address);
-        high = high.max(address);
-        bits |= address;
+    let (mut low, mut high, mut bits) = ([0u64; 16], [0u64; 16], [0u64; 16]);
+    for lane in 0..16 {
+        let (a, b) = (addresses[lane], addresses[lane + 16]);
+        low[lane] = a.min(b);
+        high[lane] = a.max(b);
+        bits[lane] = a | b;
     }
-    (low, high, bits)
+    let mut half = 8;
+    while half > 0 {
+        for lane in 0..half {
+            low[lane] = low[lane].min(low[lane + half]);
+            high[lane] = high[lane].max(high[lane + half]);
+            bits[lane] |= bits[lane + half];
+        }
+        half /= 2;
+    }
+    (low[0], high[0], bits[0])
 }
 
 /// Addresses of an instruction, lanes outside `lanes` filled.
@@ -181,7 +203,8 @@ fn write_atomic(words: &[AtomicU32], address: usize, bytes: u32, value: u64) {
         4 => words[address / 4].store(value as u32, Relaxed),
         _ => {
             let (mask, shift) = narrow(address, bytes);
-            let _ = words[address / 4].fetch_update(Relaxed, Relaxed, |word| Some(word & !mask | (value as u32) << shift & mask));
+            let _ = words[address / 4]
+                .fetch_update(Relaxed, Relaxed, |word| Some(word & !mask | (value as u32) << shift & mask));
         }
     }
 }
@@ -214,6 +237,77 @@ fn each(lanes: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
+/// the instructions one by one will find.
+#[inline(always)]
+pub(crate) fn bases<O>(context: &Context<'_, '_, O>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+    let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
+    for (base, pattern) in run.bases.iter().zip(&mut patterns) {
+        let index = &mut pattern.index;
+        let mut above = 0u32;
+        if base.wide {
+            let from = r.get64(base.register);
+            let mut high = [0u32; 32];
+            for lane in 0..32 {
+                // SAFETY: a register has 32 lanes; the arrays are locals, so nothing overlaps.
+                let address = unsafe { (*from)[lane] };
+                index[lane] = address as u32;
+                high[lane] = (address >> 32) as u32;
+            }
+            for lane in 0..32 {
+                above |= high[lane];
+            }
+        } else {
+            *index = r.read(base.register);
+        }
+        let (mut low, mut high, mut bits, first) = (u32::MAX, 0, 0, index[0]);
+        let (mut same, mut next) = (0, 0);
+        for lane in 0..32u32 {
+            let address = index[lane as usize];
+            low = low.min(address);
+            high = high.max(address);
+            bits |= address;
+            same |= address ^ first;
+            next |= address ^ first.wrapping_add(4 * lane);
+        }
+        let inside = i64::from(low) + i64::from(base.low) >= 0
+            && i64::from(high) + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
+        if above != 0 || bits & (base.align - 1) != 0 || !inside {
+            return None;
+        }
+        pattern.kind = match (same, next) {
+            (0, _) => Arrangement::Broadcast,
+            (_, 0) => Arrangement::Contiguous,
+            _ => Arrangement::Scattered,
+        };
+        for index in index.iter_mut() {
+            *index /= 4;
+        }
+    }
+    Some(patterns)
+}
+
+/// Shows an observer the loads of a run.
+#[inline(never)]
+pub(crate) fn watch_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+    for &(instruction, base, offset, bytes) in &run.loads {
+        let index = &bases[base as usize % BASES].index;
+        let mut addresses = [0; 32];
+        for (address, &index) in addresses.iter_mut().zip(index) {
+            *address = u64::from((4 * index).wrapping_add_signed(offset));
+        }
+        context.observer.access(&Access {
+            warp,
+            instruction,
+            lanes: u32::MAX,
+            kind: AccessKind::Load,
+            space: Space::Shared,
+            bytes,
+            addresses: &addresses,
+        });
+    }
+}
+
 /// Checks a request to shared memory.
 #[inline(always)]
 fn check_shared<O>(
@@ -226,7 +320,9 @@ fn check_shared<O>(
     addresses: &[u64; 32],
 ) -> Checked<()> {
     let (_, high, bits) = extent(addresses);
-    if bits & u64::from(bytes - 1) != 0 || high.saturating_add(u64::from(bytes)) > u64::from(context.launch.shared_bytes) {
+    if bits & u64::from(bytes - 1) != 0
+        || high.saturating_add(u64::from(bytes)) > u64::from(context.launch.shared_bytes)
+    {
         let total = u64::from(context.launch.shared_bytes);
         let bad = |address: u64| address % u64::from(bytes) != 0 || address.saturating_add(u64::from(bytes)) > total;
         let lane = each(lanes).find(|&lane| bad(addresses[lane])).unwrap_or(0);
@@ -332,7 +428,9 @@ fn check_global<'a, O>(
     let (low, high, bits) = extent(addresses);
     if bits & u64::from(bytes - 1) == 0 {
         let inside = |cache: &Cache<'_>| {
-            low >= cache.base && high - cache.base < cache.bytes && cache.bytes - (high - cache.base) >= u64::from(bytes)
+            low >= cache.base
+                && high - cache.base < cache.bytes
+                && cache.bytes - (high - cache.base) >= u64::from(bytes)
         };
         let cache = context.caches[pc as usize];
         if inside(&cache) {
@@ -469,7 +567,13 @@ pub(crate) fn local<O: Observer>(
 
 /// A load from the parameter area at an address computed by the kernel.
 #[inline(never)]
-pub(crate) fn load_param<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
+pub(crate) fn load_param<O>(
+    context: &Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    lanes: u32,
+) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let bytes = shape.bytes * shape.count;
@@ -503,7 +607,11 @@ pub(crate) fn generic<O: Observer>(
 ) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, true, i64::from(inst.imm), lanes);
-    let window = |start: u64| each(lanes).filter(|&lane| (start..start + (1 << 32)).contains(&addresses[lane])).fold(0, |m, lane| m | 1 << lane);
+    let window = |start: u64| {
+        each(lanes)
+            .filter(|&lane| (start..start + (1 << 32)).contains(&addresses[lane]))
+            .fold(0, |m, lane| m | 1 << lane)
+    };
     let (shared, own) = (window(SHARED_WINDOW), window(LOCAL_WINDOW));
     let global = lanes & !shared & !own;
     // Loads of one memory may overwrite the address register the next needs, which is safe as lanes differ.
@@ -547,12 +655,30 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
         (AtomicOp::Min, _) => old.min(b),
         (AtomicOp::Max, _) => old.max(b),
         (AtomicOp::Exch, _) => b,
-        (AtomicOp::Cas, _) => if old == b { c } else { old },
+        (AtomicOp::Cas, _) => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
         (AtomicOp::And, _) => old & b,
         (AtomicOp::Or, _) => old | b,
         (AtomicOp::Xor, _) => old ^ b,
-        (AtomicOp::Inc, _) => if old >= b { 0 } else { old + 1 },
-        (AtomicOp::Dec, _) => if old == 0 || old > b { b } else { old - 1 },
+        (AtomicOp::Inc, _) => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        (AtomicOp::Dec, _) => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
     };
     value & mask
 }
@@ -667,12 +793,28 @@ pub(crate) fn copy_async<O: Observer>(
     let reading = each(lanes).filter(|&lane| source[lane] > 0).fold(0u32, |mask, lane| mask | 1 << lane);
     for lane in each(lanes) {
         if from[lane] % u64::from(copy.bytes) != 0 {
-            return Err(context.bad(inst.pc, warp.number, lane as u32, Space::Global, AccessKind::CopySource, copy.bytes, from[lane]));
+            return Err(context.bad(
+                inst.pc,
+                warp.number,
+                lane as u32,
+                Space::Global,
+                AccessKind::CopySource,
+                copy.bytes,
+                from[lane],
+            ));
         }
     }
     for lane in each(reading) {
         if context.find(from[lane], source[lane]).is_none() {
-            return Err(context.bad(inst.pc, warp.number, lane as u32, Space::Global, AccessKind::CopySource, copy.bytes, from[lane]));
+            return Err(context.bad(
+                inst.pc,
+                warp.number,
+                lane as u32,
+                Space::Global,
+                AccessKind::CopySource,
+                copy.bytes,
+                from[lane],
+            ));
         }
     }
     if O::ACTIVE {

@@ -4,7 +4,7 @@
 use super::eval::{NAN, combined, eval, holds, maximum, minimum};
 use super::registers::Registers;
 use crate::ast::Type;
-use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
+use crate::lower::inst::{BASES, Combine, Compare, Detail, Inst, Micro, NONE, Op};
 
 /// The instruction sets a warp can be run with.
 pub(crate) trait Isa {
@@ -13,11 +13,29 @@ pub(crate) trait Isa {
     /// # Safety
     /// The processor must have the instruction set.
     unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32);
-    /// Executes a run of multiply-adds on all lanes.
+    /// Executes a run on all lanes. `bases` are the checked bases of the run.
     ///
     /// # Safety
-    /// The processor must have the instruction set.
-    unsafe fn run(run: &[[u32; 4]], registers: Registers);
+    /// The processor must have the instruction set, and every load of the run must lie inside `words`.
+    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
+}
+
+/// Where the lanes' addresses of a base lie, in words.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Pattern {
+    pub index: [u32; 32],
+    pub kind: Arrangement,
+}
+
+/// The frequent arrangements of 32 addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrangement {
+    /// All the same.
+    Broadcast,
+    /// One word after the other.
+    Contiguous,
+    Scattered,
 }
 
 /// What every processor has.
@@ -27,8 +45,8 @@ impl Isa for Plain {
     unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
         body(inst, registers, predicates, details, mask);
     }
-    unsafe fn run(run: &[[u32; 4]], registers: Registers) {
-        plain_run(run, registers);
+    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+        plain_run(steps, bases, words, registers);
     }
 }
 
@@ -43,23 +61,8 @@ impl Isa for Avx2 {
         body(inst, registers, predicates, details, mask);
     }
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn run(run: &[[u32; 4]], registers: Registers) {
-        use std::arch::x86_64::{
-            _CMP_UNORD_Q, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_load_ps, _mm256_set1_ps, _mm256_store_ps,
-        };
-        let nan = _mm256_set1_ps(f32::from_bits(NAN));
-        for &[d, a, b, c] in run {
-            let [d, a, b, c] = [d, a, b, c].map(|offset| registers.get(offset).cast::<f32>());
-            for part in 0..4 {
-                // SAFETY: a register is 32 floats, aligned to 64 bytes.
-                unsafe {
-                    let load = |from: *mut f32| _mm256_load_ps(from.add(8 * part));
-                    let value = _mm256_fmadd_ps(load(a), load(b), load(c));
-                    let unordered = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
-                    _mm256_store_ps(d.add(8 * part), _mm256_blendv_ps(value, nan, unordered));
-                }
-            }
-        }
+    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+        plain_run(steps, bases, words, registers);
     }
 }
 
@@ -74,35 +77,54 @@ impl Isa for Avx512 {
         body(inst, registers, predicates, details, mask);
     }
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn run(run: &[[u32; 4]], registers: Registers) {
-        use std::arch::x86_64::{
-            _CMP_UNORD_Q, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_load_ps, _mm512_mask_mov_ps, _mm512_set1_ps, _mm512_store_ps,
-        };
-        let nan = _mm512_set1_ps(f32::from_bits(NAN));
-        for &[d, a, b, c] in run {
-            let [d, a, b, c] = [d, a, b, c].map(|offset| registers.get(offset).cast::<f32>());
-            for part in 0..2 {
-                // SAFETY: a register is 32 floats, aligned to 64 bytes.
-                unsafe {
-                    let load = |from: *mut f32| _mm512_load_ps(from.add(16 * part));
-                    let value = _mm512_fmadd_ps(load(a), load(b), load(c));
-                    let unordered = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-                    _mm512_store_ps(d.add(16 * part), _mm512_mask_mov_ps(value, unordered, nan));
+    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+        // SAFETY: the caller vouches for the instruction set and the loads.
+        unsafe { super::avx512::run(steps, bases, words, registers) };
+    }
+}
+
+/// The run in portable code, vectorised by the compiler for the instruction set it is inlined into.
+#[inline(always)]
+fn plain_run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+    for step in steps {
+        match *step {
+            Micro::Fma([d, a, b, c]) => {
+                let (a, b, c) = (registers.get(a), registers.get(b), registers.get(c));
+                let mut out = [0; 32];
+                for (lane, out) in out.iter_mut().enumerate() {
+                    // SAFETY: a register has 32 lanes; `out` is a local, so nothing overlaps.
+                    *out = unsafe { fma((*a)[lane], (*b)[lane], (*c)[lane]) };
+                }
+                registers.write(d, u32::MAX, &out);
+            }
+            Micro::Load1 { to, base, offset } => plain_load(to, &bases[base as usize % BASES], offset, words, registers),
+            Micro::LoadN { to, base, offset } => {
+                for (to, part) in to.into_iter().zip(0..) {
+                    if to != NONE {
+                        plain_load(to, &bases[base as usize % BASES], offset + part, words, registers);
+                    }
                 }
             }
         }
     }
 }
 
-fn plain_run(run: &[[u32; 4]], registers: Registers) {
-    for &[d, a, b, c] in run {
-        let (a, b, c) = (registers.read(a), registers.read(b), registers.read(c));
-        let mut out = [0; 32];
-        for lane in 0..32 {
-            out[lane] = fma(a[lane], b[lane], c[lane]);
-        }
-        registers.write(d, u32::MAX, &out);
+#[inline(always)]
+fn plain_load(to: u32, base: &Pattern, offset: i32, words: &[u32], registers: Registers) {
+    let at = |lane: usize| base.index[lane].wrapping_add_signed(offset) as usize;
+    if base.kind == Arrangement::Broadcast {
+        registers.write(to, u32::MAX, &[words[at(0)]; 32]);
+        return;
     }
+    let mut out = [0; 32];
+    if base.kind == Arrangement::Contiguous {
+        out.copy_from_slice(&words[at(0)..at(0) + 32]);
+    } else {
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = words[at(lane)];
+        }
+    }
+    registers.write(to, u32::MAX, &out);
 }
 
 #[inline(always)]
@@ -251,15 +273,17 @@ fn ordered<T: PartialOrd + Copy>(compare: Compare, a: &[T; 32], b: &[T; 32]) -> 
 
 #[inline(always)]
 fn compare(inst: &Inst, r: Registers, predicates: &[u32], detail: &Detail) -> u32 {
-    let simple = matches!(
-        detail.compare,
-        Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge
-    );
+    let simple =
+        matches!(detail.compare, Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
     let _ = predicates;
     match detail.kind {
-        Type::S32 if simple => ordered(detail.compare, &r.read(inst.a).map(|x| x as i32), &r.read(inst.b).map(|x| x as i32)),
+        Type::S32 if simple => {
+            ordered(detail.compare, &r.read(inst.a).map(|x| x as i32), &r.read(inst.b).map(|x| x as i32))
+        }
         Type::U32 | Type::B32 if simple => ordered(detail.compare, &r.read(inst.a), &r.read(inst.b)),
-        Type::S64 if simple => ordered(detail.compare, &r.read64(inst.a).map(|x| x as i64), &r.read64(inst.b).map(|x| x as i64)),
+        Type::S64 if simple => {
+            ordered(detail.compare, &r.read64(inst.a).map(|x| x as i64), &r.read64(inst.b).map(|x| x as i64))
+        }
         Type::U64 | Type::B64 if simple => ordered(detail.compare, &r.read64(inst.a), &r.read64(inst.b)),
         kind if kind.bytes() == 8 => {
             let (a, b) = (r.read64(inst.a), r.read64(inst.b));
@@ -365,7 +389,9 @@ fn body(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[Detail], m
             }
             r.write64(inst.d, mask, &out);
         }
-        Op::MulWideS32 | Op::MadWideS32 => multiply_wide(inst, r, mask, |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64),
+        Op::MulWideS32 | Op::MadWideS32 => {
+            multiply_wide(inst, r, mask, |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64)
+        }
         Op::MulWideU32 | Op::MadWideU32 => multiply_wide(inst, r, mask, |a, b| u64::from(a) * u64::from(b)),
         Op::SignExtend => widen(inst, r, mask, |a| i64::from(a as i32) as u64),
         Op::ZeroExtend => widen(inst, r, mask, u64::from),

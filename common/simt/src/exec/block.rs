@@ -1,8 +1,8 @@
 //! A block: its warps take turns, each running to its next barrier.
 
+use super::Launch;
 use super::registers::{Plane, Registers};
 use super::warp::{Stop, Warp};
-use super::Launch;
 use crate::lower::{Code, Preset, Special};
 use crate::observe::Observer;
 use crate::{BlockInfo, Fault, FaultKind, Location};

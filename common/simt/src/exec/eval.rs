@@ -45,7 +45,13 @@ fn direct32(value: f32, error: f64, rounding: Rounding) -> f32 {
         return value;
     }
     match rounding {
-        Rounding::Zero if (error < 0.0) == (value > 0.0) && value != 0.0 => if value > 0.0 { value.next_down() } else { value.next_up() },
+        Rounding::Zero if (error < 0.0) == (value > 0.0) && value != 0.0 => {
+            if value > 0.0 {
+                value.next_down()
+            } else {
+                value.next_up()
+            }
+        }
         Rounding::Down if error < 0.0 => value.next_down(),
         Rounding::Up if error > 0.0 => value.next_up(),
         _ => value,
@@ -57,7 +63,13 @@ fn direct64(value: f64, error: f64, rounding: Rounding) -> f64 {
         return value;
     }
     match rounding {
-        Rounding::Zero if (error < 0.0) == (value > 0.0) && value != 0.0 => if value > 0.0 { value.next_down() } else { value.next_up() },
+        Rounding::Zero if (error < 0.0) == (value > 0.0) && value != 0.0 => {
+            if value > 0.0 {
+                value.next_down()
+            } else {
+                value.next_up()
+            }
+        }
         Rounding::Down if error < 0.0 => value.next_down(),
         Rounding::Up if error > 0.0 => value.next_up(),
         _ => value,
@@ -199,10 +211,26 @@ fn float64(detail: &Detail, a: u64, b: u64, c: u64) -> u64 {
         Function::Sqrt => round(x.sqrt(), (-x.sqrt()).mul_add(x.sqrt(), x)),
         Function::Rsqrt => 1.0 / x.sqrt(),
         Function::Min | Function::MinNan => {
-            if x.is_nan() { y } else if y.is_nan() { x } else if x < y || x == y && x.is_sign_negative() { x } else { y }
+            if x.is_nan() {
+                y
+            } else if y.is_nan() {
+                x
+            } else if x < y || x == y && x.is_sign_negative() {
+                x
+            } else {
+                y
+            }
         }
         Function::Max | Function::MaxNan => {
-            if x.is_nan() { y } else if y.is_nan() { x } else if x > y || x == y && x.is_sign_positive() { x } else { y }
+            if x.is_nan() {
+                y
+            } else if y.is_nan() {
+                x
+            } else if x > y || x == y && x.is_sign_positive() {
+                x
+            } else {
+                y
+            }
         }
         Function::Neg => return a ^ 1 << 63,
         Function::Abs => return a & !(1 << 63),
@@ -263,7 +291,9 @@ fn to_half(value: f64, brain: bool, rounding: Rounding) -> u16 {
     let bits = base + whole as i64;
     let limit = i64::from(infinity);
     if bits >= limit || exponent > largest {
-        let stay = rounding == Rounding::Zero || rounding == Rounding::Down && sign == 0 || rounding == Rounding::Up && sign != 0;
+        let stay = rounding == Rounding::Zero
+            || rounding == Rounding::Down && sign == 0
+            || rounding == Rounding::Up && sign != 0;
         return sign | if stay { infinity - 1 } else { infinity };
     }
     sign | bits as u16
@@ -479,10 +509,32 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
     let bits = kind.bytes() * 8;
     let arithmetic = matches!(
         detail.function,
-        Function::Add | Function::Sub | Function::MulLo | Function::Fma | Function::Div | Function::Rcp | Function::Sqrt | Function::Rsqrt
-            | Function::Sin | Function::Cos | Function::Lg2 | Function::Ex2 | Function::Tanh | Function::Min | Function::MinNan
-            | Function::Max | Function::MaxNan | Function::Neg | Function::Abs | Function::Copysign | Function::TestpFinite
-            | Function::TestpInfinite | Function::TestpNumber | Function::TestpNan | Function::TestpNormal | Function::TestpSubnormal
+        Function::Add
+            | Function::Sub
+            | Function::MulLo
+            | Function::Fma
+            | Function::Div
+            | Function::Rcp
+            | Function::Sqrt
+            | Function::Rsqrt
+            | Function::Sin
+            | Function::Cos
+            | Function::Lg2
+            | Function::Ex2
+            | Function::Tanh
+            | Function::Min
+            | Function::MinNan
+            | Function::Max
+            | Function::MaxNan
+            | Function::Neg
+            | Function::Abs
+            | Function::Copysign
+            | Function::TestpFinite
+            | Function::TestpInfinite
+            | Function::TestpNumber
+            | Function::TestpNan
+            | Function::TestpNormal
+            | Function::TestpSubnormal
     );
     if arithmetic {
         match kind {
@@ -494,7 +546,9 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
     }
     let (x, y, z) = (extend(a, kind), extend(b, kind), extend(c, kind));
     let clamp = |value: i128| if detail.sat { value.clamp(range(kind).0, range(kind).1) } else { value };
-    let signed24 = |value: u64| if kind.is_signed() { i128::from((value as i32) << 8 >> 8) } else { i128::from(value & 0xff_ffff) };
+    let signed24 = |value: u64| {
+        if kind.is_signed() { i128::from((value as i32) << 8 >> 8) } else { i128::from(value & 0xff_ffff) }
+    };
     let wide_kind = |signed: bool| match (bits, signed) {
         (16, true) => Type::S32,
         (16, false) => Type::U32,
@@ -519,8 +573,20 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
         Function::Mad24Hi => cut(clamp((signed24(a) * signed24(b) >> 16) + z), kind),
         Function::Sad => cut(z + (x - y).abs(), kind),
         // Division by zero has no defined result; the hardware gives all ones.
-        Function::Div => if y == 0 { ones } else { cut(x / y, kind) },
-        Function::Rem => if y == 0 { plain_a } else { cut(x % y, kind) },
+        Function::Div => {
+            if y == 0 {
+                ones
+            } else {
+                cut(x / y, kind)
+            }
+        }
+        Function::Rem => {
+            if y == 0 {
+                plain_a
+            } else {
+                cut(x % y, kind)
+            }
+        }
         Function::Abs => cut(x.abs(), kind),
         Function::Neg => cut(-x, kind),
         Function::Min | Function::MinNan => cut(x.min(y), kind),
@@ -530,12 +596,20 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
         Function::Xor => plain_a ^ plain_b,
         Function::Not => !a & ones,
         Function::Cnot => u64::from(plain_a == 0),
-        Function::Shl => if b as u32 >= bits { 0 } else { a << (b as u32) & ones },
+        Function::Shl => {
+            if b as u32 >= bits {
+                0
+            } else {
+                a << (b as u32) & ones
+            }
+        }
         Function::Shr => cut(x >> (b as u32).min(if kind.is_signed() { bits - 1 } else { bits }), kind),
-        Function::Lop3 => (0..8u32).fold(0, |sum, index| {
-            let term = |bits: u64, bit: u32| if index >> bit & 1 == 1 { bits } else { !bits };
-            if detail.lut >> index & 1 == 1 { sum | term(a, 2) & term(b, 1) & term(c, 0) } else { sum }
-        }) & ones,
+        Function::Lop3 => {
+            (0..8u32).fold(0, |sum, index| {
+                let term = |bits: u64, bit: u32| if index >> bit & 1 == 1 { bits } else { !bits };
+                if detail.lut >> index & 1 == 1 { sum | term(a, 2) & term(b, 1) & term(c, 0) } else { sum }
+            }) & ones
+        }
         Function::ShfL | Function::ShfLClamp | Function::ShfR | Function::ShfRClamp => {
             let clamp = matches!(detail.function, Function::ShfLClamp | Function::ShfRClamp);
             let shift = if clamp { (c as u32).min(32) } else { c as u32 & 31 };
@@ -622,7 +696,11 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
                 (true, _) => ones,
             }
         }
-        Function::Pack => a & ones | (b & ones) << bits | if bits < 32 { (c & ones) << (2 * bits) | (e & ones) << (3 * bits) } else { 0 },
+        Function::Pack => {
+            a & ones
+                | (b & ones) << bits
+                | if bits < 32 { (c & ones) << (2 * bits) | (e & ones) << (3 * bits) } else { 0 }
+        }
         Function::Unpack => a >> (u32::from(detail.lut) * bits).min(63) & ones,
         Function::IsShared => u64::from((SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&a)),
         Function::IsLocal => u64::from((LOCAL_WINDOW..LOCAL_WINDOW + (1 << 32)).contains(&a)),

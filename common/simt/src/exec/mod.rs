@@ -2,6 +2,8 @@
 
 mod access;
 mod alu;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod block;
 mod eval;
 mod registers;
@@ -274,7 +276,11 @@ fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, E
                         wanted.push(number as u32);
                     }
                 }
-                _ => return Err(Error::usage(format!("the initial value of a variable names {name}, which has no address"))),
+                _ => {
+                    return Err(Error::usage(format!(
+                        "the initial value of a variable names {name}, which has no address"
+                    )));
+                }
             }
         }
         at += 1;
@@ -282,7 +288,8 @@ fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, E
     let mut fresh = vec![];
     for &number in &wanted {
         let variable = &declared[number as usize];
-        let (address, new) = memory.variable(module.id, number, &variable.name, variable.bytes, variable.element_bytes)?;
+        let (address, new) =
+            memory.variable(module.id, number, &variable.name, variable.bytes, variable.element_bytes)?;
         addresses[number as usize] = address.0;
         if new {
             fresh.push(number);
@@ -299,7 +306,8 @@ fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, E
             }
         }
         bytes.resize(bytes.len().next_multiple_of(4), 0);
-        let words: Vec<u32> = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
         memory.write_words(DevicePointer(addresses[number as usize]), &words)?;
     }
     Ok(addresses)

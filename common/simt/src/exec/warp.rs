@@ -6,9 +6,9 @@ use super::alu::{Avx2, Avx512};
 use super::alu::{Isa, Plain};
 use super::block::{BARRIERS, Barrier, Context};
 use super::registers::Registers;
+use crate::FaultKind;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op, sub};
 use crate::lower::{Code, LOCAL_WINDOW, SHARED_WINDOW};
-use crate::FaultKind;
 use crate::observe::Observer;
 
 /// Why a warp stopped running.
@@ -237,17 +237,17 @@ unsafe fn run<I: Isa, O: Observer>(
                     context.observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
                 }
             }
-            Op::FmaRun => {
-                let run = &code.runs[inst.d as usize..(inst.d + inst.a) as usize];
-                if mask == u32::MAX {
-                    // SAFETY: the caller vouches for the instruction set.
-                    unsafe { I::run(run, r) };
-                } else {
-                    for &[d, a, b, c] in run {
-                        let single = Inst { d, a, b, c, ..Inst::new(Op::FmaF32) };
-                        // SAFETY: as above.
-                        unsafe { I::alu(&single, r, &mut warp.predicates, &code.details, mask) };
+            Op::Run => {
+                let run = &code.runs[inst.d as usize];
+                if mask == u32::MAX
+                    && let Some(bases) = access::bases(context, run, r)
+                {
+                    if O::ACTIVE {
+                        access::watch_run(context, run, &bases, warp.number);
                     }
+                    // SAFETY: the caller vouches for the instruction set, and `bases` has checked the loads.
+                    unsafe { I::run(&run.steps, &bases, context.shared, r) };
+                    warp.pc += inst.imm as u32;
                 }
             }
             Op::LdShared => access::load_shared(context, inst, r, warp.number, mask, 0)?,
@@ -304,7 +304,9 @@ unsafe fn run<I: Isa, O: Observer>(
                     context.observer.copy_wait(warp.number, inst.pc, mask, keep);
                 }
             }
-            Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::ActiveMask | Op::WarpSync => warp_wide(warp, context, inst, r, mask)?,
+            Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::ActiveMask | Op::WarpSync => {
+                warp_wide(warp, context, inst, r, mask)?
+            }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {
                 if O::ACTIVE {
@@ -465,11 +467,14 @@ fn warp_wide<O: Observer>(
         }
         Op::Match => {
             let named = r.lane(inst.b, first) & mask;
-            let value = |lane: usize| if inst.imm != 0 { r.lane64(inst.a, lane) } else { u64::from(r.lane(inst.a, lane)) };
+            let value =
+                |lane: usize| if inst.imm != 0 { r.lane64(inst.a, lane) } else { u64::from(r.lane(inst.a, lane)) };
             let values: Vec<u64> = (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane) } else { 0 }).collect();
             let mut out = [0; 32];
             for lane in lanes() {
-                out[lane] = lanes().filter(|&other| named >> other & 1 != 0 && values[other] == values[lane]).fold(0, |m, other| m | 1 << other);
+                out[lane] = lanes()
+                    .filter(|&other| named >> other & 1 != 0 && values[other] == values[lane])
+                    .fold(0, |m, other| m | 1 << other);
             }
             if inst.sub == 1 {
                 let same = out[first] == named;
@@ -482,16 +487,17 @@ fn warp_wide<O: Observer>(
         Op::Redux => {
             let named = r.lane(inst.b, first) & mask;
             let value = r.read(inst.a);
-            let result = lanes().filter(|lane| named >> lane & 1 != 0).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
-                sub::ADD => a.wrapping_add(b),
-                sub::MIN_S => (a as i32).min(b as i32) as u32,
-                sub::MAX_S => (a as i32).max(b as i32) as u32,
-                sub::MIN_U => a.min(b),
-                sub::MAX_U => a.max(b),
-                sub::AND => a & b,
-                sub::OR => a | b,
-                _ => a ^ b,
-            });
+            let result =
+                lanes().filter(|lane| named >> lane & 1 != 0).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
+                    sub::ADD => a.wrapping_add(b),
+                    sub::MIN_S => (a as i32).min(b as i32) as u32,
+                    sub::MAX_S => (a as i32).max(b as i32) as u32,
+                    sub::MIN_U => a.min(b),
+                    sub::MAX_U => a.max(b),
+                    sub::AND => a & b,
+                    sub::OR => a | b,
+                    _ => a ^ b,
+                });
             r.write(inst.d, mask, &[result.unwrap_or(0); 32]);
         }
         _ => {}

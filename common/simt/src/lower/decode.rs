@@ -73,8 +73,27 @@ impl<'a> Words<'a> {
         for (index, word) in self.words.iter().enumerate() {
             let hint = matches!(
                 word.as_str(),
-                "ca" | "cg" | "cs" | "cv" | "lu" | "wb" | "wt" | "nc" | "volatile" | "weak" | "relaxed" | "acquire" | "release"
-                    | "acq_rel" | "cta" | "gpu" | "sys" | "cluster" | "mmio" | "uni" | "full" | "sc"
+                "ca" | "cg"
+                    | "cs"
+                    | "cv"
+                    | "lu"
+                    | "wb"
+                    | "wt"
+                    | "nc"
+                    | "volatile"
+                    | "weak"
+                    | "relaxed"
+                    | "acquire"
+                    | "release"
+                    | "acq_rel"
+                    | "cta"
+                    | "gpu"
+                    | "sys"
+                    | "cluster"
+                    | "mmio"
+                    | "uni"
+                    | "full"
+                    | "sc"
             ) || word.starts_with("L1::")
                 || word.starts_with("L2::");
             self.used[index] |= hint;
@@ -315,7 +334,9 @@ impl<'a> Decoder<'a> {
         }
         for frame in &mut self.layout.frames {
             for (number, place) in (0u32..).zip(&mut frame.places) {
-                if let (Place::Unplaced, Some(&offset)) = (*place, self.layout.placed.get(&(Some(frame.function), number))) {
+                if let (Place::Unplaced, Some(&offset)) =
+                    (*place, self.layout.placed.get(&(Some(frame.function), number)))
+                {
                     *place = Place::Shared(offset);
                 }
             }
@@ -484,7 +505,9 @@ impl<'a> Decoder<'a> {
                 let value = self.register_of(&base).unwrap_or_default();
                 match self.values[value as usize].kind.bytes() {
                     8 => Ok((value, offset, true)),
-                    4 if matches!(expected, Space::Shared | Space::Local | Space::Param | Space::Const) => Ok((value, offset, false)),
+                    4 if matches!(expected, Space::Shared | Space::Local | Space::Param | Space::Const) => {
+                        Ok((value, offset, false))
+                    }
                     _ => Err(self.malformed("an address register that does not have 64 bits")),
                 }
             }
@@ -635,11 +658,12 @@ impl<'a> Decoder<'a> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let mut words = Words::new(statement);
         match statement.words[0].as_str() {
-            name @ ("add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "min" | "max" | "neg" | "abs" | "sad" | "mul24" | "mad24") => {
-                self.arithmetic(name, statement, words)
+            name @ ("add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "min" | "max" | "neg" | "abs" | "sad"
+            | "mul24" | "mad24") => self.arithmetic(name, statement, words),
+            name @ ("and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "lop3" | "shf" | "popc" | "clz"
+            | "bfind" | "brev" | "bfe" | "bfi" | "bmsk" | "szext" | "fns" | "prmt" | "dp4a" | "dp2a") => {
+                self.bits(name, statement, words)
             }
-            name @ ("and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "lop3" | "shf" | "popc" | "clz" | "bfind" | "brev" | "bfe"
-            | "bfi" | "bmsk" | "szext" | "fns" | "prmt" | "dp4a" | "dp2a") => self.bits(name, statement, words),
             name @ ("rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" | "copysign" | "testp") => {
                 self.functions(name, statement, words)
             }
@@ -660,7 +684,8 @@ impl<'a> Decoder<'a> {
                 Ok(())
             }
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
-            "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {
+            "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
+            | "setmaxnreg" => {
                 self.push(Inst::new(Op::Nop), 0, 0);
                 Ok(())
             }
@@ -697,7 +722,11 @@ impl<'a> Decoder<'a> {
         }
         let float = kind.is_float() || kind.is_half();
         let bit_type = matches!(kind, Type::B16 | Type::B32 | Type::B64);
-        if bit_type || (float && (low || high || wide)) || (name == "fma" && !float) || (float && matches!(name, "rem" | "sad" | "mul24" | "mad24")) {
+        if bit_type
+            || (float && (low || high || wide))
+            || (name == "fma" && !float)
+            || (float && matches!(name, "rem" | "sad" | "mul24" | "mad24"))
+        {
             return Err(self.malformed("a type this instruction does not have"));
         }
         if matches!(name, "mul" | "mad" | "mul24" | "mad24") && !float && !(low || high || wide) {
@@ -853,7 +882,11 @@ impl<'a> Decoder<'a> {
         };
         if let Some((op, inputs)) = op {
             self.count(statement, inputs + 1)?;
-            return if inputs == 1 { self.plain::<1>(statement, op, kind) } else { self.plain::<2>(statement, op, kind) };
+            return if inputs == 1 {
+                self.plain::<1>(statement, op, kind)
+            } else {
+                self.plain::<2>(statement, op, kind)
+            };
         }
         let shift = match (name, kind) {
             ("shl", Type::B32 | Type::U32 | Type::S32) => Some(Op::Shl32),
@@ -1224,7 +1257,9 @@ impl<'a> Decoder<'a> {
         let op = match (to, from) {
             (Type::S64 | Type::U64 | Type::B64, Type::S32) if from_bytes == 4 => Some(Op::SignExtend),
             (Type::S64 | Type::U64 | Type::B64, Type::U32 | Type::B32) if from_bytes == 4 => Some(Op::ZeroExtend),
-            (Type::S32 | Type::U32 | Type::B32, Type::S64 | Type::U64 | Type::B64) if to_bytes == 4 => Some(Op::Truncate),
+            (Type::S32 | Type::U32 | Type::B32, Type::S64 | Type::U64 | Type::B64) if to_bytes == 4 => {
+                Some(Op::Truncate)
+            }
             (Type::F32, Type::S32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32S32),
             (Type::F32, Type::U32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32U32),
             _ => None,
@@ -1455,7 +1490,10 @@ impl<'a> Decoder<'a> {
         let returns = statement.words[0] == "atom";
         let inputs = if op == AtomicOp::Cas { 2 } else { 1 };
         self.count(statement, inputs + 1 + usize::from(returns))?;
-        if !matches!(kind.bytes(), 4 | 8) || kind.is_half() || !matches!(place, Space::Global | Space::Shared | Space::Generic) {
+        if !matches!(kind.bytes(), 4 | 8)
+            || kind.is_half()
+            || !matches!(place, Space::Global | Space::Shared | Space::Generic)
+        {
             return Err(self.refuse("this type or memory space"));
         }
         if kind.is_float() && !matches!(op, AtomicOp::Add | AtomicOp::Exch) {

@@ -41,8 +41,9 @@ impl Inst {
 pub(crate) enum Op {
     /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.
     Enter,
-    /// `a` fused multiply-adds, from number `d` of the table of runs on.
-    FmaRun,
+    /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands for
+    /// follow, for when it cannot be.
+    Run,
     // 32-bit integers.
     Mov32,
     Add32,
@@ -354,6 +355,41 @@ impl Detail {
             predicate: [false; 5],
         }
     }
+}
+
+/// A step of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Micro {
+    /// `d = a * b + c`
+    Fma([u32; 4]),
+    /// One word from shared memory: destination, base of the run, displacement in words.
+    Load1 { to: u32, base: u32, offset: i32 },
+    /// Two or four words; absent destinations are none.
+    LoadN { to: [u32; 4], base: u32, offset: i32 },
+}
+
+/// An address register that loads of a run use; it does not change while the run lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Base {
+    pub register: u32,
+    pub wide: bool,
+    /// Least displacement, and largest end of a load, in bytes.
+    pub low: i32,
+    pub high: i32,
+    /// Largest alignment a load needs, in bytes.
+    pub align: u32,
+}
+
+/// Most bases in a run.
+pub(crate) const BASES: usize = 8;
+
+/// A run of shared loads and multiply-adds.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub bases: Vec<Base>,
+    pub steps: Vec<Micro>,
+    /// The loads, for observers: instruction number, base, displacement and size in bytes.
+    pub loads: Vec<(u32, u32, i32, u32)>,
 }
 
 /// What an atomic operation does.

@@ -35,9 +35,16 @@ pub(crate) const LOCAL_WINDOW: u64 = 1 << 62;
 pub(crate) enum Preset {
     Constant(u64),
     /// Bytes of the parameter area: position and size.
-    Param { offset: u32, bytes: u32, signed: bool },
+    Param {
+        offset: u32,
+        bytes: u32,
+        signed: bool,
+    },
     /// Address of a variable of the module, by number.
-    Variable { number: u32, offset: i64 },
+    Variable {
+        number: u32,
+        offset: i64,
+    },
     Special(Special),
 }
 
@@ -74,8 +81,7 @@ pub(crate) struct BasicBlock {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub insts: Vec<Inst>,
-    /// Operands of runs of multiply-adds: d, a, b, c.
-    pub runs: Vec<[u32; 4]>,
+    pub runs: Vec<inst::Run>,
     pub details: Vec<inst::Detail>,
     pub atomics: Vec<inst::Atomic>,
     pub copies: Vec<inst::Copy>,
@@ -198,7 +204,11 @@ impl<'a> Layout<'a> {
                     let offset = param_offset.next_multiple_of(variable.align.max(1));
                     param_offset = offset.saturating_add(variable.bytes as u32);
                     if variable.bytes > 32_764 || param_offset > 32_764 {
-                        return Err(Error::unsupported(variable.line, &variable.name, "parameters of more than 32,764 bytes"));
+                        return Err(Error::unsupported(
+                            variable.line,
+                            &variable.name,
+                            "parameters of more than 32,764 bytes",
+                        ));
                     }
                     Place::Param(offset)
                 }
@@ -470,7 +480,9 @@ impl Decoded {
         let (mut is_fma, mut is_guarded) = (vec![], vec![]);
         for raw in &mut self.raws {
             let inst = &mut raw.inst;
-            for (bit, field) in [&mut inst.d, &mut inst.a, &mut inst.b, &mut inst.c, &mut inst.e].into_iter().enumerate() {
+            for (bit, field) in
+                [&mut inst.d, &mut inst.a, &mut inst.b, &mut inst.c, &mut inst.e].into_iter().enumerate()
+            {
                 if raw.fields >> bit & 1 != 0 {
                     *field = place[*field as usize];
                 }
@@ -495,17 +507,17 @@ impl Decoded {
             insts.push(enter);
             let mut index = block.start as usize;
             while index < block.end as usize {
-                let rest = &self.raws[index..block.end as usize];
-                let run = rest.iter().take_while(|raw| raw.inst.op == Op::FmaF32 && raw.guard.is_none()).count();
-                if run > 1 {
-                    let mut inst = Inst::new(Op::FmaRun);
-                    (inst.d, inst.a, inst.pc) = (runs.len() as u32, run as u32, rest[0].inst.pc);
-                    runs.extend(rest[..run].iter().map(|raw| [raw.inst.d, raw.inst.a, raw.inst.b, raw.inst.c]));
+                if let Some(run) = run(&self.raws[index..block.end as usize]) {
+                    let count = run.steps.len();
+                    let mut inst = Inst::new(Op::Run);
+                    (inst.d, inst.imm, inst.pc) = (runs.len() as u32, count as i32, self.raws[index].inst.pc);
                     insts.push(inst);
-                    index += run;
+                    insts.extend(self.raws[index..index + count].iter().map(|raw| raw.inst));
+                    runs.push(run);
+                    index += count;
                     continue;
                 }
-                let raw = &rest[0];
+                let raw = &self.raws[index];
                 if !raw.targets.is_empty() {
                     patches.push((insts.len(), index));
                 }
@@ -551,4 +563,68 @@ impl Decoded {
             is_guarded,
         })
     }
+}
+
+/// The run of shared loads and multiply-adds that `raws` starts with, if it is worth one.
+fn run(raws: &[Raw]) -> Option<inst::Run> {
+    let mut run = inst::Run { bases: vec![], steps: vec![], loads: vec![] };
+    for raw in raws {
+        let inst = &raw.inst;
+        if raw.guard.is_some() {
+            break;
+        }
+        let written = match inst.op {
+            Op::FmaF32 => [inst.d, NONE, NONE, NONE],
+            Op::LdShared => [inst.d, inst.b, inst.c, inst.e],
+            _ => break,
+        };
+        let mut base = None;
+        if inst.op == Op::LdShared {
+            let shape = inst::Shape::unpack(inst.sub);
+            let bytes = shape.bytes * shape.count;
+            let end = inst.imm.checked_add(bytes as i32);
+            let (Some(end), 4, false, 0) = (end, shape.bytes, shape.wide, inst.imm % bytes as i32) else { break };
+            let known = run.bases.iter().position(|base| (base.register, base.wide) == (inst.a, shape.wide_address));
+            let number = known.unwrap_or(run.bases.len());
+            if number == inst::BASES {
+                break;
+            }
+            base = Some((number, shape, end, bytes));
+        }
+        // A load that writes its own or another load's address register ends the run before it.
+        let register = base.map(|(_, shape, ..)| (inst.a, shape.wide_address));
+        let bases = run.bases.iter().map(|base| (base.register, base.wide)).chain(register);
+        let overlaps = |(start, wide): (u32, bool)| {
+            let end = start + if wide { 64 } else { 32 };
+            written.iter().any(|&to| to != NONE && to + 32 > start && to < end)
+        };
+        if bases.into_iter().any(overlaps) {
+            break;
+        }
+        let Some((number, shape, end, bytes)) = base else {
+            run.steps.push(inst::Micro::Fma([inst.d, inst.a, inst.b, inst.c]));
+            continue;
+        };
+        if number == run.bases.len() {
+            run.bases.push(inst::Base {
+                register: inst.a,
+                wide: shape.wide_address,
+                low: inst.imm,
+                high: end,
+                align: bytes,
+            });
+        }
+        let used = &mut run.bases[number];
+        used.low = used.low.min(inst.imm);
+        used.high = used.high.max(end);
+        used.align = used.align.max(bytes);
+        let (base, offset) = (number as u32, inst.imm / 4);
+        run.loads.push((inst.pc, base, inst.imm, bytes));
+        run.steps.push(if shape.count == 1 && inst.d != NONE {
+            inst::Micro::Load1 { to: inst.d, base, offset }
+        } else {
+            inst::Micro::LoadN { to: written, base, offset }
+        });
+    }
+    (run.steps.len() > 1).then_some(run)
 }
