@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum as _};
 
+use crate::baseline;
 use crate::device::Choice;
 use crate::problem::{Dtype, Fill};
 
@@ -19,6 +20,7 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
   --device sim --size 64           on the embedded GPU, no CUDA needed
   --fill integers --dtype i32      checked exactly
   --variant NAME                   a counter-example; --list-variants names them
+  --baseline cublas                beside the vendor's library, on a GPU
   --kernel mine/kernel.cu --block 16,16 --tile 64,64
                                    your own kernel with the step's signature
   --json                           one JSON object on standard output
@@ -49,6 +51,14 @@ pub struct Args {
     /// Timed runs; by default as many as take a few seconds
     #[arg(long, value_name = "N", value_parser = parse_samples)]
     pub samples: Option<usize>,
+
+    /// Compare with the vendor's library in the same run: cublas
+    #[arg(long, value_name = "cublas", value_parser = parse_baseline)]
+    pub baseline: Option<baseline::Choice>,
+
+    /// Empty the L2 cache before each timed product; without it the product before leaves what fits
+    #[arg(long)]
+    pub flush_l2: bool,
 
     /// Run a counter-example in place of the step's kernel
     #[arg(long, value_name = "NAME", conflicts_with = "kernel")]
@@ -91,6 +101,10 @@ fn parse_device(text: &str) -> Result<Choice, String> {
     text.parse()
 }
 
+fn parse_baseline(text: &str) -> Result<baseline::Choice, String> {
+    text.parse()
+}
+
 fn parse_dtype(text: &str) -> Result<Dtype, String> {
     Dtype::from_str(text, false).map_err(|_| "no such element type; choose f32 or i32".into())
 }
@@ -114,7 +128,9 @@ pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
         match text.parse::<u128>() {
             Ok(0) => Err("a matrix has at least one row and one column; choose sizes from 1 on".into()),
             Ok(size) if digits && size <= u128::from(MAX_SIZE) => Ok(size as u64),
-            Ok(_) if digits => Err(format!("{text} is more than {MAX_SIZE}, which is as much as an int of the kernel can hold with its tile; choose less")),
+            Ok(_) if digits => Err(format!(
+                "{text} is more than {MAX_SIZE}, which is as much as an int of the kernel can hold with its tile; choose less"
+            )),
             _ if digits => Err(format!("{text} is more than {MAX_SIZE}; choose less")),
             _ => Err("not a size; give one number (512) or three with x between them (1000x777x513)".into()),
         }
@@ -122,6 +138,7 @@ pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
     match edges.as_slice() {
         [n] => edge(n).map(|n| [n; 3]),
         [m, n, k] => Ok([edge(m)?, edge(n)?, edge(k)?]),
+        edges if edges.iter().any(|text| text.is_empty()) => edge("").map(|n| [n; 3]),
         _ => Err(format!("{} numbers; give one (512) or three, M x N x K (1000x777x513)", edges.len())),
     }
 }
@@ -168,7 +185,20 @@ mod tests {
         assert_eq!(parse_size("512"), Ok([512; 3]));
         assert_eq!(parse_size("1000x777x513"), Ok([1000, 777, 513]));
         assert_eq!(parse_size("1x1x1"), Ok([1; 3]));
-        for wrong in ["0", "-3", "12x", "x", "", "1x2", "1x2x3x4", "99999999999", "5x0x5", "1e3", "+5", "9999999999999999999999999999999999999999999"] {
+        for wrong in [
+            "0",
+            "-3",
+            "12x",
+            "x",
+            "",
+            "1x2",
+            "1x2x3x4",
+            "99999999999",
+            "5x0x5",
+            "1e3",
+            "+5",
+            "9999999999999999999999999999999999999999999",
+        ] {
             let error = parse_size(wrong).unwrap_err();
             assert!(error.contains("give") || error.contains("choose"), "{wrong}: {error}");
         }

@@ -40,7 +40,8 @@ impl Source {
         let display = workspace::display(path);
         let bytes = std::fs::read(path)
             .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(&error)))?;
-        let text = String::from_utf8(bytes).map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
         let mut hasher = Sha256::new();
@@ -101,7 +102,12 @@ impl Source {
     }
 
     /// The PTX that is committed for this source and specialisation, with its header.
-    pub fn compile_to_commit(&self, specialisation: &Specialisation, target: u32, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
+    pub fn compile_to_commit(
+        &self,
+        specialisation: &Specialisation,
+        target: u32,
+        nvrtc: &nvrtc::Nvrtc,
+    ) -> Result<String> {
         let architecture = format!("compute_{target}");
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
         let (major, minor) = nvrtc.version;
@@ -212,7 +218,8 @@ pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usiz
         .match_indices(".entry")
         .filter_map(|(at, keyword)| {
             let rest = ptx[at + keyword.len()..].trim_start();
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '%')).unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '%')).unwrap_or(rest.len());
             let (name, rest) = rest.split_at(end);
             let rest = rest.trim_start();
             let params = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or("", |(params, _)| params);
@@ -228,20 +235,40 @@ pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usiz
     };
     let sizes: Vec<&str> = params
         .split(',')
-        .filter_map(|param| param.split_whitespace().find_map(|word| word.strip_prefix('.').filter(|word| is_type(word))))
+        .filter_map(|param| {
+            param.split_whitespace().find_map(|word| word.strip_prefix('.').filter(|word| is_type(word)))
+        })
         .collect();
     let fits = sizes.len() == pointers + integers
         && params.matches(".param").count() == sizes.len()
         && sizes[..pointers].iter().all(|size| matches!(*size, "u64" | "s64" | "b64"))
         && sizes[pointers..].iter().all(|size| matches!(*size, "u32" | "s32" | "b32"));
-    ensure!(fits, "the kernel {entry} of {} has other parameters ({}); declare it {expected}", code.origin, sizes.join(", "));
+    ensure!(
+        fits,
+        "the kernel {entry} of {} has other parameters ({}); declare it {expected}",
+        code.origin,
+        sizes.join(", ")
+    );
     Ok(())
 }
 
 fn is_type(word: &str) -> bool {
     matches!(
         word,
-        "u8" | "u16" | "u32" | "u64" | "s8" | "s16" | "s32" | "s64" | "b8" | "b16" | "b32" | "b64" | "f16" | "f32" | "f64"
+        "u8" | "u16"
+            | "u32"
+            | "u64"
+            | "s8"
+            | "s16"
+            | "s32"
+            | "s64"
+            | "b8"
+            | "b16"
+            | "b32"
+            | "b64"
+            | "f16"
+            | "f32"
+            | "f64"
     )
 }
 
@@ -257,7 +284,8 @@ mod tests {
         Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into() }
     }
 
-    const PARAMS: &str = ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
+    const PARAMS: &str =
+        ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
 
     #[test]
     fn the_courses_signature_is_accepted() {
@@ -269,7 +297,9 @@ mod tests {
         let other = format!(".visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
         let error = check_signature(&code(&other), "matmul", 3, 3).unwrap_err().to_string();
         assert!(error.contains("no kernel matmul but _Z6matmulPKf") && error.contains("extern \"C\""), "{error}");
-        for params in ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")] {
+        for params in
+            ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")]
+        {
             let ptx = format!(".visible .entry matmul({params}) {{ ret; }}");
             let error = check_signature(&code(&ptx), "matmul", 3, 3).unwrap_err().to_string();
             assert!(error.contains("other parameters"), "{error}");

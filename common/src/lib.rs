@@ -3,6 +3,7 @@
 //! A step is a [`Step`]: where its `kernel.cu` lies and how it is launched ([`Plan`]). [`run`] does the rest: it draws A
 //! and B, opens a device, compiles or looks up the kernel, poisons C, launches, verifies, and only then times and reports.
 
+pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod cli;
@@ -11,6 +12,7 @@ pub mod cublas;
 pub mod device;
 pub mod exec;
 pub mod fault;
+pub mod libraries;
 pub mod matrix;
 pub mod memory;
 pub mod nvrtc;
@@ -19,6 +21,8 @@ pub mod problem;
 pub mod report;
 pub mod run;
 pub mod step;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod timing;
 pub mod verify;
 pub mod workspace;
@@ -27,4 +31,4 @@ pub use device::{DeviceInfo, Kind};
 pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Specialisation};
 pub use problem::{Dtype, Fill, Problem};
 pub use run::run;
-pub use step::{HostProduct, PlanFn, Step, Variant};
+pub use step::{Defect, HostProduct, PlanFn, Step, Variant};

@@ -45,10 +45,9 @@ impl Operands {
         let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
         let range = integer_range(problem.k);
         Ok(match (problem.dtype, problem.fill) {
-            (Dtype::F32, Fill::Uniform) => Self::F32 {
-                a: draw(seeds[0], elements_a, uniform)?,
-                b: draw(seeds[1], elements_b, uniform)?,
-            },
+            (Dtype::F32, Fill::Uniform) => {
+                Self::F32 { a: draw(seeds[0], elements_a, uniform)?, b: draw(seeds[1], elements_b, uniform)? }
+            }
             (Dtype::F32, Fill::Integers) => Self::F32 {
                 a: draw(seeds[0], elements_a, |word| integer(word, range) as f32)?,
                 b: draw(seeds[1], elements_b, |word| integer(word, range) as f32)?,
@@ -138,7 +137,9 @@ mod tests {
 
     #[test]
     fn integers_are_integers_within_the_range_whose_sums_are_exact() {
-        let Operands::F32 { a, b } = Operands::new(&problem(Dtype::F32, Fill::Integers)).unwrap() else { unreachable!() };
+        let Operands::F32 { a, b } = Operands::new(&problem(Dtype::F32, Fill::Integers)).unwrap() else {
+            unreachable!()
+        };
         let range = integer_range(70);
         assert!(a.iter().chain(&b).all(|x| x.fract() == 0.0 && x.abs() <= range as f32));
         for k in [1, 70, 16_384, 1 << 24, 1 << 30] {
@@ -149,7 +150,9 @@ mod tests {
 
     #[test]
     fn uniform_values_fill_the_interval() {
-        let Operands::F32 { a, .. } = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap() else { unreachable!() };
+        let Operands::F32 { a, .. } = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap() else {
+            unreachable!()
+        };
         let (least, most) = a.iter().fold((2.0_f32, -2.0_f32), |(lo, hi), &x| (lo.min(x), hi.max(x)));
         assert!((-1.0..-0.99).contains(&least) && (0.99..1.0).contains(&most));
     }

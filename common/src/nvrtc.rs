@@ -5,13 +5,12 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use libloading::Library;
 
-use crate::workspace;
+use crate::libraries;
 
 /// The environment variable that points to an NVRTC library.
 pub const PATH_VARIABLE: &str = "NVRTC_PATH";
@@ -21,7 +20,9 @@ pub const PINNED_PACKAGE: &str = "nvidia-cuda-nvrtc-cu12==12.1.105";
 
 /// How to get NVRTC, as the end of an error's sentence.
 pub fn remedy() -> String {
-    format!("pip install {PINNED_PACKAGE} brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere")
+    format!(
+        "pip install {PINNED_PACKAGE} brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
+    )
 }
 
 type Program = *mut c_void;
@@ -51,105 +52,51 @@ pub fn find() -> Result<&'static Nvrtc> {
     FOUND.get_or_init(|| search().map_err(|error| format!("{error:#}"))).as_ref().map_err(|error| anyhow!("{error}"))
 }
 
+/// Where NVRTC may be.
+const LIBRARY: libraries::Library = libraries::Library {
+    so: "libnvrtc.so",
+    dll: "nvrtc64_",
+    wheels: &["cuda_nvrtc", "cu12", "cu13"],
+    names: &["libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so", "nvrtc64_120_0.dll", "nvrtc64_130_0.dll"],
+};
+
 fn search() -> Result<Nvrtc> {
     if let Some(path) = std::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
-        let found = if path.is_dir() { libraries_in(&path).into_iter().next() } else { Some(path.clone()) };
-        let file = found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", path.display()))?;
+        let found = if path.is_dir() { LIBRARY.files_in(&path).into_iter().next() } else { Some(path.clone()) };
+        let file =
+            found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", path.display()))?;
         return Nvrtc::open(&file).with_context(|| format!("{PATH_VARIABLE} points to {}", path.display()));
     }
-    let mut candidates: Vec<PathBuf> = likely_folders().iter().flat_map(|folder| libraries_in(folder)).collect();
-    candidates.extend(["libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so", "nvrtc64_120_0.dll", "nvrtc64_130_0.dll"].map(PathBuf::from));
-    if let Some(nvrtc) = candidates.iter().find_map(|path| Nvrtc::open(path).ok()) {
+    if let Some(nvrtc) = LIBRARY.likely_files().iter().find_map(|path| Nvrtc::open(path).ok()) {
         return Ok(nvrtc);
     }
-    // Slow (a Python starts), so last: whatever other place this machine's Python keeps its packages in.
-    let asked = python_folders();
-    let mut found = asked.iter().flat_map(|folder| libraries_in(folder));
-    found.find_map(|path| Nvrtc::open(&path).ok()).ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
+    let found = LIBRARY.python_files().iter().find_map(|path| Nvrtc::open(path).ok());
+    found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
 }
 
-/// Folders of Python packages and CUDA toolkits, the most specific first.
-fn likely_folders() -> Vec<PathBuf> {
-    let mut sites = Vec::new();
-    let mut environments: Vec<PathBuf> =
-        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
-    environments.push(workspace::root().join(".venv"));
-    if let Ok(here) = std::env::current_dir() {
-        environments.push(here.join(".venv"));
-    }
-    if let Some(home) = std::env::var_os("HOME").map(PathBuf::from) {
-        environments.push(home.join(".local"));
-        environments.extend(children(&home.join(".pyenv/versions")));
-    }
-    if let Some(data) = std::env::var_os("APPDATA").map(PathBuf::from) {
-        environments.extend(children(&data.join("Python")));
-    }
-    if let Some(data) = std::env::var_os("LOCALAPPDATA").map(PathBuf::from) {
-        environments.extend(children(&data.join("Programs/Python")));
-    }
-    environments.extend(["/usr/local", "/usr"].map(PathBuf::from));
-    for environment in environments {
-        sites.extend([environment.join("Lib/site-packages"), environment.join("site-packages")]);
-        for lib in children(&environment.join("lib")) {
-            sites.extend([lib.join("site-packages"), lib.join("dist-packages")]);
-        }
-    }
-    let mut folders: Vec<PathBuf> = sites.iter().flat_map(|site| wheel_folders(site)).collect();
-    let toolkits = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(std::env::var_os).map(PathBuf::from);
-    for toolkit in toolkits.chain(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from)) {
-        folders.extend([toolkit.join("lib64"), toolkit.join("bin"), toolkit.join("bin/x64")]);
-    }
-    for toolkit in children(Path::new("/usr/local")) {
-        if toolkit.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda-")) {
-            folders.push(toolkit.join("lib64"));
-        }
-    }
-    folders.extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"].map(PathBuf::from));
-    folders
-}
-
-/// Where NVIDIA's wheels keep libraries, below a folder of Python packages.
-fn wheel_folders(site: &Path) -> Vec<PathBuf> {
-    ["cuda_nvrtc", "cu12", "cu13"]
-        .iter()
-        .flat_map(|package| ["lib", "bin", "bin/x86_64"].map(|lib| site.join("nvidia").join(package).join(lib)))
-        .collect()
-}
-
-fn python_folders() -> Vec<PathBuf> {
-    let script = "import site, sys; print('\\n'.join(site.getsitepackages() + [site.getusersitepackages()] + sys.path))";
-    let run = |python: &str| Command::new(python).args(["-c", script]).output().ok().filter(|output| output.status.success());
-    let Some(output) = run("python3").or_else(|| run("python")) else { return Vec::new() };
-    String::from_utf8_lossy(&output.stdout).lines().flat_map(|site| wheel_folders(Path::new(site.trim()))).collect()
-}
-
-fn children(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    paths.reverse();
-    paths
-}
-
-fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let is_nvrtc = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let library = name.starts_with("libnvrtc.so") || (name.starts_with("nvrtc64_") && name.ends_with(".dll"));
-        library && !name.contains("builtins") && !name.contains(".alt.")
-    };
-    children(folder).into_iter().filter(is_nvrtc).collect()
+/// The first errors of a log: the others mostly follow from them.
+fn first_errors(log: &str) -> String {
+    const LINES: usize = 16;
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    let more = lines.len().saturating_sub(LINES);
+    let shown = lines[..lines.len() - more].join("\n");
+    if more == 0 { shown } else { format!("{}\n... and {more} more lines", shown.trim_end()) }
 }
 
 impl Nvrtc {
     fn open(path: &Path) -> Result<Self> {
         // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
-        let library = unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", path.display()))?;
+        let library =
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", path.display()))?;
         let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the signature is NVRTC's; both pointers are to live integers.
         nvrtc.check(unsafe {
-            nvrtc.get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")?(&raw mut major, &raw mut minor)
+            nvrtc.get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")?(
+                &raw mut major,
+                &raw mut minor,
+            )
         })?;
         nvrtc.version = (major as u32, minor as u32);
         nvrtc.targets = nvrtc.supported_targets()?;
@@ -181,10 +128,14 @@ impl Nvrtc {
     fn supported_targets(&self) -> Result<Vec<u32>> {
         let mut count = 0;
         // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
-        self.check(unsafe { self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count)
+        })?;
         let mut targets: Vec<c_int> = vec![0; count.max(0) as usize];
         // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
-        self.check(unsafe { self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr()) })?;
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr())
+        })?;
         let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
         targets.sort_unstable();
         Ok(targets)
@@ -234,14 +185,17 @@ impl Nvrtc {
     }
 
     fn compile_program(&self, program: Program, name: &str, options: &[String]) -> Result<Compiled> {
-        let options: Vec<CString> = options.iter().map(|option| CString::new(option.as_str())).collect::<Result<_, _>>()?;
+        let options: Vec<CString> =
+            options.iter().map(|option| CString::new(option.as_str())).collect::<Result<_, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
         // SAFETY: the signature is NVRTC's; the program is live and the option strings outlive the call.
-        let status = unsafe { self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, pointers.len() as c_int, pointers.as_ptr()) };
+        let status = unsafe {
+            self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, pointers.len() as c_int, pointers.as_ptr())
+        };
         if status != 0 {
             let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
-            bail!("{name} does not compile; mend what NVRTC says:\n{}", log.trim_end());
+            bail!("{name} does not compile; mend what NVRTC says:\n{}", first_errors(&log));
         }
         let ptx = self.text(program, b"nvrtcGetPTXSize\0", b"nvrtcGetPTX\0")?;
         let cubin = self.bytes(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")?;
@@ -257,10 +211,17 @@ impl Nvrtc {
     fn bytes(&self, program: Program, size_name: &[u8], bytes_name: &[u8]) -> Result<Vec<u8>> {
         let mut size = 0_usize;
         // SAFETY: the signature is NVRTC's; the program is live and the pointer is to a live integer.
-        self.check(unsafe { self.get::<unsafe extern "C" fn(Program, *mut usize) -> c_int>(size_name)?(program, &raw mut size) })?;
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(Program, *mut usize) -> c_int>(size_name)?(program, &raw mut size)
+        })?;
         let mut bytes = vec![0_u8; size];
         // SAFETY: the signature is NVRTC's; it writes `size` bytes, for which there is room.
-        self.check(unsafe { self.get::<unsafe extern "C" fn(Program, *mut c_char) -> c_int>(bytes_name)?(program, bytes.as_mut_ptr().cast()) })?;
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(Program, *mut c_char) -> c_int>(bytes_name)?(
+                program,
+                bytes.as_mut_ptr().cast(),
+            )
+        })?;
         Ok(bytes)
     }
 }

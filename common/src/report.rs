@@ -6,6 +6,7 @@ use std::io::Write as _;
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
+use crate::baseline::Baseline;
 use crate::code::io_reason;
 use crate::device::{DeviceInfo, Kind};
 use crate::problem::Problem;
@@ -76,6 +77,9 @@ pub struct Report {
     /// How long it took; absent on the simulator and where the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
+    /// What `--baseline` asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub baseline: Option<Baseline>,
 }
 
 impl Report {
@@ -93,7 +97,10 @@ impl Report {
         line("device", self.device.name.clone());
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
         line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
-        line("kernel", format!("{} (sha256 {}…)", self.kernel.origin, &self.kernel.hash[..12.min(self.kernel.hash.len())]));
+        line(
+            "kernel",
+            format!("{} (sha256 {}…)", self.kernel.origin, &self.kernel.hash[..12.min(self.kernel.hash.len())]),
+        );
         if let Some(launch) = &self.launch {
             line("launch", launch.words());
         }
@@ -122,16 +129,51 @@ impl Report {
                 let spread = timing.kernel_ms;
                 let samples = timing.samples;
                 let s = if samples == 1 { "" } else { "s" };
-                line("time", format!("{} ({} to {}, {samples} sample{s})", ms(spread.median), ms(spread.min), ms(spread.max)));
+                let of = match timing.products_per_sample {
+                    0 | 1 => String::new(),
+                    products => format!(" of {products} products each"),
+                };
+                let l2 = timing.l2.map_or_else(String::new, |l2| format!("; {}", l2.words()));
+                line(
+                    "time",
+                    format!(
+                        "{} ({} to {}, {samples} sample{s}{of}{l2})",
+                        ms(spread.median),
+                        ms(spread.min),
+                        ms(spread.max)
+                    ),
+                );
                 if kind == Kind::Cuda {
-                    line("", format!("{} with launch and wait, {} with the copies of A, B and C", ms(timing.launch_ms), ms(timing.end_to_end_ms)));
+                    line(
+                        "",
+                        format!(
+                            "{} with launch and wait, {} with the copies of A, B and C",
+                            ms(timing.launch_ms),
+                            ms(timing.end_to_end_ms)
+                        ),
+                    );
                 }
-                line("speed", format!("{:.1} GFLOP/s", timing.gflops));
+                if let Some(first) = timing.first_launch_ms {
+                    line(
+                        "",
+                        format!(
+                            "{} for the very first launch, which loads the kernel and counts nowhere else",
+                            ms(first)
+                        ),
+                    );
+                }
+                let peak = timing
+                    .peak_share
+                    .map_or_else(String::new, |share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
+                line("speed", format!("{:.1} GFLOP/s{peak}", timing.gflops));
             }
             (None, Kind::Sim) if verification.ok => {
                 line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it".to_owned());
             }
             (None, _) => {}
+        }
+        if let Some(baseline) = &self.baseline {
+            line("cuBLAS", baseline.words());
         }
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
         format!("{}{variant}: {}\n{text}", self.step, self.title)
@@ -143,7 +185,11 @@ impl LaunchReport {
         let [x, y, z] = self.grid;
         let [block_x, block_y, block_z] = self.block;
         let depth = |z: u32| if z > 1 { format!("×{z}") } else { String::new() };
-        let shared = if self.shared_bytes > 0 { format!(", {} bytes of dynamic shared memory", self.shared_bytes) } else { String::new() };
+        let shared = if self.shared_bytes > 0 {
+            format!(", {} bytes of dynamic shared memory", self.shared_bytes)
+        } else {
+            String::new()
+        };
         let more = if self.launches > 1 { format!(", first of {} launches", self.launches) } else { String::new() };
         format!("{x}×{y}{} blocks of {block_x}×{block_y}{} threads{shared}{more}", depth(z), depth(block_z))
     }
@@ -153,7 +199,9 @@ fn verified(verification: &Verification) -> String {
     let how = verification.method.words();
     match (verification.max_error, verification.worst_bound_share) {
         (Some(0.0), _) => how.to_owned(),
-        (Some(error), Some(share)) => format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0),
+        (Some(error), Some(share)) => {
+            format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0)
+        }
         _ => how.to_owned(),
     }
 }
@@ -170,8 +218,10 @@ pub fn ms(ms: f64) -> String {
 /// Writes to standard output; a closed pipe or a full disk is an error, not a panic.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| anyhow!("standard output cannot be written ({}); send it to a file with room or to a program that reads it", io_reason(&error)))
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+        anyhow!(
+            "standard output cannot be written ({}); send it to a file with room or to a program that reads it",
+            io_reason(&error)
+        )
+    })
 }

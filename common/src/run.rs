@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
+use crate::baseline::Baseline;
 use crate::cli::Args;
 use crate::code::Source;
 use crate::device::{self, Choice, Device, DeviceInfo, Kind, SimOptions};
-use crate::exec::Session;
+use crate::exec::{Session, poison};
 use crate::fault::KernelFault;
 use crate::matrix::Operands;
 use crate::memory;
@@ -19,7 +20,7 @@ use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 use crate::report::{self, DeviceReport, KernelReport, LaunchReport, Report};
 use crate::step::{HostProduct, Step, Variant};
-use crate::timing::{self, Spread, Timing};
+use crate::timing::{self, Cache, Spread, Timing};
 use crate::verify::{self, HostRows, Rows, Shape, Verification};
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
@@ -45,7 +46,7 @@ pub fn finish(result: Result<bool>) -> ExitCode {
         Ok(false) => ExitCode::from(1),
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(if error.chain().any(|cause| cause.is::<KernelFault>()) { 1 } else { 2 })
+            ExitCode::from(if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) { 1 } else { 2 })
         }
     }
 }
@@ -82,8 +83,12 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     let operands = Operands::new(&problem)?;
     let verification = verify_on(device, &session, &problem, &operands)?;
     let timed = verification.ok && device.info().kind == Kind::Cuda;
+    let mut cache = if args.flush_l2 && timed { Cache::flushed(device)? } else { Cache::warm() };
     let timing =
-        timed.then(|| timing::time(device, &session, &operands, &problem, args.samples)).transpose()?;
+        timed.then(|| timing::time(device, &session, &operands, &problem, args.samples, &mut cache)).transpose()?;
+    let baseline = args
+        .baseline
+        .map(|_| Baseline::run(device, &session, &problem, &operands, args.samples, &mut cache, timing.as_ref()));
     let launches = &session.plan().launches;
     let report = Report {
         step: step.name.into(),
@@ -105,6 +110,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         }),
         verification,
         timing,
+        baseline,
     };
     show(&report, args.json)
 }
@@ -162,8 +168,7 @@ fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
         let source = Source::read(&step.path().join("variants").join(format!("{}.cu", variant.name)))?;
-        let comment: Vec<&str> =
-            source.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim).collect();
+        let comment: Vec<&str> = source.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim).collect();
         text += &format!("{:<24}{}\n", variant.name, comment.join(" "));
     }
     if text.is_empty() {
@@ -215,18 +220,18 @@ pub fn verify_on(
 const HOST_SECONDS: f64 = 2.0;
 const HOST_SAMPLES: usize = 5;
 
-fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
-    let info = DeviceInfo { kind: Kind::Host, name: host_name(), ..DeviceInfo::simulated(memory::total_bytes()) };
-    let problem = problem(args, (step.default_size)(&info));
-    memory::ensure_fits_host(&problem)?;
-    let source = Source::read(&step.path().join("src/lib.rs"))?;
-    let operands = Operands::new(&problem)?;
+/// Computes on the host, `samples` times or as often as time allows, and verifies; milliseconds of each run.
+fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>) -> Result<(Verification, Vec<f64>)> {
+    let operands = Operands::new(problem)?;
     let size = [problem.m as usize, problem.n as usize, problem.k as usize];
     let elements = problem.c_elements() as usize;
     let (mut c_f32, mut c_i32) = match problem.dtype {
         Dtype::F32 => (crate::matrix::vec_of::<f32>(elements)?, Vec::new()),
         Dtype::I32 => (Vec::new(), crate::matrix::vec_of::<Wrapping<i32>>(elements)?),
     };
+    let poison = poison(problem.dtype);
+    c_f32.fill(f32::from_bits(poison));
+    c_i32.fill(Wrapping(poison as i32));
     let mut product = || {
         let begin = Instant::now();
         match &operands {
@@ -236,20 +241,31 @@ fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         begin.elapsed().as_secs_f64() * 1e3
     };
     let first = product();
-    let wanted = args.samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
+    let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
     // The first run is a sample where there is time for no other; else it was the warm-up.
     let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
     let words: &[u32] =
         if problem.dtype == Dtype::F32 { bytemuck::cast_slice(&c_f32) } else { bytemuck::cast_slice(&c_i32) };
     let shape = Shape { tile: [problem.n as u32, problem.m as u32], tile_k: 1 };
-    let verification = verify::verify(&problem, &operands, shape, &mut HostRows { words, n: problem.n })?;
+    let verification = verify::verify(problem, &operands, shape, &mut HostRows { words, n: problem.n })?;
+    Ok((verification, samples))
+}
+
+/// Computes once on the host and verifies.
+pub fn host_product(problem: &Problem, host: HostProduct) -> Result<Verification> {
+    time_on_host(problem, host, Some(1)).map(|(verification, _)| verification)
+}
+
+fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
+    let info = DeviceInfo { kind: Kind::Host, name: host_name(), ..DeviceInfo::simulated(memory::total_bytes()) };
+    let problem = problem(args, (step.default_size)(&info));
+    memory::ensure_fits_host(&problem)?;
+    let source = Source::read(&step.path().join("src/lib.rs"))?;
+    let (verification, samples) = time_on_host(&problem, host, args.samples)?;
     let spread = Spread::of(&samples).context("no sample was taken; choose --samples from 1 on")?;
-    let timing = verification.ok.then_some(Timing {
-        kernel_ms: spread,
-        launch_ms: spread.median,
-        end_to_end_ms: spread.median,
-        gflops: timing::gflops(&problem, spread.median),
-        samples: samples.len(),
+    let timing = verification.ok.then(|| Timing::on_host(&problem, spread, samples.len()));
+    let baseline = args.baseline.map(|_| {
+        Baseline::missing("this step runs on the host and cuBLAS on a CUDA device; compare a later step with it")
     });
     Ok(Report {
         step: step.name.into(),
@@ -266,6 +282,7 @@ fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         launch: None,
         verification,
         timing,
+        baseline,
     })
 }
 
@@ -309,12 +326,16 @@ pub struct Description {
 fn describe(step: &Step, request: &str) -> Result<String> {
     let request: Request = match request {
         "" => Request::default(),
-        text => serde_json::from_str(text).context("--describe takes a request of the course's program; leave it out")?,
+        text => {
+            serde_json::from_str(text).context("--describe takes a request of the course's program; leave it out")?
+        }
     };
     let device = request.device.unwrap_or_else(|| DeviceInfo::simulated(memory::total_bytes()));
     let variant = request.variant.as_deref().map(|name| find_variant(step, name)).transpose()?;
     let plan = step.plan_of(variant);
-    let all = |variant| [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| step.specialisations_of(variant, dtype)).collect();
+    let all = |variant| {
+        [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| step.specialisations_of(variant, dtype)).collect()
+    };
     let mut sources = vec![("kernel.cu".to_owned(), all(None))];
     sources.extend(step.variants.iter().map(|variant| (format!("variants/{}.cu", variant.name), all(Some(variant)))));
     let host = if step.host.is_some() { Kind::Host } else { device.kind };
@@ -325,7 +346,11 @@ fn describe(step: &Step, request: &str) -> Result<String> {
         variants: step.variants.iter().map(|variant| variant.name.to_owned()).collect(),
         sources,
         default_size: (step.default_size)(&DeviceInfo { kind: host, ..device.clone() }),
-        plans: request.problems.iter().map(|problem| plan(problem, &device).map_err(|error| format!("{error:#}"))).collect(),
+        plans: request
+            .problems
+            .iter()
+            .map(|problem| plan(problem, &device).map_err(|error| format!("{error:#}")))
+            .collect(),
     };
     Ok(serde_json::to_string(&description)? + "\n")
 }

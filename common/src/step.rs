@@ -13,11 +13,25 @@ use crate::workspace;
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
 
+/// What is wrong with a counter-example on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Defect {
+    /// Nothing but its speed: the product is right.
+    #[default]
+    None,
+    /// A barrier is missing: the product may be right by luck, and the race is always there.
+    Race,
+    /// Nothing keeps it inside the matrices where a size is no multiple of the tile.
+    Edges,
+}
+
 /// A counter-example: the step's kernel with one thing undone, `variants/NAME.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Name of the file without `.cu`, and of `--variant`.
     pub name: &'static str,
+    /// What is wrong with it.
+    pub defect: Defect,
     /// Its launch, where it differs from the step's own.
     pub plan: Option<PlanFn>,
     /// Its specialisations, where they differ from the step's own.
@@ -27,17 +41,27 @@ pub struct Variant {
 impl Variant {
     /// A variant launched like the step itself.
     pub const fn same_launch(name: &'static str) -> Self {
-        Self { name, plan: None, specialisations: None }
+        Self { name, defect: Defect::None, plan: None, specialisations: None }
+    }
+
+    /// The same with a defect.
+    #[must_use]
+    pub const fn with_defect(mut self, defect: Defect) -> Self {
+        self.defect = defect;
+        self
     }
 }
+
+/// Computes C from A, B and M, N, K.
+pub type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
 
 /// Computes C = A·B on the host; all three row-major.
 #[derive(Clone, Copy, Debug)]
 pub struct HostProduct {
     /// For `f32`.
-    pub f32: fn(&[f32], &[f32], &mut [f32], [usize; 3]),
+    pub f32: HostFn<f32>,
     /// For `i32`, wrapping around.
-    pub i32: fn(&[Wrapping<i32>], &[Wrapping<i32>], &mut [Wrapping<i32>], [usize; 3]),
+    pub i32: HostFn<Wrapping<i32>>,
 }
 
 /// One step of the course.

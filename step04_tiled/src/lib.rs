@@ -1,7 +1,7 @@
 //! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+use common::{Defect, DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
 /// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
 pub const TILE: u32 = 32;
@@ -17,9 +17,9 @@ pub const STEP: Step = Step {
         Variant::same_launch("uncoalesced_b"),
         Variant::same_launch("bank_conflicts"),
         Variant::same_launch("bank_conflicts_padded"),
-        Variant::same_launch("no_first_barrier"),
-        Variant::same_launch("no_second_barrier"),
-        Variant::same_launch("no_edges"),
+        Variant::same_launch("no_first_barrier").with_defect(Defect::Race),
+        Variant::same_launch("no_second_barrier").with_defect(Defect::Race),
+        Variant::same_launch("no_edges").with_defect(Defect::Edges),
     ],
     default_size,
     host: None,

@@ -13,10 +13,12 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 use cudarc::nvrtc::Ptx;
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelResources, Kind, Mark, Value};
+use super::{Buffer, Device, DeviceInfo, Figures, Kernel, KernelResources, Kind, Mark, Value, cores_per_sm};
 use crate::code::Code;
+use crate::cublas::Cublas;
 use crate::fault::KernelFault;
 use crate::plan::Launch;
+use crate::problem::Problem;
 
 /// Shared memory that every kernel may have without asking, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
@@ -51,7 +53,8 @@ fn device_count() -> Result<usize> {
         CUresult::CUDA_ERROR_NO_DEVICE => anyhow!("the NVIDIA driver finds no GPU; use --device sim"),
         _ => anyhow!("the NVIDIA driver does not start ({}); reinstall it, or use --device sim", name_of(error)),
     })?;
-    let count = CudaContext::device_count().map_err(|error| anyhow!("the driver counts no devices ({})", name_of(error)))?;
+    let count =
+        CudaContext::device_count().map_err(|error| anyhow!("the driver counts no devices ({})", name_of(error)))?;
     ensure!(count > 0, "the NVIDIA driver finds no GPU; use --device sim");
     Ok(count as usize)
 }
@@ -81,14 +84,18 @@ fn explain(error: DriverError, doing: &str) -> anyhow::Error {
         | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
         | CUresult::CUDA_ERROR_ASSERT => fault("the kernel failed on the GPU"),
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => fault("the kernel ran longer than the display driver allows"),
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => anyhow!("the GPU is out of memory while {doing}; choose a smaller --size"),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            anyhow!("the GPU is out of memory while {doing}; choose a smaller --size")
+        }
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => anyhow!(
             "the block needs more registers or threads than the GPU has ({name}); choose a smaller --block or add __launch_bounds__"
         ),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
             anyhow!("the PTX is newer than this driver understands ({name}); update the driver or use an older NVRTC")
         }
-        CUresult::CUDA_ERROR_INVALID_PTX => anyhow!("the driver rejects the PTX ({name}); assemble it with ptxas to see the line"),
+        CUresult::CUDA_ERROR_INVALID_PTX => {
+            anyhow!("the driver rejects the PTX ({name}); assemble it with ptxas to see the line")
+        }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
             anyhow!("the kernel is compiled for another GPU ({name}); compile it for this one or use its .cu source")
         }
@@ -226,10 +233,9 @@ impl Device for CudaDevice {
         };
         let module = module.map_err(|error| explain(error, &format!("loading {}", code.origin)))?;
         let function = module.load_function(entry).map_err(|error| match error.0 {
-            CUresult::CUDA_ERROR_NOT_FOUND => anyhow!(
-                "{} has no kernel {entry}; declare it extern \"C\" __global__ void {entry}(...)",
-                code.origin
-            ),
+            CUresult::CUDA_ERROR_NOT_FOUND => {
+                anyhow!("{} has no kernel {entry}; declare it extern \"C\" __global__ void {entry}(...)", code.origin)
+            }
             _ => explain(error, "finding the kernel"),
         })?;
         self.kernels.push(function);
@@ -251,7 +257,9 @@ impl Device for CudaDevice {
         if let Ok(limit) = function.max_threads_per_block()
             && threads > limit as u64
         {
-            bail!("the block has {threads} threads and this kernel can have {limit} on this GPU; choose a smaller --block");
+            bail!(
+                "the block has {threads} threads and this kernel can have {limit} on this GPU; choose a smaller --block"
+            );
         }
         if launch.shared_bytes > DEFAULT_SHARED_BYTES {
             let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -311,5 +319,37 @@ impl Device for CudaDevice {
     fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64> {
         let (from, to) = (&self.marks[from.0], &self.marks[to.0]);
         from.elapsed_ms(to).map(f64::from).map_err(|error| explain(error, "running the kernel"))
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        let number = |attribute| self.attribute(attribute).ok().map(f64::from).filter(|&number| number > 0.0);
+        let clock_mhz = number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? / 1e3;
+        let memory_khz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0.0);
+        let bus_bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0.0);
+        let cores_per_sm = cores_per_sm(self.info.compute_capability);
+        Some(Figures {
+            clock_mhz,
+            cores_per_sm,
+            fp32_peak_gflops: f64::from(self.info.sm_count) * f64::from(cores_per_sm) * 2.0 * clock_mhz / 1e3,
+            // Two transfers a clock.
+            memory_gb_per_s: 2.0 * memory_khz * bus_bits / 8.0 / 1e6,
+            l2_bytes: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).unwrap_or(0.0) as u64,
+        })
+    }
+
+    fn cublas(&mut self) -> Result<Cublas> {
+        self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
+        // SAFETY: the stream is the device's own and lives as long as the device, which outlives its sessions.
+        unsafe { Cublas::new(self.stream.cu_stream().cast()) }
+    }
+
+    fn launch_cublas(&mut self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
+        let bytes = |buffer| self.slice(buffer).map(|slice| slice.len() as u64);
+        let fits = bytes(a)? >= problem.a_elements() * 4
+            && bytes(b)? >= problem.b_elements() * 4
+            && bytes(c)? >= problem.c_elements() * 4;
+        ensure!(fits, "the matrices are smaller than the problem; allocate them for it");
+        // SAFETY: the addresses are those of live allocations of this device, as large as the problem's matrices.
+        unsafe { cublas.product(problem, self.address(a)?, self.address(b)?, self.address(c)?) }
     }
 }

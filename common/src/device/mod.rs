@@ -5,14 +5,16 @@
 mod cuda;
 mod sim;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 pub use cuda::{CudaDevice, cuda_devices, driver_version};
 pub use sim::{SimDevice, SimOptions};
 
 use crate::code::Code;
+use crate::cublas::Cublas;
 use crate::plan::Launch;
+use crate::problem::Problem;
 
 /// Where a problem is computed, as `--device` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,29 @@ pub struct KernelResources {
     pub local_bytes: u32,
 }
 
+/// What the driver says of a GPU's speed; for shares of a peak.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Highest clock of the SMs in MHz.
+    pub clock_mhz: f64,
+    /// FP32 units of an SM, each a multiply-add a clock.
+    pub cores_per_sm: u32,
+    /// Multiply-adds of all SMs at the highest clock, counted as two operations, in GFLOP/s.
+    pub fp32_peak_gflops: f64,
+    /// Highest rate of the device memory in 10⁹ bytes a second.
+    pub memory_gb_per_s: f64,
+    /// L2 cache in bytes.
+    pub l2_bytes: u64,
+}
+
+/// FP32 units of an SM by compute capability (CUDA C++ Programming Guide, "Arithmetic Instructions").
+pub fn cores_per_sm(compute_capability: u32) -> u32 {
+    match compute_capability {
+        60 | 70..=80 => 64,
+        _ => 128,
+    }
+}
+
 /// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
 pub trait Device {
     /// What the device is.
@@ -160,6 +185,21 @@ pub trait Device {
 
     /// Milliseconds of device time between two marks; waits for the second.
     fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
+
+    /// How fast the device can be, where it has a speed of its own (not the simulator).
+    fn figures(&self) -> Option<Figures> {
+        None
+    }
+
+    /// Opens cuBLAS on the device's stream.
+    fn cublas(&mut self) -> Result<Cublas> {
+        Err(anyhow!("cuBLAS runs on CUDA only; take --device cuda"))
+    }
+
+    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
+    fn launch_cublas(&mut self, _cublas: &Cublas, _problem: &Problem, _buffers: [Buffer; 3]) -> Result<()> {
+        Err(anyhow!("cuBLAS runs on CUDA only; take --device cuda"))
+    }
 }
 
 /// Opens the device that was chosen.
@@ -172,4 +212,16 @@ pub fn open(choice: Choice, sim: &SimOptions) -> Result<Box<dyn Device>> {
             Err(_) => Box::new(SimDevice::new(sim.clone())),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_units_of_an_sm_are_those_of_nvidias_table() {
+        for (capability, cores) in [(75, 64), (80, 64), (86, 128), (89, 128), (90, 128), (100, 128), (120, 128)] {
+            assert_eq!(cores_per_sm(capability), cores, "compute capability {capability}");
+        }
+    }
 }

@@ -66,7 +66,8 @@ impl Device for SimDevice {
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
-        let words: &[u32] = bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
+        let words: &[u32] =
+            bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
         self.memory.upload(self.pointer(buffer)?, offset / 4, words).map_err(explain)
     }
 
@@ -109,7 +110,7 @@ impl Device for SimDevice {
                 })
             })
             .collect::<Result<_>>()?;
-        simt::launch(&self.kernels[kernel.0], &mut self.memory, &config, &args, &()).map_err(explain)?;
+        simt::launch(&self.kernels[kernel.0], &mut self.memory, &config, &args, &mut ()).map_err(explain)?;
         Ok(())
     }
 

@@ -33,7 +33,8 @@ impl fmt::Display for TileMap {
 
 /// Draws the map.
 pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
-    let tiles = [problem.n.div_ceil(u64::from(shape.tile[0].max(1))), problem.m.div_ceil(u64::from(shape.tile[1].max(1)))];
+    let tiles =
+        [problem.n.div_ceil(u64::from(shape.tile[0].max(1))), problem.m.div_ceil(u64::from(shape.tile[1].max(1)))];
     let per_cell = tiles.map(|tiles| tiles.div_ceil(MAP_CELLS));
     let cells = [tiles[0].div_ceil(per_cell[0]), tiles[1].div_ceil(per_cell[1])];
     let mut rows = vec![vec!['.'; cells[0] as usize]; cells[1] as usize];
@@ -48,8 +49,13 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
     }
     let [x, y] = [per_cell[0] * u64::from(shape.tile[0]), per_cell[1] * u64::from(shape.tile[1])];
     TileMap {
-        rows: rows.into_iter().map(|row| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned()).collect(),
-        legend: format!("one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written"),
+        rows: rows
+            .into_iter()
+            .map(|row| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned())
+            .collect(),
+        legend: format!(
+            "one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written"
+        ),
     }
 }
 
@@ -97,7 +103,9 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
     let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let (last_x, last_y) = ((problem.n - 1) / tile_x, (problem.m - 1) / tile_y);
     let all = |test: &dyn Fn(&(u64, u64)) -> bool| found.tiles.keys().all(test);
-    let ragged = |size: u64, edge: u64| if size % edge == 0 { "" } else { ", which sticks out of C: check the edge handling" };
+    let ragged = |size: u64, edge: u64| {
+        if size.is_multiple_of(edge) { "" } else { ", which sticks out of C: check the edge handling" }
+    };
     if found.worst_share.is_finite() && found.worst_share < 1e3 {
         return format!(
             "they are close, at most {:.1} times the rounding error that float32 sums may have; is something computed in lower precision, or the last element of a sum missing?",
@@ -109,23 +117,35 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
             let (x, y) = found.tiles.keys().next().copied().unwrap_or_default();
             format!("they lie in tile ({x},{y}) alone")
         }
-        () if all(&|&(x, _)| x == last_x) => format!("they lie in the last column of tiles{}", ragged(problem.n, tile_x)),
+        () if all(&|&(x, _)| x == last_x) => {
+            format!("they lie in the last column of tiles{}", ragged(problem.n, tile_x))
+        }
         () if all(&|&(_, y)| y == last_y) => format!("they lie in the last row of tiles{}", ragged(problem.m, tile_y)),
-        () if all(&|&(x, y)| x == last_x || y == last_y) => "they lie in the last column and the last row of tiles: check the edge handling".into(),
-        () => format!("they lie in {} tiles; run with --device sim --check to look for races and accesses out of bounds", found.tiles.len()),
+        () if all(&|&(x, y)| x == last_x || y == last_y) => {
+            "they lie in the last column and the last row of tiles: check the edge handling".into()
+        }
+        () => format!(
+            "they lie in {} tiles; run with --device sim --check to look for races and accesses out of bounds",
+            found.tiles.len()
+        ),
     }
 }
+
+/// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
+type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
 
 /// A mistake and the value it leaves in an element.
 struct Cause {
     words: String,
-    value: Box<dyn Fn(&Access, u64, u64) -> Option<f64>>,
+    value: Value,
 }
 
 impl Cause {
     fn explains(&self, problem: &Problem, operands: &Operands, sample: &Mismatch) -> bool {
         let access = Access { problem, operands };
-        let (Some(got), Some(value)) = (sample.got, (self.value)(&access, sample.row, sample.col)) else { return false };
+        let (Some(got), Some(value)) = (sample.got, (self.value)(&access, sample.row, sample.col)) else {
+            return false;
+        };
         // Rounding of the sum; K terms of absolute value up to 1, or exact.
         let tolerance = match operands {
             Operands::F32 { .. } => gamma(problem.k) * access.magnitude(sample.row, sample.col) + 1e-30,
@@ -176,7 +196,8 @@ impl Access<'_> {
         let (n, k) = (self.problem.n, self.problem.k);
         let Operands::F32 { a, b } = self.operands else { return 0.0 };
         // Causes read other elements than the right ones; uniform values are at most 1, others scale with these.
-        let terms = (0..k).map(|i| f64::from(a[(row * k + i) as usize]).abs() * f64::from(b[(i * n + col) as usize]).abs());
+        let terms =
+            (0..k).map(|i| f64::from(a[(row * k + i) as usize]).abs() * f64::from(b[(i * n + col) as usize]).abs());
         2.0 * terms.sum::<f64>()
     }
 }
@@ -187,7 +208,7 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
     let tile_k = u64::from(shape.tile_k.max(1));
     let last_tile = (k - 1) / tile_k * tile_k;
     let mut causes: Vec<Cause> = Vec::new();
-    let mut add = |words: &str, value: Box<dyn Fn(&Access, u64, u64) -> Option<f64>>| {
+    let mut add = |words: &str, value: Value| {
         causes.push(Cause { words: words.to_owned(), value });
     };
     add("they are 0; the sum is never formed, or C was cleared and not written", Box::new(|_, _, _| Some(0.0)));
@@ -216,7 +237,7 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
         Box::new(move |access, row, col| access.sum(0..k, |i| row * k + i, |i| col * k + i)),
     );
     if last_tile > 0 && tile_k > 1 {
-        let words = if k % tile_k == 0 {
+        let words = if k.is_multiple_of(tile_k) {
             "the last K tile is missing; check how often the loop over K runs"
         } else {
             "the last, partial K tile is missing; K is no multiple of the tile, so round the number of tiles up and load zeros beyond the edge"
@@ -242,14 +263,24 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
             );
         }
     }
-    add("the last k is missing; the loop must run while k < K", Box::new(move |access, row, col| access.element(row, col, 0..k - 1)));
-    add("the first k is missing; the loop must start at k = 0", Box::new(move |access, row, col| access.element(row, col, 1..k)));
+    add(
+        "the last k is missing; the loop must run while k < K",
+        Box::new(move |access, row, col| access.element(row, col, 0..k - 1)),
+    );
+    add(
+        "the first k is missing; the loop must start at k = 0",
+        Box::new(move |access, row, col| access.element(row, col, 1..k)),
+    );
     add(
         "they are twice the product; the sum is added to what was there, or each term is counted twice",
         Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| 2.0 * value)),
     );
-    add("they have the wrong sign", Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| -value)));
-    let neighbours: [(&str, i64, i64); 4] = [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)];
+    add(
+        "they have the wrong sign",
+        Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| -value)),
+    );
+    let neighbours: [(&str, i64, i64); 4] =
+        [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)];
     for (name, down, right) in neighbours {
         add(
             &format!("they belong to the {name}; an index is off by one"),
@@ -295,17 +326,14 @@ mod tests {
         assert!(sentence.contains("C equals its transpose"), "{sentence}");
         let sentence = wrong(&problem(64, 64, 64), |a, b, row, col| right(b, a, row, col, [64, 64]));
         assert!(sentence.contains("operands are swapped"), "{sentence}");
-        let sentence = wrong(&problem(40, 50, 70), |a, b, row, col| {
-            (0..64).map(|i| a[row * 70 + i] * b[i * 50 + col]).sum()
-        });
+        let sentence =
+            wrong(&problem(40, 50, 70), |a, b, row, col| (0..64).map(|i| a[row * 70 + i] * b[i * 50 + col]).sum());
         assert!(sentence.contains("the last, partial K tile is missing"), "{sentence}");
-        let sentence = wrong(&problem(40, 50, 64), |a, b, row, col| {
-            (0..32).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum()
-        });
+        let sentence =
+            wrong(&problem(40, 50, 64), |a, b, row, col| (0..32).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum());
         assert!(sentence.contains("the last K tile is missing"), "{sentence}");
-        let sentence = wrong(&problem(40, 50, 64), |a, b, row, col| {
-            (0..63).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum()
-        });
+        let sentence =
+            wrong(&problem(40, 50, 64), |a, b, row, col| (0..63).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum());
         assert!(sentence.contains("the last k is missing"), "{sentence}");
         let sentence = wrong(&problem(40, 50, 64), |_, _, _, _| f32::from_bits(poison(Dtype::F32)));
         assert!(sentence.contains("C was never written"), "{sentence}");
@@ -316,16 +344,23 @@ mod tests {
     #[test]
     fn an_unwritten_tile_is_named_by_its_column_and_row() {
         let sentence = wrong(&problem(96, 160, 64), |a, b, row, col| {
-            if row / 32 == 1 && col / 32 == 3 { f32::from_bits(poison(Dtype::F32)) } else { right(a, b, row, col, [160, 64]) }
+            if row / 32 == 1 && col / 32 == 3 {
+                f32::from_bits(poison(Dtype::F32))
+            } else {
+                right(a, b, row, col, [160, 64])
+            }
         });
         assert!(sentence.contains("tile (3,1) was never written"), "{sentence}");
     }
 
     #[test]
     fn wrong_edges_are_placed() {
-        let sentence = wrong(&problem(96, 150, 64), |a, b, row, col| {
-            if col >= 128 { 1e6 } else { right(a, b, row, col, [150, 64]) }
-        });
+        let sentence = wrong(
+            &problem(96, 150, 64),
+            |a, b, row, col| {
+                if col >= 128 { 1e6 } else { right(a, b, row, col, [150, 64]) }
+            },
+        );
         assert!(sentence.contains("last column of tiles, which sticks out"), "{sentence}");
     }
 

@@ -85,7 +85,9 @@ fn times<T: Copy + Sync>(matrix: &[T], x: &[u64], n: usize, integer: impl Fn(T) 
 }
 
 fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
-    row.iter().zip(x).fold(0_u64, |sum, (&element, &x)| sum.wrapping_add((i64::from(integer(element)) as u64).wrapping_mul(x)))
+    row.iter()
+        .zip(x)
+        .fold(0_u64, |sum, (&element, &x)| sum.wrapping_add((i64::from(integer(element)) as u64).wrapping_mul(x)))
 }
 
 #[cfg(test)]
@@ -113,8 +115,18 @@ mod tests {
             for element in [0, 29, 31, 599, 1199] {
                 let mut wrong = words.clone();
                 // The least and, for integers, the most treacherous difference.
-                for bits in [wrong[element] ^ 0x8000_0000, if dtype == Dtype::F32 { (f32::from_bits(wrong[element]) + 1.0).to_bits() } else { wrong[element] + 1 }] {
-                    if f32::from_bits(words[element]) == 0.0 && dtype == Dtype::F32 && bits == wrong[element] ^ 0x8000_0000 {
+                for bits in [
+                    wrong[element] ^ 0x8000_0000,
+                    if dtype == Dtype::F32 {
+                        (f32::from_bits(wrong[element]) + 1.0).to_bits()
+                    } else {
+                        wrong[element] + 1
+                    },
+                ] {
+                    if f32::from_bits(words[element]) == 0.0
+                        && dtype == Dtype::F32
+                        && bits == wrong[element] ^ 0x8000_0000
+                    {
                         continue; // minus zero is zero
                     }
                     wrong[element] = bits;

@@ -139,7 +139,9 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
         let rows = (problem.m - first).min(panel) as usize;
         let words = &mut words[..rows * n];
         c.read(first, words)?;
-        let bad = |row: &&[u32]| row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == poison(problem.dtype));
+        let bad = |row: &&[u32]| {
+            row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == poison(problem.dtype))
+        };
         let panel: Vec<&[u32]> = words.chunks(n).collect();
         let suspects: Vec<u64> =
             panel.par_iter().enumerate().filter(|(_, row)| bad(row)).map(|(row, _)| first + row as u64).collect();
@@ -236,8 +238,7 @@ fn judge_row(
         tile.unwritten += u64::from(unwritten);
         found.wrong += 1;
         found.nan += u64::from(got.is_nan() && !unwritten);
-        let mismatch =
-            Mismatch { row, col: col as u64, got: got.is_finite().then_some(got), expected, unwritten };
+        let mismatch = Mismatch { row, col: col as u64, got: got.is_finite().then_some(got), expected, unwritten };
         if found.mismatches.len() < SAMPLES {
             found.mismatches.push(mismatch);
         } else if found.wrong.is_power_of_two() {
@@ -295,7 +296,10 @@ mod tests {
             words[777] = bits;
             let found = judged(&problem, &operands, &words);
             assert_eq!(found.wrong_elements, 1);
-            assert_eq!((found.first[0].row, found.first[0].col, found.first[0].unwritten), (777 / 45, 777 % 45, unwritten));
+            assert_eq!(
+                (found.first[0].row, found.first[0].col, found.first[0].unwritten),
+                (777 / 45, 777 % 45, unwritten)
+            );
             assert!(found.worst_share > 1.0);
         }
     }

@@ -113,7 +113,11 @@ impl<'a> Reference<'a> {
         // Bands of columns: a single long row is shared among the cores, too.
         let band = n.div_ceil(rayon::current_num_threads()).max(256);
         let tasks = expected.chunks_mut(n).zip(bound.chunks_mut(n)).zip(rows).flat_map(|((expected, bound), &row)| {
-            expected.chunks_mut(band).zip(bound.chunks_mut(band)).enumerate().map(move |(i, (e, b))| (row, i * band, e, b))
+            expected
+                .chunks_mut(band)
+                .zip(bound.chunks_mut(band))
+                .enumerate()
+                .map(move |(i, (e, b))| (row, i * band, e, b))
         });
         tasks.collect::<Vec<_>>().into_par_iter().for_each(|(row, first, expected, bound)| {
             let width = expected.len();

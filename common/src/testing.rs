@@ -1,0 +1,138 @@
+//! The tests that every step has: the kernel and its variants, over a grid of shapes, both element types, on the
+//! simulator, and on a GPU where there is one. What is skipped for want of a GPU is shown as ignored, with the reason.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::code::Source;
+use crate::device::{self, Choice, SimOptions};
+use crate::exec::Session;
+use crate::fault::KernelFault;
+use crate::problem::{Dtype, Fill, Problem};
+use crate::run::verify_on;
+use crate::step::{Defect, Step, Variant};
+use crate::verify::Verification;
+
+/// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
+const SHAPES: &[[u64; 3]] = &[
+    [1, 1, 1],
+    [1, 1, 33],
+    [1, 40, 3],
+    [31, 33, 35],
+    [32, 32, 32],
+    [64, 64, 64],
+    [65, 63, 17],
+    [1, 150, 70],
+    [150, 1, 70],
+    [129, 67, 45],
+    [130, 257, 8],
+];
+/// What fits one block and its shared memory: for a step that can do no other.
+const SMALL_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [7, 5, 3], [32, 32, 100], [1, 1000, 9], [13, 17, 400], [33, 31, 1]];
+/// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16.
+const TALL: [u64; 3] = [1_100_000, 16, 16];
+
+/// Runs the tests of a step.
+pub fn run(step: &'static Step) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let gpu = device::cuda_devices().map(|_| ());
+    let mut trials = Vec::new();
+    if step.host.is_some() {
+        trials.push(Trial::test("host::self_check", move || host_is_right(step).map_err(|error| failed(&error))));
+    }
+    for variant in std::iter::once(None).chain(step.variants.iter().map(Some)) {
+        for dtype in [Dtype::F32, Dtype::I32] {
+            let name = variant.map_or("kernel", |variant| variant.name);
+            let test = move |choice| move || shapes(step, variant, dtype, choice).map_err(|error| failed(&error));
+            trials.push(Trial::test(format!("sim::{name}::{dtype}"), test(Choice::Sim)));
+            let on_gpu = Trial::test(format!("gpu::{name}::{dtype}"), test(Choice::Cuda(0)));
+            trials.push(match &gpu {
+                Ok(()) => on_gpu,
+                Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
+            });
+        }
+    }
+    if let Err(reason) = &gpu {
+        println!("tests on a GPU are skipped: {reason:#}");
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn failed(error: &anyhow::Error) -> Failed {
+    format!("{error:#}").into()
+}
+
+/// Runs and verifies one product.
+pub fn product(step: &Step, variant: Option<&Variant>, problem: &Problem, choice: Choice) -> Result<Verification> {
+    let mut device = device::open(choice, &SimOptions::default())?;
+    let device = device.as_mut();
+    let path = match variant {
+        Some(variant) => step.path().join("variants").join(format!("{}.cu", variant.name)),
+        None => step.path().join("kernel.cu"),
+    };
+    let source = Source::read(&path)?;
+    let plan = step.plan_of(variant)(problem, device.info())?;
+    let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    let session = Session::new(device, problem, plan, &code)?;
+    let operands = crate::matrix::Operands::new(problem)?;
+    verify_on(device, &session, problem, &operands)
+}
+
+fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) -> Result<()> {
+    let info = device::open(choice, &SimOptions::default())?.info().clone();
+    let defect = variant.map_or(Defect::None, |variant| variant.defect);
+    let can = |size: &[u64; 3]| {
+        let problem = Problem { m: size[0], n: size[1], k: size[2], dtype, fill: Fill::Uniform, seed: 1 };
+        (step.plan)(&problem, &info).is_ok()
+    };
+    let all = SHAPES.iter().all(can);
+    let mut sizes: Vec<[u64; 3]> = if all { SHAPES.to_vec() } else { SMALL_SHAPES.to_vec() };
+    // A single thread would take minutes for it; the loops on the host take no time.
+    if all && variant.is_none() && dtype == Dtype::F32 && step.host.is_none() {
+        sizes.push(TALL);
+    }
+    for (seed, [m, n, k]) in (1..).zip(sizes) {
+        for fill in [Fill::Uniform, Fill::Integers] {
+            let problem = Problem { m, n, k, dtype, fill, seed };
+            match (defect, product(step, variant, &problem, choice)) {
+                (Defect::None, found) => {
+                    let found = found?;
+                    ensure!(found.ok, "{m}×{n}×{k} {fill}: {}", found.diagnosis.unwrap_or_default());
+                }
+                // Whether a race shows in the product depends on the schedule.
+                (Defect::Race, found) => drop(found?),
+                (Defect::Edges, found) => edges(&problem, found)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Without edge handling the product is right at multiples of every tile, and a fault or wrong at all other sizes.
+fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
+    let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
+    let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
+    match found {
+        Ok(found) => ensure!(found.ok == whole, "{size}: ok is {} and should be {whole}", found.ok),
+        Err(error) if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) => {
+            ensure!(!whole, "{size} is a multiple of the tile and must not fail: {error:#}");
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The loops on the host against the reference.
+fn host_is_right(step: &Step) -> Result<()> {
+    let Some(host) = step.host else { return Ok(()) };
+    for &[m, n, k] in SHAPES.iter().chain([&TALL]) {
+        let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 2 };
+        let found = crate::run::host_product(&problem, host)?;
+        ensure!(found.ok, "{m}×{n}×{k}: {}", found.diagnosis.unwrap_or_default());
+        let found = crate::run::host_product(&Problem { dtype: Dtype::I32, ..problem }, host)?;
+        ensure!(found.ok, "{m}×{n}×{k} i32: {}", found.diagnosis.unwrap_or_default());
+    }
+    Ok(())
+}

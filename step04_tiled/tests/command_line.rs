@@ -1,0 +1,234 @@
+//! The command line that every step shares, tried on this one: bad input gives one clear sentence and the right exit
+//! status, never a panic; JSON is one object with what it promises.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_step04_tiled");
+
+/// A kernel that does nothing, in PTX; `BODY` is replaced.
+const PTX: &str = "
+.version 8.1
+.target sm_75
+.address_size 64
+.visible .entry matmul(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 m, .param .u32 n, .param .u32 k)
+{
+    .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>;
+    BODY
+    ret;
+}
+";
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials = vec![
+        trial("json_is_one_object", json_is_one_object),
+        trial("json_of_a_wrong_product", json_of_a_wrong_product),
+        trial("a_closed_pipe_is_no_panic", a_closed_pipe_is_no_panic),
+        trial("help_and_lists_end_well", help_and_lists_end_well),
+        trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
+    ];
+    for (name, args, status, words) in bad_usage() {
+        trials.push(Trial::test(format!("bad_usage::{name}"), move || {
+            refused(&args, status, &words).map_err(|error| Failed::from(format!("{error:#}")))
+        }));
+    }
+    let compiles = [
+        trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
+        trial("an_edit_takes_effect_without_a_build", an_edit_takes_effect_without_a_build),
+    ];
+    match common::nvrtc::find() {
+        Ok(_) => trials.extend(compiles),
+        Err(error) => trials
+            .extend(compiles.map(|trial| trial.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true))),
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: &str, test: fn() -> Result<()>) -> Trial {
+    Trial::test(name, move || test().map_err(|error| Failed::from(format!("{error:#}"))))
+}
+
+fn run(args: &[&str]) -> Result<Output> {
+    Command::new(PROGRAM).args(args).output().context("the program does not start")
+}
+
+/// A file of the test's own, in cargo's folder for such.
+fn file(name: &str, content: &[u8]) -> Result<String> {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, content)?;
+    Ok(path.display().to_string())
+}
+
+fn ptx(name: &str, body: &str) -> String {
+    file(name, PTX.replace("BODY", body).as_bytes()).unwrap_or_default()
+}
+
+type Case = (&'static str, Vec<String>, i32, &'static str);
+
+fn bad_usage() -> Vec<Case> {
+    let sim = |args: &[&str]| ["--device", "sim"].iter().chain(args).map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let kernel = |path: &str, rest: &[&str]| sim(&[&["--kernel", path, "--size", "32"], rest].concat());
+    let empty = file("empty.cu", b"").unwrap_or_default();
+    let binary = file("binary.cu", &[0xFF, 0xFE, 0, 1, 2]).unwrap_or_default();
+    let nothing = ptx("nothing.ptx", "");
+    let other_name = file("other_name.ptx", PTX.replace("matmul", "multiply").replace("BODY", "").as_bytes());
+    let other_params = file("other_params.ptx", PTX.replace(", .param .u32 k", "").replace("BODY", "").as_bytes());
+    vec![
+        ("size_0", sim(&["--size", "0"]), 2, "choose"),
+        ("size_negative", sim(&["--size", "-3"]), 2, "not a size"),
+        ("size_12x", sim(&["--size", "12x"]), 2, "not a size"),
+        ("size_of_four", sim(&["--size", "1x2x3x4"]), 2, "4 numbers"),
+        ("size_too_large", sim(&["--size", "99999999999"]), 2, "choose less"),
+        ("size_beyond_memory", sim(&["--size", "1000000x1000000x1000000"]), 2, "available"),
+        ("variant", sim(&["--variant", "nonsense"]), 2, "no variant \"nonsense\"; choose uncoalesced_b"),
+        ("device", ["--device", "tpu"].map(str::to_owned).to_vec(), 2, "choose auto, cuda, cuda:N or sim"),
+        ("device_index", ["--device", "cuda:x"].map(str::to_owned).to_vec(), 2, "choose auto"),
+        ("device_missing", ["--device", "cuda:97"].map(str::to_owned).to_vec(), 2, ";"),
+        ("dtype", sim(&["--dtype", "f64"]), 2, "choose f32 or i32"),
+        ("fill", sim(&["--fill", "ones"]), 2, "choose uniform or integers"),
+        ("samples", sim(&["--samples", "0"]), 2, "choose how often"),
+        ("unknown_flag", sim(&["--frobnicate"]), 2, "--help"),
+        ("block_without_kernel", sim(&["--block", "8,8"]), 2, "--kernel"),
+        ("kernel_missing", kernel("no/such/kernel.cu", &[]), 2, "cannot be read"),
+        ("kernel_is_a_folder", kernel("src", &[]), 2, "cannot be read"),
+        ("kernel_empty", kernel(&empty, &[]), 2, "is empty"),
+        ("kernel_binary", kernel(&binary, &[]), 2, "is not a text"),
+        ("kernel_name", kernel(&other_name.unwrap_or_default(), &[]), 2, "no kernel matmul but multiply"),
+        ("kernel_parameters", kernel(&other_params.unwrap_or_default(), &[]), 2, "other parameters"),
+        (
+            "kernel_instruction",
+            kernel(&ptx("unknown.ptx", "frobnicate.f32 %f1, %f2;"), &[]),
+            2,
+            "not a fault of your kernel",
+        ),
+        ("kernel_not_ptx", kernel(&file("nonsense.ptx", b"nonsense").unwrap_or_default(), &[]), 2, "no kernel at all"),
+        ("block_of_2000", kernel(&nothing, &["--block", "2000,1"]), 2, "2000 threads"),
+        ("block_of_0", kernel(&nothing, &["--block", "0,1"]), 2, "at least 1"),
+        ("shared", kernel(&nothing, &["--shared", "300000"]), 2, "shared memory"),
+        (
+            "out_of_bounds",
+            kernel(&ptx("wild.ptx", "mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1];"), &[]),
+            1,
+            "out of bounds",
+        ),
+        ("endless", kernel(&ptx("endless.ptx", "L: bra.uni L;"), &["--instruction-limit", "100000"]), 1, "limit"),
+    ]
+}
+
+/// One line on standard error, nothing on standard output, and the right status.
+fn refused(args: &[String], status: i32, words: &str) -> Result<()> {
+    let output = run(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(status), "status {:?} and not {status}: {error}", output.status.code());
+    ensure!(error.trim_end().lines().count() == 1 && error.starts_with("error: "), "not one sentence: {error}");
+    ensure!(error.contains(words), "{words:?} is not in: {error}");
+    ensure!(!error.contains("panicked"), "{error}");
+    ensure!(output.stdout.is_empty(), "something was printed: {}", String::from_utf8_lossy(&output.stdout));
+    Ok(())
+}
+
+fn json(args: &[&str]) -> Result<(Value, Option<i32>)> {
+    let output = run(&[&["--device", "sim", "--json"], args].concat())?;
+    let value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))?;
+    Ok((value, output.status.code()))
+}
+
+fn json_is_one_object() -> Result<()> {
+    let (report, status) = json(&["--size", "40x50x60", "--seed", "7", "--fill", "integers"])?;
+    ensure!(status == Some(0), "status {status:?}");
+    ensure!(report["step"] == "step04_tiled" && report["device"]["kind"] == "sim", "{report}");
+    ensure!(report["device"]["name"].is_string(), "{report}");
+    let problem = serde_json::json!({"m": 40, "n": 50, "k": 60, "dtype": "f32", "fill": "integers", "seed": 7});
+    ensure!(report["problem"] == problem, "{report}");
+    ensure!(report["kernel"]["source"] == "step04_tiled/kernel.cu", "{report}");
+    ensure!(report["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 64), "{report}");
+    let launch = &report["launch"];
+    ensure!(
+        launch["grid"] == serde_json::json!([2, 2, 1]) && launch["block"] == serde_json::json!([32, 32, 1]),
+        "{launch}"
+    );
+    ensure!(launch["shared_bytes"].is_u64(), "{launch}");
+    let verification = &report["verification"];
+    ensure!(verification["ok"] == true && verification["max_error"] == 0.0, "{verification}");
+    ensure!(verification["diagnosis"].is_null() && verification["method"].is_string(), "{verification}");
+    ensure!(report.get("timing").is_none(), "the simulator has no times: {report}");
+    Ok(())
+}
+
+fn json_of_a_wrong_product() -> Result<()> {
+    let kernel = ptx("writes_nothing.ptx", "");
+    let (report, status) = json(&["--size", "64", "--kernel", &kernel])?;
+    ensure!(status == Some(1), "status {status:?}");
+    let verification = &report["verification"];
+    ensure!(verification["ok"] == false, "{verification}");
+    ensure!(verification["diagnosis"].as_str().is_some_and(|text| text.contains("never written")), "{verification}");
+    Ok(())
+}
+
+fn a_closed_pipe_is_no_panic() -> Result<()> {
+    let mut child = Command::new(PROGRAM)
+        .args(["--device", "sim", "--size", "32"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    drop(child.stdout.take());
+    let output = child.wait_with_output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(2), "status {:?}: {error}", output.status.code());
+    ensure!(
+        error.starts_with("error: standard output cannot be written") && error.trim_end().lines().count() == 1,
+        "{error}"
+    );
+    Ok(())
+}
+
+fn help_and_lists_end_well() -> Result<()> {
+    let help = run(&["--help"])?;
+    ensure!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples"), "{help:?}");
+    let variants = run(&["--list-variants"])?;
+    let text = String::from_utf8_lossy(&variants.stdout);
+    ensure!(variants.status.success() && text.lines().count() == 6 && text.contains("no_first_barrier"), "{text}");
+    Ok(())
+}
+
+/// One thread of a 1×1 block writes element 0: with a tile of 1×1 the grid must cover C.
+fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
+    let kernel =
+        ptx("first_element.ptx", "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;");
+    let (report, _) =
+        json(&["--size", "6x10x4", "--kernel", &kernel, "--block", "4,2", "--tile", "4,3", "--shared", "128"])?;
+    let launch = serde_json::json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
+    ensure!(report["launch"] == launch, "{}", report["launch"]);
+    Ok(())
+}
+
+fn a_syntax_error_names_file_and_line() -> Result<()> {
+    let kernel = file("syntax.cu", b"extern \"C\" __global__ void matmul(const float* A)\n{\n    int x = ;\n}\n")?;
+    let output = run(&["--device", "sim", "--kernel", &kernel])?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(2), "status {:?}", output.status.code());
+    ensure!(error.contains("syntax.cu(3): error"), "{error}");
+    Ok(())
+}
+
+fn an_edit_takes_effect_without_a_build() -> Result<()> {
+    let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/kernel.cu"))?;
+    let right = file("edited.cu", source.as_bytes())?;
+    ensure!(
+        run(&["--device", "sim", "--size", "70", "--kernel", &right])?.status.success(),
+        "the step's own kernel fails"
+    );
+    file("edited.cu", source.replace("sum += ", "sum -= ").as_bytes())?;
+    let output = run(&["--device", "sim", "--size", "70", "--kernel", &right])?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.code() == Some(1) && text.contains("wrong sign"), "{text}");
+    std::io::stdout().flush()?;
+    Ok(())
+}
