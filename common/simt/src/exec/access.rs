@@ -1,6 +1,6 @@
 //! Memory: every request of a warp is checked (inside an array, aligned) and then carried out, lane by lane or at once.
 
-use super::alu::{Arrangement, Pattern};
+use super::alu::{Arrangement, Isa, Pattern, Summary};
 use super::block::{Cache, Context, Outcome};
 use super::fault;
 use super::registers::Registers;
@@ -106,28 +106,6 @@ fn fill(addresses: &mut [u64; 32], lanes: u32) {
             *address = if lanes >> lane & 1 != 0 { *address } else { first };
         }
     }
-}
-
-/// Smallest, largest and all bits of the addresses. Halves are compared in turn, which makes vector code.
-#[inline(always)]
-fn extent(addresses: &[u64; 32]) -> (u64, u64, u64) {
-    let (mut low, mut high, mut bits) = ([0u64; 16], [0u64; 16], [0u64; 16]);
-    for lane in 0..16 {
-        let (a, b) = (addresses[lane], addresses[lane + 16]);
-        low[lane] = a.min(b);
-        high[lane] = a.max(b);
-        bits[lane] = a | b;
-    }
-    let mut half = 8;
-    while half > 0 {
-        for lane in 0..half {
-            low[lane] = low[lane].min(low[lane + half]);
-            high[lane] = high[lane].max(high[lane + half]);
-            bits[lane] |= bits[lane + half];
-        }
-        half /= 2;
-    }
-    (low[0], high[0], bits[0])
 }
 
 /// Addresses of an instruction, lanes outside `lanes` filled.
@@ -240,48 +218,25 @@ fn each(lanes: u32) -> impl Iterator<Item = usize> {
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
 /// the instructions one by one will find.
 #[inline(always)]
-pub(crate) fn bases<O>(context: &Context<'_, '_, O>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+pub(crate) fn bases<I: Isa, O>(context: &Context<'_, '_, O>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
-        let index = &mut pattern.index;
-        let mut above = 0u32;
-        if base.wide {
-            let from = r.get64(base.register);
-            let mut high = [0u32; 32];
-            for lane in 0..32 {
-                // SAFETY: a register has 32 lanes; the arrays are locals, so nothing overlaps.
-                let address = unsafe { (*from)[lane] };
-                index[lane] = address as u32;
-                high[lane] = (address >> 32) as u32;
-            }
-            for lane in 0..32 {
-                above |= high[lane];
-            }
-        } else {
-            *index = r.read(base.register);
-        }
-        let (mut low, mut high, mut bits, first) = (u32::MAX, 0, 0, index[0]);
-        let (mut same, mut next) = (0, 0);
-        for lane in 0..32u32 {
-            let address = index[lane as usize];
-            low = low.min(address);
-            high = high.max(address);
-            bits |= address;
-            same |= address ^ first;
-            next |= address ^ first.wrapping_add(4 * lane);
-        }
-        let inside = i64::from(low) + i64::from(base.low) >= 0
-            && i64::from(high) + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
-        if above != 0 || bits & (base.align - 1) != 0 || !inside {
+        let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
+        let Summary { low, high, bits, same, next } = I::summary(&addresses);
+        // Positions beyond 4 GiB are outside without further sums.
+        let inside = high < 1 << 32
+            && low as i64 + i64::from(base.low) >= 0
+            && high as i64 + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
+        if !inside || bits & u64::from(base.align - 1) != 0 {
             return None;
         }
         pattern.kind = match (same, next) {
-            (0, _) => Arrangement::Broadcast,
-            (_, 0) => Arrangement::Contiguous,
+            (true, _) => Arrangement::Broadcast,
+            (_, true) => Arrangement::Contiguous,
             _ => Arrangement::Scattered,
         };
-        for index in index.iter_mut() {
-            *index /= 4;
+        for (index, address) in pattern.index.iter_mut().zip(&addresses) {
+            *index = *address as u32 / 4;
         }
     }
     Some(patterns)
@@ -310,7 +265,7 @@ pub(crate) fn watch_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run
 
 /// Checks a request to shared memory.
 #[inline(always)]
-fn check_shared<O>(
+fn check_shared<I: Isa, O>(
     context: &Context<'_, '_, O>,
     inst: &Inst,
     warp: u32,
@@ -319,7 +274,7 @@ fn check_shared<O>(
     bytes: u32,
     addresses: &[u64; 32],
 ) -> Checked<()> {
-    let (_, high, bits) = extent(addresses);
+    let Summary { high, bits, .. } = I::summary(addresses);
     if bits & u64::from(bytes - 1) != 0
         || high.saturating_add(u64::from(bytes)) > u64::from(context.launch.shared_bytes)
     {
@@ -348,7 +303,7 @@ fn watch<O: Observer>(
 }
 
 #[inline(always)]
-pub(crate) fn load_shared<O: Observer>(
+pub(crate) fn load_shared<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -359,7 +314,7 @@ pub(crate) fn load_shared<O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(base), lanes);
     let bytes = shape.bytes * shape.count;
-    check_shared(context, inst, warp, lanes, AccessKind::Load, bytes, &addresses)?;
+    check_shared::<I, _>(context, inst, warp, lanes, AccessKind::Load, bytes, &addresses)?;
     watch(context, inst, warp, lanes, AccessKind::Load, Space::Shared, bytes, &addresses);
     let words = &*context.shared;
     if shape.bytes == 4 && !shape.wide {
@@ -391,7 +346,7 @@ pub(crate) fn load_shared<O: Observer>(
 }
 
 #[inline(always)]
-pub(crate) fn store_shared<O: Observer>(
+pub(crate) fn store_shared<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -402,7 +357,7 @@ pub(crate) fn store_shared<O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(base), lanes);
     let bytes = shape.bytes * shape.count;
-    check_shared(context, inst, warp, lanes, AccessKind::Store, bytes, &addresses)?;
+    check_shared::<I, _>(context, inst, warp, lanes, AccessKind::Store, bytes, &addresses)?;
     watch(context, inst, warp, lanes, AccessKind::Store, Space::Shared, bytes, &addresses);
     for lane in each(lanes) {
         for (register, part) in data(inst).into_iter().zip(0..shape.count) {
@@ -416,7 +371,7 @@ pub(crate) fn store_shared<O: Observer>(
 /// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
 /// none.
 #[inline(always)]
-fn check_global<'a, O>(
+fn check_global<'a, I: Isa, O>(
     context: &mut Context<'a, '_, O>,
     pc: u32,
     warp: u32,
@@ -424,8 +379,9 @@ fn check_global<'a, O>(
     kind: AccessKind,
     bytes: u32,
     addresses: &[u64; 32],
-) -> Checked<Option<Cache<'a>>> {
-    let (low, high, bits) = extent(addresses);
+) -> Checked<(Option<Cache<'a>>, Summary)> {
+    let summary = I::summary(addresses);
+    let Summary { low, high, bits, .. } = summary;
     if bits & u64::from(bytes - 1) == 0 {
         let inside = |cache: &Cache<'_>| {
             low >= cache.base
@@ -434,14 +390,14 @@ fn check_global<'a, O>(
         };
         let cache = context.caches[pc as usize];
         if inside(&cache) {
-            return Ok(Some(cache));
+            return Ok((Some(cache), summary));
         }
         if let Some(index) = context.find(low, bytes) {
             let allocation = &context.launch.memory.allocations()[index];
             let cache = Cache { base: allocation.base().0, bytes: allocation.bytes(), words: allocation.words() };
             if inside(&cache) {
                 context.caches[pc as usize] = cache;
-                return Ok(Some(cache));
+                return Ok((Some(cache), summary));
             }
         }
     }
@@ -451,7 +407,7 @@ fn check_global<'a, O>(
             return Err(context.bad(pc, warp, lane as u32, Space::Global, kind, bytes, address));
         }
     }
-    Ok(None)
+    Ok((None, summary))
 }
 
 /// The words of the allocation that holds an address already checked, and the position in it.
@@ -469,7 +425,7 @@ fn place<'a, O>(context: &Context<'a, '_, O>, cache: Option<Cache<'a>>, address:
 }
 
 #[inline(always)]
-pub(crate) fn load_global<O: Observer>(
+pub(crate) fn load_global<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -479,16 +435,25 @@ pub(crate) fn load_global<O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let bytes = shape.bytes * shape.count;
-    let cache = check_global(context, inst.pc, warp, lanes, AccessKind::Load, bytes, &addresses)?;
+    let (cache, summary) = check_global::<I, _>(context, inst.pc, warp, lanes, AccessKind::Load, bytes, &addresses)?;
     watch(context, inst, warp, lanes, AccessKind::Load, Space::Global, bytes, &addresses);
     if let (4, false, Some(cache)) = (shape.bytes, shape.wide, cache) {
-        for (register, part) in data(inst).into_iter().zip(0..u64::from(shape.count)) {
+        let first = ((addresses[0] - cache.base) / 4) as usize;
+        for (register, part) in data(inst).into_iter().zip(0..shape.count as usize) {
             if register == NONE {
                 continue;
             }
             let mut out = [0u32; 32];
-            for lane in 0..32 {
-                out[lane] = cache.words[((addresses[lane] - cache.base) / 4 + part) as usize].load(Relaxed);
+            if summary.same {
+                out = [cache.words[first + part].load(Relaxed); 32];
+            } else if summary.next {
+                for (out, word) in out.iter_mut().zip(&cache.words[first + part..]) {
+                    *out = word.load(Relaxed);
+                }
+            } else {
+                for lane in 0..32 {
+                    out[lane] = cache.words[(addresses[lane] - cache.base) as usize / 4 + part].load(Relaxed);
+                }
             }
             r.write(register, lanes, &out);
         }
@@ -506,7 +471,7 @@ pub(crate) fn load_global<O: Observer>(
 }
 
 #[inline(always)]
-pub(crate) fn store_global<O: Observer>(
+pub(crate) fn store_global<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -516,7 +481,7 @@ pub(crate) fn store_global<O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let bytes = shape.bytes * shape.count;
-    let cache = check_global(context, inst.pc, warp, lanes, AccessKind::Store, bytes, &addresses)?;
+    let (cache, _) = check_global::<I, _>(context, inst.pc, warp, lanes, AccessKind::Store, bytes, &addresses)?;
     watch(context, inst, warp, lanes, AccessKind::Store, Space::Global, bytes, &addresses);
     for lane in each(lanes) {
         let (words, start) = place(context, cache, addresses[lane]);
@@ -597,7 +562,7 @@ pub(crate) fn load_param<O>(
 
 /// A load or store whose address says which memory it means: the lanes are sorted by memory.
 #[inline(never)]
-pub(crate) fn generic<O: Observer>(
+pub(crate) fn generic<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -618,16 +583,16 @@ pub(crate) fn generic<O: Observer>(
     let _ = shape;
     if global != 0 {
         if load {
-            load_global(context, inst, r, warp.number, global)?;
+            load_global::<I, _>(context, inst, r, warp.number, global)?;
         } else {
-            store_global(context, inst, r, warp.number, global)?;
+            store_global::<I, _>(context, inst, r, warp.number, global)?;
         }
     }
     if shared != 0 {
         if load {
-            load_shared(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
+            load_shared::<I, _>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
         } else {
-            store_shared(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
+            store_shared::<I, _>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
         }
     }
     if own != 0 {
@@ -684,7 +649,7 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
 }
 
 #[inline(never)]
-pub(crate) fn atomic<O: Observer>(
+pub(crate) fn atomic<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -712,7 +677,7 @@ pub(crate) fn atomic<O: Observer>(
         }
         let mut addresses = all;
         fill(&mut addresses, shared);
-        check_shared(context, inst, warp, shared, AccessKind::Atomic, bytes, &addresses)?;
+        check_shared::<I, _>(context, inst, warp, shared, AccessKind::Atomic, bytes, &addresses)?;
         watch(context, inst, warp, shared, AccessKind::Atomic, Space::Shared, bytes, &addresses);
         for lane in each(shared) {
             let (b, c) = operands(lane);
@@ -727,7 +692,7 @@ pub(crate) fn atomic<O: Observer>(
     }
     if global != 0 {
         fill(&mut all, global);
-        let cache = check_global(context, inst.pc, warp, global, AccessKind::Atomic, bytes, &all)?;
+        let (cache, _) = check_global::<I, _>(context, inst.pc, warp, global, AccessKind::Atomic, bytes, &all)?;
         watch(context, inst, warp, global, AccessKind::Atomic, Space::Global, bytes, &all);
         for lane in each(global) {
             let (b, c) = operands(lane);
@@ -760,7 +725,7 @@ pub(crate) struct Pending {
 }
 
 #[inline(never)]
-pub(crate) fn copy_async<O: Observer>(
+pub(crate) fn copy_async<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -788,33 +753,29 @@ pub(crate) fn copy_async<O: Observer>(
             *source = asked;
         }
     }
-    check_shared(context, inst, warp.number, lanes, AccessKind::CopyDestination, copy.bytes, &to)?;
-    // Lanes that read nothing may name any source, but it must be aligned all the same.
+    check_shared::<I, _>(context, inst, warp.number, lanes, AccessKind::CopyDestination, copy.bytes, &to)?;
     let reading = each(lanes).filter(|&lane| source[lane] > 0).fold(0u32, |mask, lane| mask | 1 << lane);
-    for lane in each(lanes) {
-        if from[lane] % u64::from(copy.bytes) != 0 {
-            return Err(context.bad(
-                inst.pc,
-                warp.number,
-                lane as u32,
-                Space::Global,
-                AccessKind::CopySource,
-                copy.bytes,
-                from[lane],
-            ));
-        }
-    }
-    for lane in each(reading) {
-        if context.find(from[lane], source[lane]).is_none() {
-            return Err(context.bad(
-                inst.pc,
-                warp.number,
-                lane as u32,
-                Space::Global,
-                AccessKind::CopySource,
-                copy.bytes,
-                from[lane],
-            ));
+    let whole = each(reading).all(|lane| source[lane] == copy.bytes);
+    let mut cache = None;
+    if whole && reading == lanes {
+        cache =
+            check_global::<I, _>(context, inst.pc, warp.number, lanes, AccessKind::CopySource, copy.bytes, &from)?.0;
+    } else {
+        for lane in each(lanes) {
+            // Lanes that read nothing may name any source, but it must be aligned all the same.
+            let outside = source[lane] > 0 && context.find(from[lane], source[lane]).is_none();
+            if outside || from[lane] % u64::from(copy.bytes) != 0 {
+                let kind = AccessKind::CopySource;
+                return Err(context.bad(
+                    inst.pc,
+                    warp.number,
+                    lane as u32,
+                    Space::Global,
+                    kind,
+                    copy.bytes,
+                    from[lane],
+                ));
+            }
         }
     }
     if O::ACTIVE {
@@ -831,10 +792,9 @@ pub(crate) fn copy_async<O: Observer>(
     let mut pending = Pending { lanes, bytes: copy.bytes, to: [0; 32], data: [[0; 4]; 32], group: warp.groups };
     for lane in each(lanes) {
         pending.to[lane] = to[lane] as u32;
-        if source[lane] == 0 {
-            continue;
-        }
-        let (words, at) = place(context, None, from[lane]);
+    }
+    for lane in each(reading) {
+        let (words, at) = place(context, cache, from[lane]);
         for (part, word) in (0..copy.bytes / 4).zip(&mut pending.data[lane]) {
             let left = source[lane].saturating_sub(4 * part);
             if left > 0 {
@@ -852,6 +812,7 @@ pub(crate) fn copy_async<O: Observer>(
 pub(crate) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option<u32>) {
     let groups = warp.groups;
     warp.pending.retain_mut(|pending| {
+        // Almost always all lanes of a copy land together.
         for lane in each(pending.lanes & lanes) {
             let landed = keep.is_none_or(|keep| pending.group[lane].saturating_add(keep) < groups[lane]);
             if landed {

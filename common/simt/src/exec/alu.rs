@@ -18,6 +18,34 @@ pub(crate) trait Isa {
     /// # Safety
     /// The processor must have the instruction set, and every load of the run must lie inside `words`.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
+
+    /// Looks at the addresses of a request.
+    fn summary(addresses: &[u64; 32]) -> Summary {
+        let mut summary = Summary { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
+        let mut expected = addresses[0];
+        for &address in addresses {
+            summary.low = summary.low.min(address);
+            summary.high = summary.high.max(address);
+            summary.bits |= address;
+            summary.same &= address == addresses[0];
+            summary.next &= address == expected;
+            expected = expected.wrapping_add(4);
+        }
+        summary
+    }
+}
+
+/// What the addresses of 32 lanes have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Summary {
+    pub low: u64,
+    pub high: u64,
+    /// All bits that are set in any of them.
+    pub bits: u64,
+    /// All the same.
+    pub same: bool,
+    /// Each 4 above the one before.
+    pub next: bool,
 }
 
 /// Where the lanes' addresses of a base lie, in words.
@@ -81,6 +109,11 @@ impl Isa for Avx512 {
         // SAFETY: the caller vouches for the instruction set and the loads.
         unsafe { super::avx512::run(steps, bases, words, registers) };
     }
+    #[inline(always)]
+    fn summary(addresses: &[u64; 32]) -> Summary {
+        // SAFETY: this type is only used where `Level::detect` found AVX-512.
+        unsafe { super::avx512::summary(addresses) }
+    }
 }
 
 /// The run in portable code, vectorised by the compiler for the instruction set it is inlined into.
@@ -97,7 +130,9 @@ fn plain_run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers
                 }
                 registers.write(d, u32::MAX, &out);
             }
-            Micro::Load1 { to, base, offset } => plain_load(to, &bases[base as usize % BASES], offset, words, registers),
+            Micro::Load1 { to, base, offset } => {
+                plain_load(to, &bases[base as usize % BASES], offset, words, registers)
+            }
             Micro::LoadN { to, base, offset } => {
                 for (to, part) in to.into_iter().zip(0..) {
                     if to != NONE {

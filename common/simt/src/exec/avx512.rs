@@ -1,14 +1,16 @@
 //! Runs of shared loads and multiply-adds with AVX-512: a register is two vectors of 16 lanes.
 
-use super::alu::{Arrangement, Pattern};
+use super::alu::{Arrangement, Pattern, Summary};
 use super::eval::NAN;
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Micro, NONE};
 use std::arch::x86_64::{
-    __m128i, __m512i, _CMP_UNORD_Q, _mm_loadu_si128, _mm512_add_epi32, _mm512_castsi128_si512, _mm512_cmp_ps_mask, _mm512_fmadd_ps,
-    _mm512_i32gather_epi32, _mm512_inserti32x4, _mm512_load_ps, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_mov_ps,
-    _mm512_set1_epi32, _mm512_set1_ps, _mm512_store_ps, _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m128i, __m512i, _CMP_UNORD_Q, _mm_loadu_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_castsi128_si512,
+    _mm512_cmp_ps_mask, _mm512_cmpneq_epi64_mask, _mm512_fmadd_ps, _mm512_i32gather_epi32, _mm512_inserti32x4,
+    _mm512_load_ps, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_mov_ps, _mm512_max_epu64, _mm512_min_epu64,
+    _mm512_or_si512, _mm512_reduce_max_epu64, _mm512_reduce_min_epu64, _mm512_reduce_or_epi64, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_set1_ps, _mm512_setr_epi64, _mm512_store_ps, _mm512_store_si512, _mm512_unpackhi_epi32,
+    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 /// Executes a run on all lanes.
@@ -54,6 +56,27 @@ pub(crate) unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32
             }
         }
     }
+}
+
+/// Looks at the addresses of a request: four vectors of eight.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+#[inline]
+pub(crate) fn summary(addresses: &[u64; 32]) -> Summary {
+    // SAFETY: eight double words from each start are inside the array.
+    let part = |at: usize| unsafe { _mm512_loadu_si512(addresses.as_ptr().add(at).cast()) };
+    let (a, b, c, d) = (part(0), part(8), part(16), part(24));
+    let low = _mm512_min_epu64(_mm512_min_epu64(a, b), _mm512_min_epu64(c, d));
+    let high = _mm512_max_epu64(_mm512_max_epu64(a, b), _mm512_max_epu64(c, d));
+    let bits = _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d));
+    let (low, high) = (_mm512_reduce_min_epu64(low), _mm512_reduce_max_epu64(high));
+    let first = _mm512_set1_epi64(addresses[0] as i64);
+    let step = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
+    let expected = |vector: i64| _mm512_add_epi64(first, _mm512_add_epi64(step, _mm512_set1_epi64(32 * vector)));
+    let next = _mm512_cmpneq_epi64_mask(a, expected(0))
+        | _mm512_cmpneq_epi64_mask(b, expected(1))
+        | _mm512_cmpneq_epi64_mask(c, expected(2))
+        | _mm512_cmpneq_epi64_mask(d, expected(3));
+    Summary { low, high, bits: _mm512_reduce_or_epi64(bits) as u64, same: low == high, next: next == 0 }
 }
 
 /// One word a lane.

@@ -240,7 +240,7 @@ unsafe fn run<I: Isa, O: Observer>(
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
-                    && let Some(bases) = access::bases(context, run, r)
+                    && let Some(bases) = access::bases::<I, O>(context, run, r)
                 {
                     if O::ACTIVE {
                         access::watch_run(context, run, &bases, warp.number);
@@ -250,10 +250,10 @@ unsafe fn run<I: Isa, O: Observer>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared(context, inst, r, warp.number, mask, 0)?,
-            Op::StShared => access::store_shared(context, inst, r, warp.number, mask, 0)?,
-            Op::LdGlobal => access::load_global(context, inst, r, warp.number, mask)?,
-            Op::StGlobal => access::store_global(context, inst, r, warp.number, mask)?,
+            Op::LdShared => access::load_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
+            Op::StShared => access::store_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
+            Op::LdGlobal => access::load_global::<I, O>(context, inst, r, warp.number, mask)?,
+            Op::StGlobal => access::store_global::<I, O>(context, inst, r, warp.number, mask)?,
             Op::Bra => {
                 if O::ACTIVE && inst.guard != NO_GUARD {
                     context.observer.branch(warp.number, inst.pc, mask, warp.active & !mask);
@@ -279,13 +279,13 @@ unsafe fn run<I: Isa, O: Observer>(
             }
             Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
             Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
-            Op::LdGeneric => access::generic(context, inst, r, warp, mask, true)?,
-            Op::StGeneric => access::generic(context, inst, r, warp, mask, false)?,
+            Op::LdGeneric => access::generic::<I, O>(context, inst, r, warp, mask, true)?,
+            Op::StGeneric => access::generic::<I, O>(context, inst, r, warp, mask, false)?,
             Op::LdParam => access::load_param(context, inst, r, warp.number, mask)?,
-            Op::Atom => access::atomic(context, inst, r, warp.number, mask)?,
+            Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask)?,
             Op::CopyAsync => {
                 let predicates = std::mem::take(&mut warp.predicates);
-                let result = access::copy_async(context, inst, r, &predicates, warp, mask);
+                let result = access::copy_async::<I, O>(context, inst, r, &predicates, warp, mask);
                 warp.predicates = predicates;
                 result?;
             }
