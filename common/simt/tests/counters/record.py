@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Records what Nsight Compute counts for a list of launches.
+
+    record.py LAUNCHES.json [LAUNCHES.json ...] --out FOLDER
+
+Needs a GPU, nvcc and ncu. Each list is a JSON array of
+    {"name", "kernel": file (.ptx or .cu, relative to the list), "options": [nvcc options for .cu], "grid": [x, y, z],
+     "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k",
+     "bytes": [A, B, C] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
+Every kernel is called `matmul` and has the signature (const float*, const float*, float*, int, int, int). One JSON file
+for each list is written to FOLDER under the list's name: GPU, driver, tool version, date, and for each launch the hash of the
+kernel's text and the readings. FOLDER may be omitted: then beside the list as NAME.readings.json."""
+import argparse
+import csv
+import datetime
+import hashlib
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+METRICS = """
+smsp__inst_executed.sum
+smsp__inst_executed_op_global_ld.sum
+smsp__inst_executed_op_global_st.sum
+smsp__inst_executed_op_shared_ld.sum
+smsp__inst_executed_op_shared_st.sum
+smsp__inst_executed_op_ldgsts.sum
+smsp__sass_thread_inst_executed_op_ffma_pred_on.sum
+smsp__sass_thread_inst_executed_op_integer_pred_on.sum
+l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
+l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum
+l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum
+l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum
+l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
+l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
+l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum
+l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum
+memory_l1_wavefronts_shared
+memory_l1_wavefronts_shared_ideal
+memory_l2_theoretical_sectors_global
+memory_l2_theoretical_sectors_global_ideal
+launch__registers_per_thread
+launch__occupancy_limit_blocks
+launch__occupancy_limit_registers
+launch__occupancy_limit_shared_mem
+launch__occupancy_limit_warps
+""".split()
+
+HOST = r"""
+#include <cuda.h>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+static void check(CUresult r, const char* what) {
+    if (r != CUDA_SUCCESS) { const char* s = "?"; cuGetErrorString(r, &s); fprintf(stderr, "%s: %s\n", what, s); exit(1); }
+}
+int main(int, char** argv) {
+    check(cuInit(0), "cuInit");
+    CUdevice device; check(cuDeviceGet(&device, 0), "device");
+    CUcontext context; check(cuDevicePrimaryCtxRetain(&context, device), "context"); check(cuCtxSetCurrent(context), "context");
+    std::map<std::string, CUfunction> kernels;
+    std::ifstream list(argv[1]);
+    std::string line;
+    while (std::getline(list, line)) {
+        std::istringstream in(line);
+        std::string file; unsigned g[3], b[3], shared; int m, n, k; size_t bytes[3], count;
+        in >> file >> g[0] >> g[1] >> g[2] >> b[0] >> b[1] >> b[2] >> shared >> m >> n >> k >> bytes[0] >> bytes[1] >> bytes[2] >> count;
+        std::vector<int> start(count);
+        for (int& value : start) in >> value;
+        if (!kernels.count(file)) {
+            CUmodule module; check(cuModuleLoad(&module, file.c_str()), file.c_str());
+            check(cuModuleGetFunction(&kernels[file], module, "matmul"), file.c_str());
+            check(cuFuncSetAttribute(kernels[file], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100 * 1024), "shared");
+        }
+        CUdeviceptr p[3];
+        for (int i = 0; i < 3; ++i) {
+            check(cuMemAlloc(&p[i], bytes[i]), "alloc");
+            check(cuMemsetD32(p[i], 0x3f800000, bytes[i] / 4), "set");
+        }
+        if (count) check(cuMemcpyHtoD(p[1], start.data(), 4 * count), "copy");
+        void* args[] = {&p[0], &p[1], &p[2], &m, &n, &k};
+        check(cuLaunchKernel(kernels[file], g[0], g[1], g[2], b[0], b[1], b[2], shared, 0, args, nullptr), "launch");
+        check(cuCtxSynchronize(), line.c_str());
+        for (int i = 0; i < 3; ++i) cuMemFree(p[i]);
+    }
+}
+"""
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def number(text):
+    text = text.replace(",", "")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if value == int(value) else value
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("lists", nargs="+", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--limit", type=int, help="only the first so many launches of each list")
+    options = parser.parse_args()
+    for tool in ("nvcc", "ncu"):
+        if not shutil.which(tool) and not pathlib.Path(f"/usr/local/cuda/bin/{tool}").exists():
+            sys.exit(f"{tool} is not installed")
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
+    work = pathlib.Path(tempfile.mkdtemp())
+    (work / "host.cpp").write_text(HOST)
+    run(nvcc, "-o", work / "host", work / "host.cpp", "-lcuda")
+    gpu, driver = run("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()[0].split(", ")
+    version = run(ncu, "--version").strip().splitlines()[-1]
+    for path in options.lists:
+        launches = json.loads(path.read_text())[: options.limit]
+        files, lines = {}, []
+        for launch in launches:
+            source = (path.parent / launch["kernel"]).resolve()
+            key = (source, tuple(launch.get("options", [])))
+            if key not in files:
+                target = work / f"{len(files)}.ptx"
+                if source.suffix == ".cu":
+                    run(nvcc, "-ptx", "-arch=compute_80", *key[1], "-o", target, source)
+                else:
+                    # NVRTC's text ends with a zero byte in some copies.
+                    target.write_text(source.read_text().rstrip("\0"))
+                files[key] = target
+            m, n, k = launch["m"], launch["n"], launch["k"]
+            sizes = launch.get("bytes", [4 * m * k, 4 * k * n, 4 * m * n])
+            start = launch.get("b", [])
+            launch["hash"] = hashlib.sha256(source.read_bytes()).hexdigest()
+            values = [files[key], *launch["grid"], *launch["block"], launch.get("shared", 0), m, n, k, *sizes, len(start), *start]
+            lines.append(" ".join(map(str, values)))
+        (work / "list").write_text("\n".join(lines) + "\n")
+        # Without the profiler first, so that a broken launch is reported as such.
+        run(work / "host", work / "list")
+        text = run(ncu, "--clock-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS), work / "host", work / "list")
+        rows = list(csv.DictReader(io.StringIO("\n".join(l for l in text.splitlines() if l.startswith('"')))))
+        rows = [row for row in rows if row.get("ID", "").strip()]
+        if len(rows) != len(launches):
+            sys.exit(f"{path}: {len(launches)} launches, {len(rows)} readings")
+        readings = []
+        for launch, row in zip(launches, rows):
+            metrics = {name: number(row[name]) for name in METRICS if name in row and number(row[name]) is not None}
+            readings.append({**{key: launch[key] for key in launch if key != "hash"}, "kernel_sha256": launch["hash"], "metrics": metrics})
+        result = {
+            "gpu": gpu,
+            "driver": driver,
+            "tool": f"ncu {version}",
+            "date": datetime.date.today().isoformat(),
+            "readings": readings,
+        }
+        out = options.out / f"{path.stem}.readings.json" if options.out else path.with_suffix(".readings.json")
+        head = json.dumps({key: result[key] for key in result if key != "readings"})[:-1]
+        body = ",\n".join(json.dumps(reading) for reading in readings)
+        out.write_text(f'{head}, "readings": [\n{body}\n]}}\n')
+        print(f"{len(readings)} readings of {gpu}, driver {driver}, in {out}")
+
+
+if __name__ == "__main__":
+    main()
