@@ -1,9 +1,11 @@
 //! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::device::{DeviceInfo, Kind};
@@ -32,6 +34,47 @@ pub struct Code {
     pub cubin: Option<Vec<u8>>,
     /// Where it comes from, for messages: a file, and how it was compiled.
     pub origin: String,
+    /// Name of the committed file, where it is one.
+    pub committed: Option<String>,
+}
+
+/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture: `ptx/registers.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registers {
+    /// The architecture, e.g. `sm_90`.
+    pub architecture: String,
+    /// The assembler's version.
+    pub ptxas: String,
+    /// By file, the SHA-256 of its text and, by kernel, the registers of a thread.
+    pub files: BTreeMap<String, (String, BTreeMap<String, u32>)>,
+}
+
+impl Registers {
+    /// Name of the file in a step's `ptx/` folder.
+    pub const FILE: &str = "registers.json";
+
+    /// The record of a `ptx/` folder; empty where there is none.
+    pub fn read(folder: &Path) -> Self {
+        let text = std::fs::read_to_string(folder.join(Self::FILE)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Registers of a kernel of a file.
+    pub fn of(&self, file: &str, entry: &str) -> Option<u32> {
+        self.files.get(file)?.1.get(entry).copied()
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn hash(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text))
+}
+
+fn hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 impl Source {
@@ -47,10 +90,7 @@ impl Source {
         let mut hasher = Sha256::new();
         let mut seen = Vec::new();
         hash_with_headers(path, &text, &mut hasher, &mut seen);
-        let hash = hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let hash = hex(hasher);
         Ok(Self { path: path.to_owned(), display, text, hash })
     }
 
@@ -67,7 +107,7 @@ impl Source {
     /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
-            return Ok(Code { ptx: self.text.clone(), cubin: None, origin: self.display.clone() });
+            return Ok(Code { ptx: self.text.clone(), cubin: None, origin: self.display.clone(), committed: None });
         }
         let stored = committed.map(|folder| self.committed(specialisation, device, folder));
         match (device.kind, stored) {
@@ -98,6 +138,7 @@ impl Source {
             ptx: relative_files(&compiled.ptx),
             cubin: compiled.cubin,
             origin: format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display),
+            committed: None,
         })
     }
 
@@ -128,10 +169,11 @@ impl Source {
         let target = target.with_context(|| format!("there is no PTX of {} for so old a device", self.display))?;
         let path = folder.join(self.committed_name(specialisation, target));
         let origin = workspace::display(&path);
+        let name = self.committed_name(specialisation, target);
         let ptx = std::fs::read_to_string(&path).map_err(|_| anyhow!("{} has no PTX at {origin}", self.display))?;
         let fresh = ptx.starts_with(&self.header(specialisation, target));
         ensure!(fresh, "{} has changed since its PTX was made", self.display);
-        Ok(Code { ptx, cubin: None, origin: format!("{}, committed as {origin}", self.display) })
+        Ok(Code { ptx, cubin: None, origin: format!("{}, committed as {origin}", self.display), committed: Some(name) })
     }
 
     /// What ties committed PTX to its source: the first lines of the file.
@@ -281,7 +323,7 @@ mod tests {
     use super::*;
 
     fn code(ptx: &str) -> Code {
-        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into() }
+        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None }
     }
 
     const PARAMS: &str =

@@ -16,6 +16,7 @@ pub mod libraries;
 pub mod matrix;
 pub mod memory;
 pub mod nvrtc;
+pub mod occupancy;
 pub mod plan;
 pub mod problem;
 pub mod report;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::Baseline;
 use crate::code::io_reason;
 use crate::device::{DeviceInfo, Kind};
+use crate::occupancy::Occupancy;
 use crate::problem::Problem;
 use crate::timing::Timing;
 use crate::verify::Verification;
@@ -72,6 +73,9 @@ pub struct Report {
     pub kernel: KernelReport,
     /// How it was launched; `null` on the host.
     pub launch: Option<LaunchReport>,
+    /// How many blocks an SM holds, and what limits them; absent on the host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub occupancy: Option<Occupancy>,
     /// Whether the product is right.
     pub verification: Verification,
     /// How long it took; absent on the simulator and where the product is wrong.
@@ -92,7 +96,7 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<10}{value}");
+            let _ = writeln!(text, "  {name:<11}{value}");
         };
         line("device", self.device.name.clone());
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
@@ -103,6 +107,9 @@ impl Report {
         );
         if let Some(launch) = &self.launch {
             line("launch", launch.words());
+        }
+        if let Some(occupancy) = &self.occupancy {
+            line("occupancy", occupancy.words());
         }
         let verification = &self.verification;
         if verification.ok {
@@ -122,7 +129,7 @@ impl Report {
             }
         }
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<10}{value}");
+            let _ = writeln!(text, "  {name:<11}{value}");
         };
         match (&self.timing, self.device.kind) {
             (Some(timing), kind) => {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::num::Wrapping;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -10,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::baseline::Baseline;
 use crate::cli::Args;
-use crate::code::Source;
+use crate::code::{Code, Registers, Source};
 use crate::device::{self, Choice, Device, DeviceInfo, Kind, SimOptions};
 use crate::exec::{Session, poison};
 use crate::fault::KernelFault;
 use crate::matrix::Operands;
 use crate::memory;
+use crate::occupancy::{self, BlockNeeds, Occupancy};
 use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 use crate::report::{self, DeviceReport, KernelReport, LaunchReport, Report};
@@ -89,6 +91,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     let baseline = args
         .baseline
         .map(|_| Baseline::run(device, &session, &problem, &operands, args.samples, &mut cache, timing.as_ref()));
+    let occupancy = occupancy(device, &session, committed.as_deref(), &code);
     let launches = &session.plan().launches;
     let report = Report {
         step: step.name.into(),
@@ -108,11 +111,25 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
             shared_bytes: launch.shared_bytes,
             launches: launches.len(),
         }),
+        occupancy,
         verification,
         timing,
         baseline,
     };
     show(&report, args.json)
+}
+
+/// The occupancy of the first launch; registers from the driver, else as the assembler counted them for committed PTX.
+fn occupancy(device: &dyn Device, session: &Session, committed: Option<&Path>, code: &Code) -> Option<Occupancy> {
+    let (kernel, launch) = (session.main_kernel()?, session.plan().launches.first()?);
+    let resources = device.resources(kernel);
+    let recorded = || Registers::read(committed?).of(code.committed.as_deref()?, &launch.entry);
+    let needs = BlockNeeds {
+        threads: launch.block.iter().product(),
+        registers: resources.registers.or_else(recorded),
+        shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
+    };
+    Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
 }
 
 fn show(report: &Report, json: bool) -> Result<bool> {
@@ -280,6 +297,7 @@ fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
             defines: Vec::new(),
         },
         launch: None,
+        occupancy: None,
         verification,
         timing,
         baseline,

@@ -21,7 +21,13 @@ fn text() -> String {
             for (index, info) in devices.iter().enumerate() {
                 let (major, minor) = (info.compute_capability / 10, info.compute_capability % 10);
                 let gigabytes = info.memory_bytes as f64 / (1_u64 << 30) as f64;
-                line("GPU", format!("cuda:{index} is {}: compute capability {major}.{minor}, {} SMs, {gigabytes:.1} GiB", info.name, info.sm_count));
+                line(
+                    "GPU",
+                    format!(
+                        "cuda:{index} is {}: compute capability {major}.{minor}, {} SMs, {gigabytes:.1} GiB",
+                        info.name, info.sm_count
+                    ),
+                );
             }
             if let Some(driver) = driver {
                 let (major, minor) = (driver / 1000, driver % 1000 / 10);
@@ -29,7 +35,11 @@ fn text() -> String {
             }
         }
         (None, Err(_)) => {
-            line("GPU", "none can be used, for there is no NVIDIA driver: steps run on the simulator, and no time is measured".into());
+            line(
+                "GPU",
+                "none can be used, for there is no NVIDIA driver: steps run on the simulator, and no time is measured"
+                    .into(),
+            );
             line("", "with an NVIDIA GPU in the machine, install its driver from nvidia.com/drivers".into());
         }
         (Some(driver), Err(error)) => {
@@ -41,21 +51,45 @@ fn text() -> String {
         Ok(found) => {
             let (major, minor) = found.version;
             let (first, last) = (found.targets.first().unwrap_or(&0), found.targets.last().unwrap_or(&0));
-            line("NVRTC", format!("{major}.{minor} at {}: your own and edited kernels compile, for compute capability {}.{} to {}.{}", found.path.display(), first / 10, first % 10, last / 10, last % 10));
+            line(
+                "NVRTC",
+                format!(
+                    "{major}.{minor} at {}: your own and edited kernels compile, for compute capability {}.{} to {}.{}",
+                    found.path.display(),
+                    first / 10,
+                    first % 10,
+                    last / 10,
+                    last % 10
+                ),
+            );
             if let Some(driver) = driver
                 && driver < (major * 1000 + minor * 10) as i32
             {
-                line("", format!("its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {}", nvrtc::PINNED_PACKAGE));
+                line(
+                    "",
+                    format!(
+                        "its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {}",
+                        nvrtc::PINNED_PACKAGE
+                    ),
+                );
             }
         }
         Err(error) => {
-            line("NVRTC", format!("none: the course's own kernels run from committed PTX, an edited kernel or one of yours does not compile; {error:#}"));
+            line(
+                "NVRTC",
+                format!(
+                    "none: the course's own kernels run from committed PTX, an edited kernel or one of yours does not compile; {error:#}"
+                ),
+            );
         }
     }
-    line("cuBLAS", match common::cublas::find() {
-        Ok(version) => format!("{version}: --baseline cublas compares with it"),
-        Err(error) => format!("none, so nothing is compared with the vendor's library; {error:#}"),
-    });
+    line(
+        "cuBLAS",
+        match common::cublas::find() {
+            Ok(version) => format!("{version}: --baseline cublas compares with it"),
+            Err(error) => format!("none, so nothing is compared with the vendor's library; {error:#}"),
+        },
+    );
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 8.0 and older"));
     text
@@ -67,6 +101,7 @@ fn loadable(driver: i32) -> String {
     if driver >= 12010 {
         "the committed PTX (version 8.1)".into()
     } else {
-        "only older PTX than the committed 8.1; update the driver (530 or newer), or install NVRTC of its own version".into()
+        "only older PTX than the committed 8.1; update the driver (530 or newer), or install NVRTC of its own version"
+            .into()
     }
 }

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod ptx;
+mod registers;
 mod steps;
 
 use std::process::ExitCode;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use common::code::Source;
+use common::code::{Registers, Source};
 use common::nvrtc::{self, PINNED_PACKAGE};
 use common::run::Request;
 use common::{report, workspace};
 
-use crate::steps;
+use crate::{registers, steps};
 
 /// Options of `cargo course ptx`.
 #[derive(clap::Args)]
@@ -35,6 +35,7 @@ pub fn run(options: &Options) -> Result<bool> {
         PINNED.0,
         PINNED.1
     );
+    let ptxas = registers::assembler(nvrtc);
     let mut text = String::new();
     let (mut files, mut stale) = (0, 0);
     for step in steps::find()? {
@@ -43,6 +44,8 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         let folder = step.path.join("ptx");
         let mut kept = BTreeSet::new();
+        let known = Registers::read(&folder);
+        let mut counted = Registers::default();
         for (path, specialisations) in step.describe(&Request::default())?.sources {
             let source = Source::read(&step.path.join(&path))?;
             for specialisation in &specialisations {
@@ -55,15 +58,30 @@ pub fn run(options: &Options) -> Result<bool> {
                     let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
                     if committed != fresh {
                         stale += 1;
-                        text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
+                        text += &format!(
+                            "{} {}\n",
+                            if options.check { "stale:" } else { "made" },
+                            workspace::display(&file)
+                        );
                         if !options.check {
-                            fs::create_dir_all(&folder)
-                                .and_then(|()| fs::write(&file, fresh))
-                                .with_context(|| format!("{} cannot be written; free some room", workspace::display(&file)))?;
+                            fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &fresh)).with_context(|| {
+                                format!("{} cannot be written; free some room", workspace::display(&file))
+                            })?;
                         }
                     }
                     kept.insert(name);
+                    if let (Some(ptxas), false) = (&ptxas, options.check && committed != fresh) {
+                        registers::record(&mut counted, &known, &file, &fresh, ptxas)?;
+                    }
                 }
+            }
+        }
+        if ptxas.is_some() && counted != known {
+            stale += 1;
+            let file = folder.join(Registers::FILE);
+            text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
+            if !options.check {
+                fs::write(&file, serde_json::to_string_pretty(&counted)? + "\n")?;
             }
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -83,6 +101,10 @@ pub fn run(options: &Options) -> Result<bool> {
         (true, stale) => format!("{stale} stale; make them anew with cargo course ptx"),
         (false, stale) => format!("{stale} changed"),
     };
-    report::print(&format!("{text}{files} PTX files, {verdict}\n"))?;
+    let uncounted = match ptxas {
+        Some(_) => String::new(),
+        None => format!("; registers were not counted, for which pip install {}", registers::PACKAGE),
+    };
+    report::print(&format!("{text}{files} PTX files, {verdict}{uncounted}\n"))?;
     Ok(!options.check || stale == 0)
 }

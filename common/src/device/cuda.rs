@@ -17,6 +17,7 @@ use super::{Buffer, Device, DeviceInfo, Figures, Kernel, KernelResources, Kind, 
 use crate::code::Code;
 use crate::cublas::Cublas;
 use crate::fault::KernelFault;
+use crate::occupancy::SmLimits;
 use crate::plan::Launch;
 use crate::problem::Problem;
 
@@ -171,6 +172,13 @@ fn describe(context: &Arc<CudaContext>) -> Result<DeviceInfo, DriverError> {
         max_threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         max_shared_bytes: shared.max(opt_in),
         memory_bytes: context.total_mem()? as u64,
+        sm: SmLimits {
+            threads: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            blocks: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+            registers: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+            shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            reserved_shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+        },
     })
 }
 
@@ -242,13 +250,19 @@ impl Device for CudaDevice {
         Ok(Kernel(self.kernels.len() - 1))
     }
 
-    fn resources(&self, kernel: Kernel) -> Option<KernelResources> {
+    fn resources(&self, kernel: Kernel) -> KernelResources {
         let function = self.function(kernel);
-        Some(KernelResources {
-            registers: function.num_regs().ok()? as u32,
-            static_shared_bytes: function.shared_size_bytes().ok()? as u32,
-            local_bytes: function.local_size_bytes().ok()? as u32,
-        })
+        KernelResources {
+            registers: function.num_regs().ok().map(|registers| registers as u32),
+            static_shared_bytes: function.shared_size_bytes().unwrap_or(0) as u32,
+            local_bytes: function.local_size_bytes().unwrap_or(0) as u32,
+        }
+    }
+
+    fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32> {
+        let threads = launch.block.iter().product();
+        let function = self.function(kernel);
+        function.occupancy_max_active_blocks_per_multiprocessor(threads, launch.shared_bytes as usize, None).ok()
     }
 
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {

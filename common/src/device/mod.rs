@@ -13,6 +13,7 @@ pub use sim::{SimDevice, SimOptions};
 
 use crate::code::Code;
 use crate::cublas::Cublas;
+use crate::occupancy::SmLimits;
 use crate::plan::Launch;
 use crate::problem::Problem;
 
@@ -73,6 +74,8 @@ pub struct DeviceInfo {
     pub max_shared_bytes: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
+    /// What one SM has.
+    pub sm: SmLimits,
 }
 
 impl DeviceInfo {
@@ -86,6 +89,7 @@ impl DeviceInfo {
             max_threads_per_block: 1024,
             max_shared_bytes: 227 * 1024,
             memory_bytes,
+            sm: SmLimits::H100,
         }
     }
 }
@@ -114,11 +118,11 @@ pub enum Value {
 /// What the hardware or the driver says of a loaded kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
-    /// Registers per thread.
-    pub registers: u32,
+    /// Registers per thread; `None` on the simulator, whose registers are not a GPU's.
+    pub registers: Option<u32>,
     /// Static shared memory per block in bytes.
     pub static_shared_bytes: u32,
-    /// Local memory (spills) per thread in bytes.
+    /// Local memory (spills and arrays) per thread in bytes.
     pub local_bytes: u32,
 }
 
@@ -171,8 +175,11 @@ pub trait Device {
     /// Loads the code and finds the kernel `entry` in it.
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel>;
 
-    /// What the kernel needs, where the device knows it.
-    fn resources(&self, kernel: Kernel) -> Option<KernelResources>;
+    /// What the kernel needs, as far as the device knows it.
+    fn resources(&self, kernel: Kernel) -> KernelResources;
+
+    /// Blocks of a launch that one SM holds at a time, where the device can be asked.
+    fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32>;
 
     /// Starts a launch. On CUDA it returns before the kernel ends.
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;

@@ -88,7 +88,16 @@ impl Device for SimDevice {
         Ok(Kernel(self.kernels.len() - 1))
     }
 
-    fn resources(&self, _kernel: Kernel) -> Option<KernelResources> {
+    fn resources(&self, kernel: Kernel) -> KernelResources {
+        let kernel = &self.kernels[kernel.0];
+        KernelResources {
+            registers: None,
+            static_shared_bytes: kernel.static_shared_bytes(),
+            local_bytes: kernel.local_bytes(),
+        }
+    }
+
+    fn resident_blocks(&self, _kernel: Kernel, _launch: &Launch) -> Option<u32> {
         None
     }
 

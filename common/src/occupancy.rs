@@ -1,0 +1,136 @@
+//! How many blocks of a launch one SM holds at a time, and what keeps it from holding more.
+//!
+//! Source of the rules: NVIDIA, "CUDA C++ Programming Guide", sections "Hardware Multithreading" and "Compute
+//! Capabilities"; on a GPU the driver's own answer is used and the rules only name the limit.
+
+use serde::{Deserialize, Serialize};
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+/// Registers are given to a warp in units of this many.
+const REGISTER_UNIT: u32 = 256;
+/// Shared memory is given to a block in units of this many bytes (128 from compute capability 8.0 on, 256 before).
+const SHARED_UNIT: u32 = 128;
+
+/// What one SM has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmLimits {
+    /// Threads resident at a time.
+    pub threads: u32,
+    /// Blocks resident at a time.
+    pub blocks: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Shared memory in bytes.
+    pub shared_bytes: u32,
+    /// Shared memory in bytes that the system takes of each block.
+    pub reserved_shared_bytes: u32,
+}
+
+impl SmLimits {
+    /// An H100's (compute capability 9.0).
+    pub const H100: Self =
+        Self { threads: 2048, blocks: 32, registers: 65_536, shared_bytes: 228 * 1024, reserved_shared_bytes: 1024 };
+}
+
+/// What a block takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockNeeds {
+    /// Threads.
+    pub threads: u32,
+    /// Registers per thread, where they are known.
+    pub registers: Option<u32>,
+    /// Static and dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+}
+
+/// Occupancy of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Occupancy {
+    /// Threads per block.
+    pub threads_per_block: u32,
+    /// Static and dynamic shared memory per block in bytes.
+    pub shared_bytes_per_block: u32,
+    /// Registers per thread; `null` where nobody knows them (a kernel of one's own on the simulator).
+    pub registers_per_thread: Option<u32>,
+    /// Blocks that one SM holds at a time.
+    pub blocks_per_sm: u32,
+    /// Warps that one SM holds at a time as a share of the most it can hold.
+    pub occupancy: f64,
+    /// What keeps the SM from holding one more block: `threads`, `registers`, `shared memory` or `blocks`.
+    pub limited_by: String,
+}
+
+/// The occupancy of blocks on an SM. `counted` is the driver's number of blocks, where there is a driver.
+pub fn occupancy(needs: BlockNeeds, sm: &SmLimits, counted: Option<u32>) -> Occupancy {
+    let warps = needs.threads.div_ceil(WARP).max(1);
+    let mut limits = vec![("threads", sm.threads / (warps * WARP)), ("blocks", sm.blocks)];
+    if let Some(registers) = needs.registers.filter(|&registers| registers > 0) {
+        let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
+        // An SM is four partitions with a quarter of the registers each; a warp lives in one of them.
+        limits.push(("registers", sm.registers / 4 / per_warp * 4 / warps));
+    }
+    let shared = (needs.shared_bytes + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
+    if shared > 0 {
+        limits.push(("shared memory", sm.shared_bytes / shared));
+    }
+    let (limited_by, computed) = limits.into_iter().min_by_key(|&(_, blocks)| blocks).unwrap_or(("blocks", sm.blocks));
+    let blocks = counted.unwrap_or(computed);
+    Occupancy {
+        threads_per_block: needs.threads,
+        shared_bytes_per_block: needs.shared_bytes,
+        registers_per_thread: needs.registers,
+        blocks_per_sm: blocks,
+        occupancy: f64::from(blocks * warps) / f64::from(sm.threads / WARP),
+        limited_by: limited_by.into(),
+    }
+}
+
+impl Occupancy {
+    /// In words.
+    pub fn words(&self) -> String {
+        let registers = match self.registers_per_thread {
+            Some(registers) => format!("{registers} registers a thread"),
+            None => "registers unknown".into(),
+        };
+        format!(
+            "{} blocks an SM, {:.0} % of its warps; limited by {} ({} threads, {} bytes of shared memory a block, {registers})",
+            self.blocks_per_sm,
+            self.occupancy * 100.0,
+            self.limited_by,
+            self.threads_per_block,
+            self.shared_bytes_per_block
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(threads: u32, registers: u32, shared_bytes: u32) -> (u32, String) {
+        let found = occupancy(BlockNeeds { threads, registers: Some(registers), shared_bytes }, &SmLimits::H100, None);
+        (found.blocks_per_sm, found.limited_by)
+    }
+
+    #[test]
+    fn each_limit_binds_in_turn() {
+        assert_eq!(of(1024, 32, 8192), (2, "threads".into()));
+        assert_eq!(of(32, 16, 0), (32, "blocks".into()));
+        assert_eq!(of(256, 255, 0), (1, "registers".into()));
+        assert_eq!(of(128, 128, 0), (4, "registers".into()));
+        assert_eq!(of(64, 32, 100 * 1024), (2, "shared memory".into()));
+    }
+
+    #[test]
+    fn unknown_registers_are_no_limit() {
+        let needs = BlockNeeds { threads: 1024, registers: None, shared_bytes: 0 };
+        assert_eq!(occupancy(needs, &SmLimits::H100, None).blocks_per_sm, 2);
+    }
+
+    #[test]
+    fn the_drivers_count_is_believed() {
+        let needs = BlockNeeds { threads: 1024, registers: Some(32), shared_bytes: 0 };
+        assert_eq!(occupancy(needs, &SmLimits::H100, Some(1)).blocks_per_sm, 1);
+    }
+}
