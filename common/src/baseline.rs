@@ -75,7 +75,7 @@ impl Baseline {
         if let Some(reason) = reason {
             return Self::missing(reason);
         }
-        let run = || -> Result<Self> {
+        let mut run = || -> Result<Self> {
             let library = Session::cublas(device, problem, session.buffers())?;
             let version = library.cublas_version().map(ToOwned::to_owned);
             let verification = verify_on(device, &library, problem, operands)?;
