@@ -104,6 +104,13 @@ impl Source {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// The `ptx/` folder of the step that the file belongs to, if it belongs to one.
+    pub fn committed_folder(&self) -> Option<PathBuf> {
+        let folder = self.path.parent()?;
+        // A variant lies one folder deeper than its step's kernel.
+        [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
+    }
+
     /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
@@ -171,8 +178,10 @@ impl Source {
         let origin = workspace::display(&path);
         let name = self.committed_name(specialisation, target);
         let ptx = std::fs::read_to_string(&path).map_err(|_| anyhow!("{} has no PTX at {origin}", self.display))?;
-        let fresh = ptx.starts_with(&self.header(specialisation, target));
-        ensure!(fresh, "{} has changed since its PTX was made", self.display);
+        let header = self.header(specialisation, target);
+        let source = header.lines().next().unwrap_or_default();
+        ensure!(ptx.starts_with(source), "{} has changed since its PTX was made", self.display);
+        ensure!(ptx.starts_with(&header), "the PTX of {} was made with other constants", self.display);
         Ok(Code { ptx, cubin: None, origin: format!("{}, committed as {origin}", self.display), committed: Some(name) })
     }
 

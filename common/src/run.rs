@@ -79,7 +79,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     let device = device.as_mut();
     let plan = plan(step, variant, args, &problem, device.info())?;
     memory::ensure_fits(&problem, Some(&plan), device)?;
-    let committed = args.kernel.is_none().then(|| folder.join("ptx"));
+    let committed = source.committed_folder();
     let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
     let session = Session::new(device, &problem, plan, &code)?;
     let operands = Operands::new(&problem)?;

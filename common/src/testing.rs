@@ -74,7 +74,7 @@ pub fn product(step: &Step, variant: Option<&Variant>, problem: &Problem, choice
     };
     let source = Source::read(&path)?;
     let plan = step.plan_of(variant)(problem, device.info())?;
-    let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(device, problem, plan, &code)?;
     let operands = crate::matrix::Operands::new(problem)?;
     verify_on(device, &session, problem, &operands)

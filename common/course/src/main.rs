@@ -1,6 +1,7 @@
 //! The course's own program: what concerns several steps at once. `cargo course --help`.
 
 mod doctor;
+mod launches;
 mod ptx;
 mod registers;
 mod steps;
@@ -21,6 +22,8 @@ struct Cli {
 enum Command {
     /// Say what this machine can do: GPU, driver, NVRTC, cuBLAS, PTX
     Doctor,
+    /// List the launches whose counters are recorded with Nsight Compute
+    Launches,
     /// Make the committed PTX of all steps anew, with the pinned NVRTC
     Ptx(ptx::Options),
 }
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => common::run::finish(match cli.command {
             Command::Doctor => doctor::run(),
+            Command::Launches => launches::run(),
             Command::Ptx(options) => ptx::run(&options),
         }),
         Err(error) => match common::cli::sentence(&error) {

@@ -1,0 +1,106 @@
+//! The launches whose counters are recorded on a GPU with Nsight Compute and compared with the simulator's.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use common::code::Source;
+use common::run::{Description, Request};
+use common::{Arg, DeviceInfo, Dtype, Fill, Problem, report, workspace};
+use serde::{Deserialize, Serialize};
+
+use crate::steps::{self, StepFolder};
+
+/// Sizes at which every step is compared: a cube, and two that are multiples of no tile.
+const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
+/// The same for a step that can do none of these: what fits one block.
+const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
+
+/// One launch, in the form that `common/simt/tests/counters/record.py` reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedLaunch {
+    /// Step, variant and size.
+    pub name: String,
+    /// The committed PTX, relative to the list.
+    pub kernel: String,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory per block in bytes.
+    pub shared: u32,
+    /// M, as the kernel gets it.
+    pub m: u64,
+    /// N.
+    pub n: u64,
+    /// K.
+    pub k: u64,
+    /// Bytes of A, of B and of what is passed as C.
+    pub bytes: [u64; 3],
+}
+
+/// Where the list lies, within the workspace.
+pub const FOLDER: &str = "docs/results/counters";
+
+/// Writes the list.
+pub fn run() -> Result<bool> {
+    let launches = list()?;
+    let path = workspace::root().join(FOLDER).join("steps.json");
+    let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
+        .and_then(|()| std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))))
+        .with_context(|| format!("{} cannot be written; free some room", workspace::display(&path)))?;
+    report::print(&format!("{} launches in {}\n", launches.len(), workspace::display(&path)))?;
+    Ok(true)
+}
+
+/// Every step and variant at every size that can be compared.
+pub fn list() -> Result<Vec<RecordedLaunch>> {
+    let mut launches = Vec::new();
+    for step in steps::find()? {
+        let names = step.describe(&Request::default())?.variants;
+        for variant in std::iter::once(None).chain(names.into_iter().map(Some)) {
+            launches.extend(of_kernel(&step, variant.as_deref(), &SIZES)?);
+        }
+    }
+    Ok(launches)
+}
+
+fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<RecordedLaunch>> {
+    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let problems: Vec<Problem> = sizes.iter().map(problem).collect();
+    let device = DeviceInfo::simulated(u64::MAX);
+    let request =
+        Request { device: Some(device.clone()), problems: problems.clone(), variant: variant.map(str::to_owned) };
+    let Description { plans, .. } = step.describe(&request)?;
+    if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
+        return of_kernel(step, variant, &SMALL_SIZES);
+    }
+    let file = variant.map_or_else(|| "kernel.cu".to_owned(), |variant| format!("variants/{variant}.cu"));
+    let source = Source::read(&step.path.join(file))?;
+    let mut launches = Vec::new();
+    for (problem, plan) in problems.iter().zip(plans) {
+        let Ok(plan) = plan else { continue };
+        let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
+        if variant == Some("no_edges") && !whole {
+            continue; // it leaves its matrices, which the simulator refuses and a GPU may
+        }
+        let Some(launch) = plan.launches.first() else { continue };
+        let targets = plan.specialisation.targets.iter().copied();
+        let target = targets.filter(|&target| target <= device.compute_capability).max().unwrap_or(75);
+        let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
+        let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
+        let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
+        launches.push(RecordedLaunch {
+            name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
+            kernel: format!("../../../{}/ptx/{}", step.name, source.committed_name(&plan.specialisation, target)),
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared_bytes,
+            m: problem.m,
+            n: problem.n,
+            k: problem.k,
+            bytes: [problem.a_elements() * 4, problem.b_elements() * 4, c * 4],
+        });
+    }
+    Ok(launches)
+}
