@@ -18,6 +18,7 @@ pub const STEP: Step = Step {
     host: Some(HostProduct { f32: matmul::<f32>, i32: matmul::<Wrapping<i32>> }),
 };
 
+// ANCHOR: loops
 /// C (m×n) = A (m×k) · B (k×n), all row-major: element (row, col) of C is `c[row * n + col]`.
 ///
 /// # Panics
@@ -36,6 +37,7 @@ where
         }
     }
 }
+// ANCHOR_END: loops
 
 /// One thread computes everything: the plan of `kernel.cu`.
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
@@ -71,7 +73,7 @@ mod tests {
         let b = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
         let mut c = [f32::NAN; 4];
         matmul(&a, &b, &mut c, [2, 2, 3]);
-        assert_eq!(c, [58.0, 64.0, 139.0, 154.0]);
+        assert_eq!(c.map(f32::to_bits), [58.0, 64.0, 139.0, 154.0].map(f32::to_bits));
     }
 
     #[test]
