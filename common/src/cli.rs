@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(long)]
     pub flush_l2: bool,
 
+    /// Show what the hardware's counters would show, in total or by source line; takes the simulator
+    #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
+    pub counters: Option<CounterDetail>,
+
     /// Run a counter-example in place of the step's kernel
     #[arg(long, value_name = "NAME", conflicts_with = "kernel")]
     pub variant: Option<String>,
@@ -99,6 +103,23 @@ pub struct Args {
 
 fn parse_device(text: &str) -> Result<Choice, String> {
     text.parse()
+}
+
+/// How much `--counters` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterDetail {
+    /// The totals.
+    Total,
+    /// The totals, and a table of the source lines.
+    Lines,
+}
+
+fn parse_counters(text: &str) -> Result<CounterDetail, String> {
+    match text {
+        "total" => Ok(CounterDetail::Total),
+        "lines" => Ok(CounterDetail::Lines),
+        _ => Err("no such table; choose total or lines".into()),
+    }
 }
 
 fn parse_baseline(text: &str) -> Result<baseline::Choice, String> {

@@ -3,6 +3,7 @@
 //! A step is a [`Step`]: where its `kernel.cu` lies and how it is launched ([`Plan`]). [`run`] does the rest: it draws A
 //! and B, opens a device, compiles or looks up the kernel, poisons C, launches, verifies, and only then times and reports.
 
+pub mod analysis;
 pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;

@@ -71,9 +71,7 @@ pub fn occupancy(needs: BlockNeeds, sm: &SmLimits, counted: Option<u32>) -> Occu
         limits.push(("registers", sm.registers / 4 / per_warp * 4 / warps));
     }
     let shared = (needs.shared_bytes + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
-    if shared > 0 {
-        limits.push(("shared memory", sm.shared_bytes / shared));
-    }
+    limits.extend(sm.shared_bytes.checked_div(shared).map(|blocks| ("shared memory", blocks)));
     let (limited_by, computed) = limits.into_iter().min_by_key(|&(_, blocks)| blocks).unwrap_or(("blocks", sm.blocks));
     let blocks = counted.unwrap_or(computed);
     Occupancy {

@@ -6,7 +6,9 @@ use std::io::Write as _;
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::Counters;
 use crate::baseline::Baseline;
+use crate::cli::CounterDetail;
 use crate::code::io_reason;
 use crate::device::{DeviceInfo, Kind};
 use crate::occupancy::Occupancy;
@@ -76,6 +78,9 @@ pub struct Report {
     /// How many blocks an SM holds, and what limits them; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub occupancy: Option<Occupancy>,
+    /// What the hardware's counters would show; absent on a GPU and where they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counters: Option<Counters>,
     /// Whether the product is right.
     pub verification: Verification,
     /// How long it took; absent on the simulator and where the product is wrong.
@@ -93,7 +98,7 @@ impl Report {
     }
 
     /// A table for people.
-    pub fn text(&self) -> String {
+    pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "  {name:<11}{value}");
@@ -181,6 +186,12 @@ impl Report {
         }
         if let Some(baseline) = &self.baseline {
             line("cuBLAS", baseline.words());
+        }
+        if let (Some(counters), Some(detail)) = (&self.counters, detail) {
+            let _ = write!(text, "\n{}", counters.text());
+            if detail == CounterDetail::Lines {
+                let _ = write!(text, "\n{}", counters.line_table());
+            }
         }
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
         format!("{}{variant}: {}\n{text}", self.step, self.title)

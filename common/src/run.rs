@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::Baseline;
@@ -62,10 +62,11 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         return report::print(&describe(step, request)?).map(|()| true);
     }
     let variant = args.variant.as_deref().map(|name| find_variant(step, name)).transpose()?;
-    let host = step.host.filter(|_| args.device == Choice::Auto && args.kernel.is_none() && variant.is_none());
+    let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && args.counters.is_none();
+    let host = step.host.filter(|_| on_host);
     if let Some(host) = host {
         let report = run_on_host(step, args, host)?;
-        return show(&report, args.json);
+        return show(&report, args);
     }
 
     let path = match (&args.kernel, variant) {
@@ -74,7 +75,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         (None, None) => folder.join("kernel.cu"),
     };
     let source = Source::read(&path)?;
-    let mut device = device::open(args.device, &SimOptions { instruction_limit: args.instruction_limit })?;
+    let mut device = open(args)?;
     let problem = problem(args, (step.default_size)(device.info()));
     let device = device.as_mut();
     let plan = plan(step, variant, args, &problem, device.info())?;
@@ -84,6 +85,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     let session = Session::new(device, &problem, plan, &code)?;
     let operands = Operands::new(&problem)?;
     let verification = verify_on(device, &session, &problem, &operands)?;
+    let observations = device.observations();
     let timed = verification.ok && device.info().kind == Kind::Cuda;
     let mut cache = if args.flush_l2 && timed { Cache::flushed(device)? } else { Cache::warm() };
     let timing =
@@ -112,11 +114,25 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
             launches: launches.len(),
         }),
         occupancy,
+        counters: observations.counters,
         verification,
         timing,
         baseline,
     };
-    show(&report, args.json)
+    show(&report, args)
+}
+
+/// Opens the device; what only the simulator can show takes the simulator.
+fn open(args: &Args) -> Result<Box<dyn Device>> {
+    let analysed = args.counters.is_some();
+    ensure!(
+        !analysed || !matches!(args.device, Choice::Cuda(_)),
+        "--counters comes from the simulator; take --device sim, or leave --device out"
+    );
+    let choice = if analysed { Choice::Sim } else { args.device };
+    let options =
+        SimOptions { instruction_limit: args.instruction_limit, counters: args.counters.is_some() || args.json };
+    device::open(choice, &options)
 }
 
 /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for committed PTX.
@@ -132,8 +148,8 @@ fn occupancy(device: &dyn Device, session: &Session, committed: Option<&Path>, c
     Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
 }
 
-fn show(report: &Report, json: bool) -> Result<bool> {
-    report::print(&if json { report.json()? } else { report.text() })?;
+fn show(report: &Report, args: &Args) -> Result<bool> {
+    report::print(&if args.json { report.json()? } else { report.text(args.counters) })?;
     Ok(report.verification.ok)
 }
 
@@ -217,6 +233,8 @@ pub fn verify_on(
     let shape = Shape { tile: session.plan().tile, tile_k: session.plan().tile_k };
     let mut check = |problem: &Problem, operands: &Operands| {
         session.upload(device, operands)?;
+        // Analyses tell of the last run: the problem's own and not its twin's.
+        device.observations();
         session.run(device)?;
         verify::verify(problem, operands, shape, &mut DeviceRows { device: &mut *device, session, n: problem.n })
     };
@@ -298,6 +316,7 @@ fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         },
         launch: None,
         occupancy: None,
+        counters: None,
         verification,
         timing,
         baseline,

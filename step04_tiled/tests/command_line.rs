@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     ];
     for (name, args, status, words) in bad_usage() {
         trials.push(Trial::test(format!("bad_usage::{name}"), move || {
-            refused(&args, status, &words).map_err(|error| Failed::from(format!("{error:#}")))
+            refused(&args, status, words).map_err(|error| Failed::from(format!("{error:#}")))
         }));
     }
     let compiles = [

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use cuda::{CudaDevice, cuda_devices, driver_version};
 pub use sim::{SimDevice, SimOptions};
 
+use crate::analysis::Observations;
 use crate::code::Code;
 use crate::cublas::Cublas;
 use crate::occupancy::SmLimits;
@@ -183,6 +184,11 @@ pub trait Device {
 
     /// Starts a launch. On CUDA it returns before the kernel ends.
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
+
+    /// What the analyses saw of the launches since the last call; nothing on a GPU.
+    fn observations(&mut self) -> Observations {
+        Observations::default()
+    }
 
     /// Waits for all work, and says what went wrong with it.
     fn synchronize(&mut self) -> Result<()>;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelResources, Mark, Value};
+use crate::analysis::{CounterSum, Observations};
 use crate::code::Code;
 use crate::fault::KernelFault;
 use crate::memory;
@@ -13,6 +14,8 @@ use crate::plan::Launch;
 pub struct SimOptions {
     /// Warp instructions a launch may execute before it is stopped; simt's own limit where it is not given.
     pub instruction_limit: Option<u64>,
+    /// Count what the hardware counts.
+    pub counters: bool,
 }
 
 /// The embedded GPU.
@@ -22,13 +25,21 @@ pub struct SimDevice {
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
     kernels: Vec<simt::Kernel>,
+    counters: CounterSum,
 }
 
 impl SimDevice {
     /// A device with the host's memory.
     pub fn new(options: SimOptions) -> Self {
         let info = DeviceInfo::simulated(memory::total_bytes());
-        Self { info, options, memory: simt::GlobalMemory::new(), buffers: Vec::new(), kernels: Vec::new() }
+        Self {
+            info,
+            options,
+            memory: simt::GlobalMemory::new(),
+            buffers: Vec::new(),
+            kernels: Vec::new(),
+            counters: CounterSum::default(),
+        }
     }
 
     fn pointer(&self, buffer: Buffer) -> Result<simt::DevicePointer> {
@@ -119,8 +130,20 @@ impl Device for SimDevice {
                 })
             })
             .collect::<Result<_>>()?;
-        simt::launch(&self.kernels[kernel.0], &mut self.memory, &config, &args, &mut ()).map_err(explain)?;
+        let kernel = &self.kernels[kernel.0];
+        if self.options.counters {
+            let mut counters = simt::Counters::new();
+            simt::launch(kernel, &mut self.memory, &config, &args, &mut counters).map_err(explain)?;
+            self.counters.add(kernel, &counters);
+        } else {
+            simt::launch(kernel, &mut self.memory, &config, &args, &mut ()).map_err(explain)?;
+        }
         Ok(())
+    }
+
+    fn observations(&mut self) -> Observations {
+        let counters = std::mem::take(&mut self.counters);
+        Observations { counters: self.options.counters.then(|| counters.report()) }
     }
 
     fn synchronize(&mut self) -> Result<()> {
