@@ -49,6 +49,7 @@
 //! Every failure is an [`Error`], in classes a learner can tell apart: a fault of the kernel, an instruction the
 //! simulator does not support, a limit reached. No input makes the library panic.
 
+pub mod analyses;
 mod ast;
 mod config;
 mod error;
@@ -60,6 +61,7 @@ mod module;
 mod observe;
 mod parser;
 
+pub use analyses::counters::{Counters, Counts};
 pub use ast::{Space, Type};
 pub use config::{DeviceLimits, Dim3, LaunchConfig};
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};

@@ -108,8 +108,8 @@ pub(crate) struct Code {
     pub registers: RegisterCounts,
     /// Some register may be read before it is set: register (or predicate) places in question.
     pub maybe_unset: Vec<(String, u32, bool)>,
-    /// By instruction number: whether it is a multiply-add in single precision.
-    pub is_fma: Vec<bool>,
+    /// By instruction number: floating-point operations of a lane, and whether it is a multiply-add in single precision.
+    pub flop: Vec<(u8, bool)>,
     /// By instruction number: whether it has a guard.
     pub is_guarded: Vec<bool>,
 }
@@ -477,7 +477,7 @@ impl Decoded {
         let mut entry_of = vec![0; blocks.len()];
         let mut runs = vec![];
         let mut positions = Vec::with_capacity(self.raws.len());
-        let (mut is_fma, mut is_guarded) = (vec![], vec![]);
+        let (mut flop, mut is_guarded) = (vec![], vec![]);
         for raw in &mut self.raws {
             let inst = &mut raw.inst;
             for (bit, field) in
@@ -492,7 +492,7 @@ impl Decoded {
             }
             inst.pc = positions.len() as u32;
             positions.push(raw.position);
-            is_fma.push(matches!(inst.op, Op::FmaF32));
+            flop.push(flop_of(inst, &self.details));
             is_guarded.push(raw.guard.is_some());
         }
         let mut tables = vec![];
@@ -559,9 +559,27 @@ impl Decoded {
             variables: self.variables,
             registers,
             maybe_unset,
-            is_fma,
+            flop,
             is_guarded,
         })
+    }
+}
+
+/// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
+fn flop_of(inst: &Inst, details: &[inst::Detail]) -> (u8, bool) {
+    match inst.op {
+        Op::FmaF32 => (2, true),
+        Op::FmaF64 => (2, false),
+        Op::AddF32 | Op::SubF32 | Op::MulF32 | Op::AddF64 | Op::MulF64 => (1, false),
+        Op::Generic => {
+            let detail = &details[inst.imm as usize];
+            match detail.function {
+                inst::Function::Fma => (2, detail.kind == Type::F32),
+                inst::Function::Add | inst::Function::Sub | inst::Function::MulLo if detail.kind.is_float() => (1, false),
+                _ => (0, false),
+            }
+        }
+        _ => (0, false),
     }
 }
 

@@ -1,0 +1,487 @@
+//! What the hardware's performance counters would show, in total and for each source line.
+//!
+//! The rules were established by readings of an H100 (`tests/counters`): 1,101 launches of kernels that make one access of a
+//! chosen shape each.
+
+use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
+use crate::{AccessKind, Kernel, Space};
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts of a launch, or of one line of it.
+///
+/// "Equals" means: equal to the reading of the Nsight Compute metric of that name on an H100 for the same PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Counts {
+    /// Warp instructions of the PTX. Like `smsp__inst_executed.sum`, which counts what the assembler made of them: it merges
+    /// some, splits others and adds its own, so the two differ.
+    pub instructions: u64,
+    /// Single-precision multiply-adds by threads. Equals `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum`.
+    pub fma_threads: u64,
+    /// Floating-point operations by threads: two for a multiply-add, one for an addition, subtraction or multiplication.
+    pub flop: u64,
+    /// Warp-wide loads from global memory in which at least one lane takes part, asynchronous copies included. Equals
+    /// `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`.
+    pub global_load_requests: u64,
+    /// 32-byte sectors these touch, each counted once a request. Equals
+    /// `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`.
+    pub global_load_sectors: u64,
+    /// Warp-wide stores to global memory. Equals `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`.
+    pub global_store_requests: u64,
+    /// 32-byte sectors these touch. Equals `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`.
+    pub global_store_sectors: u64,
+    /// Warp-wide atomic operations on global memory; the hardware counts them apart
+    /// (`l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum` and `..._red.sum`).
+    pub global_atomic_requests: u64,
+    /// Loads from global memory by threads, one for each lane of a request (no metric).
+    pub global_load_threads: u64,
+    /// Bytes the threads asked to load from global memory (no metric: the hardware moves whole sectors).
+    pub global_load_bytes: u64,
+    /// Bytes the threads asked to load from and store to global memory (no metric).
+    pub global_bytes_requested: u64,
+    /// Warp-wide loads from shared memory. Like `smsp__inst_executed_op_shared_ld.sum`, which is lower where the assembler
+    /// merges loads of neighbouring words.
+    pub shared_load_requests: u64,
+    /// Warp-wide stores to shared memory. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are not in it;
+    /// the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
+    pub shared_store_requests: u64,
+    /// Passes through shared memory that the loads take. With `shared_store_wavefronts` it adds up to
+    /// `memory_l1_wavefronts_shared`, unless the assembler merges loads.
+    pub shared_load_wavefronts: u64,
+    /// Passes that the stores and the asynchronous copies take.
+    pub shared_store_wavefronts: u64,
+    /// Passes beyond the fewest possible for as many bytes, in loads. With `shared_store_bank_conflicts` it adds up to
+    /// `memory_l1_wavefronts_shared` minus `memory_l1_wavefronts_shared_ideal`.
+    /// (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum` carries noise from arbitration and is not it.)
+    pub shared_load_bank_conflicts: u64,
+    /// The same for stores and asynchronous copies.
+    pub shared_store_bank_conflicts: u64,
+    /// Asynchronous copy instructions with at least one lane. Equals `smsp__inst_executed_op_ldgsts.sum` where every copy
+    /// has one.
+    pub copy_requests: u64,
+    /// Barrier instructions executed by warps.
+    pub barriers: u64,
+    /// Branches at which a warp's lanes went different ways. Like
+    /// `smsp__sass_branch_targets_threads_divergent.sum`, which is lower where the assembler replaces branches by predicates.
+    pub divergent_branches: u64,
+}
+
+impl Counts {
+    /// Floating-point operations for each byte loaded from global memory: the arithmetic intensity. Stores are left out,
+    /// so that the plain kernel has 0.25 whatever K is. Zero when nothing is loaded.
+    pub fn flop_per_byte(&self) -> f64 {
+        ratio(self.flop, self.global_load_bytes)
+    }
+
+    /// Floating-point operations for each load from global memory by a thread. Zero when nothing is loaded.
+    pub fn flop_per_global_access(&self) -> f64 {
+        ratio(self.flop, self.global_load_threads)
+    }
+
+    /// Names and values in a fixed order, for tables and JSON.
+    pub fn entries(&self) -> [(&'static str, u64); 21] {
+        [
+            ("instructions", self.instructions),
+            ("fma_threads", self.fma_threads),
+            ("flop", self.flop),
+            ("global_load_requests", self.global_load_requests),
+            ("global_load_sectors", self.global_load_sectors),
+            ("global_store_requests", self.global_store_requests),
+            ("global_store_sectors", self.global_store_sectors),
+            ("global_atomic_requests", self.global_atomic_requests),
+            ("global_load_threads", self.global_load_threads),
+            ("global_load_bytes", self.global_load_bytes),
+            ("global_bytes_requested", self.global_bytes_requested),
+            ("shared_load_requests", self.shared_load_requests),
+            ("shared_store_requests", self.shared_store_requests),
+            ("shared_load_wavefronts", self.shared_load_wavefronts),
+            ("shared_store_wavefronts", self.shared_store_wavefronts),
+            ("shared_load_bank_conflicts", self.shared_load_bank_conflicts),
+            ("shared_store_bank_conflicts", self.shared_store_bank_conflicts),
+            ("copy_requests", self.copy_requests),
+            ("barriers", self.barriers),
+            ("divergent_branches", self.divergent_branches),
+            ("shared_wavefronts", self.shared_load_wavefronts + self.shared_store_wavefronts),
+        ]
+    }
+}
+
+fn ratio(a: u64, b: u64) -> f64 {
+    if b == 0 { 0.0 } else { a as f64 / b as f64 }
+}
+
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, other: &Self) {
+        self.instructions += other.instructions;
+        self.fma_threads += other.fma_threads;
+        self.flop += other.flop;
+        self.global_load_requests += other.global_load_requests;
+        self.global_load_sectors += other.global_load_sectors;
+        self.global_store_requests += other.global_store_requests;
+        self.global_store_sectors += other.global_store_sectors;
+        self.global_atomic_requests += other.global_atomic_requests;
+        self.global_load_threads += other.global_load_threads;
+        self.global_load_bytes += other.global_load_bytes;
+        self.global_bytes_requested += other.global_bytes_requested;
+        self.shared_load_requests += other.shared_load_requests;
+        self.shared_store_requests += other.shared_store_requests;
+        self.shared_load_wavefronts += other.shared_load_wavefronts;
+        self.shared_store_wavefronts += other.shared_store_wavefronts;
+        self.shared_load_bank_conflicts += other.shared_load_bank_conflicts;
+        self.shared_store_bank_conflicts += other.shared_store_bank_conflicts;
+        self.copy_requests += other.copy_requests;
+        self.barriers += other.barriers;
+        self.divergent_branches += other.divergent_branches;
+    }
+}
+
+/// Counts what a launch does. Pass it to [`crate::launch`], then read [`Counters::total`] and [`Counters::lines`].
+#[derive(Debug, Default)]
+pub struct Counters {
+    kernel: Option<Kernel>,
+    /// Observers not in use, with what they have counted so far.
+    idle: Mutex<Vec<BlockCounters>>,
+    blueprint: Arc<Blueprint>,
+}
+
+/// What is known of the kernel before it runs.
+#[derive(Debug, Default)]
+struct Blueprint {
+    instructions: usize,
+    blocks: Vec<Range<u32>>,
+    /// Floating-point operations of an instruction on one lane, and whether it is a single-precision multiply-add.
+    flop: Vec<(u8, bool)>,
+    guarded: Vec<bool>,
+}
+
+impl Counters {
+    /// No counts yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts of each instruction, by number.
+    fn instructions(&self) -> Vec<Counts> {
+        let plan = &self.blueprint;
+        let mut counts = vec![Counts::default(); plan.instructions];
+        for observer in self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            for (count, part) in counts.iter_mut().zip(&observer.counts) {
+                *count += part;
+            }
+            for (range, &(executed, lanes)) in plan.blocks.iter().zip(&observer.executed) {
+                for index in range.start as usize..range.end as usize {
+                    let (flop, fma) = plan.flop[index];
+                    let count = &mut counts[index];
+                    count.instructions += executed;
+                    if !plan.guarded[index] {
+                        count.flop += u64::from(flop) * lanes;
+                        count.fma_threads += if fma { lanes } else { 0 };
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    /// Counts of the whole launch.
+    pub fn total(&self) -> Counts {
+        self.instructions().iter().fold(Counts::default(), |mut total, count| {
+            total += count;
+            total
+        })
+    }
+
+    /// Counts by source line (file number and line), in order. Instructions without line information are under (0, 0).
+    pub fn lines(&self) -> BTreeMap<(u32, u32), Counts> {
+        let mut lines: BTreeMap<(u32, u32), Counts> = BTreeMap::new();
+        let Some(kernel) = &self.kernel else { return lines };
+        for (index, count) in (0u32..).zip(&self.instructions()) {
+            if *count != Counts::default() {
+                *lines.entry(kernel.source_line(index).unwrap_or_default()).or_default() += count;
+            }
+        }
+        lines
+    }
+}
+
+impl Analysis for Counters {
+    type Block = BlockCounters;
+
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        let code = &launch.kernel.code;
+        self.blueprint = Arc::new(Blueprint {
+            instructions: code.positions.len(),
+            blocks: code.blocks.iter().map(|block| block.start..block.end).collect(),
+            flop: code.flop.clone(),
+            guarded: code.is_guarded.clone(),
+        });
+        self.kernel = Some(launch.kernel.clone());
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn block(&self, _: &BlockInfo) -> BlockCounters {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| BlockCounters {
+            counts: vec![Counts::default(); self.blueprint.instructions],
+            executed: vec![(0, 0); self.blueprint.blocks.len()],
+            memory: vec![Memo::default(); self.blueprint.instructions],
+            plan: self.blueprint.clone(),
+        })
+    }
+
+    fn end(&self, block: BlockCounters) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    }
+}
+
+/// Counts of the blocks that one host thread has run.
+#[derive(Debug)]
+pub struct BlockCounters {
+    counts: Vec<Counts>,
+    /// For each basic block how often it was entered, and by how many lanes.
+    executed: Vec<(u64, u64)>,
+    memory: Vec<Memo>,
+    plan: Arc<Blueprint>,
+}
+
+/// The latest request of an instruction: the next is most often the same but for a shift, and then counts the same.
+#[derive(Debug, Clone)]
+struct Memo {
+    lanes: u32,
+    bytes: u32,
+    /// Position in a sector of the first address.
+    phase: u32,
+    /// Distance of each address from the first.
+    distance: [u64; 32],
+    /// Sectors, or wavefronts and the fewest possible.
+    result: (u32, u32),
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Self { lanes: 0, bytes: 0, phase: 0, distance: [0; 32], result: (0, 0) }
+    }
+}
+
+impl Memo {
+    /// The result for these addresses, from memory if the latest request had the same shape.
+    #[inline]
+    fn look_up(
+        &mut self,
+        lanes: u32,
+        bytes: u32,
+        modulus: u64,
+        addresses: &[u64; 32],
+        count: impl FnOnce(u32, u32, &[u64; 32]) -> (u32, u32),
+    ) -> (u32, u32) {
+        let first = addresses[lanes.trailing_zeros() as usize & 31];
+        let phase = (first % modulus) as u32;
+        let mut different = self.lanes ^ lanes | self.bytes ^ bytes | self.phase ^ phase;
+        let mut distances = 0;
+        for (lane, (&address, &distance)) in addresses.iter().zip(&self.distance).enumerate() {
+            // Lanes that take no part do not matter, but their addresses are filled in, so that they compare equal.
+            let _ = lane;
+            distances |= address.wrapping_sub(first) ^ distance;
+        }
+        different |= u32::from(distances != 0);
+        if different != 0 {
+            self.lanes = lanes;
+            self.bytes = bytes;
+            self.phase = phase;
+            for (distance, &address) in self.distance.iter_mut().zip(addresses) {
+                *distance = address.wrapping_sub(first);
+            }
+            self.result = count(lanes, bytes, addresses);
+        }
+        self.result
+    }
+}
+
+fn each(lanes: u32, range: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+    range.filter(move |lane| lanes >> lane & 1 != 0)
+}
+
+fn distinct(values: &mut [u64]) -> u32 {
+    values.sort_unstable();
+    let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    changes as u32 + u32::from(!values.is_empty())
+}
+
+/// 32-byte sectors that a request to global memory touches.
+pub(crate) fn sectors(lanes: u32, bytes: u32, addresses: &[u64; 32]) -> u32 {
+    // An aligned access of up to 16 bytes lies in one sector.
+    let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
+    let _ = bytes;
+    distinct(&mut touched)
+}
+
+/// Sectors of an asynchronous copy. Copies of 4 and 8 bytes count as loads do. Copies of 16 bytes bypass the first-level
+/// cache, and count once for every 32 bytes of shared memory and 128-byte line of global memory they join.
+fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
+    if copy.bytes < 16 {
+        return sectors(lanes, copy.bytes, copy.from);
+    }
+    let mut joined: Vec<u64> = each(lanes, 0..32).map(|lane| copy.from[lane] / 128 << 16 | copy.to[lane] / 32).collect();
+    distinct(&mut joined)
+}
+
+/// Passes that lanes `range` need when served together: the most distinct words any bank must give.
+fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize>) -> u32 {
+    let mut wanted: Vec<u64> =
+        each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut banks = [0u32; 32];
+    wanted.iter().for_each(|word| banks[(word % 32) as usize] += 1);
+    banks.into_iter().max().unwrap_or(0)
+}
+
+/// Whether neighbouring lanes (or lanes two apart) of the range all share their address, so that the two parts of a wide
+/// load can go together.
+fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>) -> bool {
+    [1, 2].into_iter().any(|apart| {
+        each(lanes, range.clone()).all(|lane| lanes >> (lane ^ apart) & 1 == 0 || addresses[lane] == addresses[lane ^ apart])
+    })
+}
+
+/// The fewest passes for as many bytes.
+fn ideal(lanes: u32, bytes: u32, passes: u32) -> u32 {
+    passes.min((lanes.count_ones() * bytes).div_ceil(128))
+}
+
+/// Passes of a shared load or store, and the fewest possible.
+///
+/// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
+/// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank.
+pub(crate) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+    let parts = (bytes as usize / 4).max(1);
+    let words = u64::from(bytes.div_ceil(4));
+    let size = 32 / parts;
+    let passes = |range| bank_passes(lanes, words, addresses, range);
+    let mut total = 0;
+    if parts == 1 || !load {
+        total = (0..parts).map(|part| passes(part * size..(part + 1) * size)).sum();
+    } else {
+        for pair in 0..parts / 2 {
+            let (start, middle, end) = (2 * pair * size, (2 * pair + 1) * size, (2 * pair + 2) * size);
+            let apart = passes(start..middle) + passes(middle..end);
+            let together = sharing(lanes, addresses, start..end) && passes(start..end) <= 1;
+            total += if together { apart.min(1) } else { apart };
+        }
+    }
+    (total, ideal(lanes, bytes, total))
+}
+
+/// Passes of an asynchronous copy into shared memory, and the fewest possible.
+///
+/// The data come from the cache's lines to shared memory bank by bank, and no word is given to two lanes at once. For 16-byte
+/// copies, whatever moves from a line by the same distance goes together. (Readings of copies whose lanes write neighbouring
+/// places: all 116 of 4 and 8 bytes but one, and 42 of 58 of 16 bytes, among them every aligned and contiguous one.)
+fn copy_wavefronts(lanes: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
+    let bytes = copy.bytes;
+    let parts = (bytes / 4) as usize;
+    let size = 32 / parts;
+    let mut total = 0;
+    for part in 0..parts {
+        let range = part * size..(part + 1) * size;
+        if bytes == 16 {
+            let mut moves: Vec<u64> = each(lanes, range)
+                .map(|lane| {
+                    let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
+                    let turn = (from / 2).wrapping_sub(to / 2) % 4;
+                    from / 8 << 3 | turn << 1 | (from ^ to) & 1
+                })
+                .collect();
+            total += distinct(&mut moves);
+        } else {
+            let mut banks = [0u32; 32];
+            each(lanes, range.clone()).for_each(|lane| banks[(copy.from[lane] / u64::from(bytes)) as usize % size] += 1);
+            let reading = banks.into_iter().max().unwrap_or(0);
+            total += reading.max(bank_passes(lanes, u64::from(bytes / 4), copy.to, range));
+        }
+    }
+    (total, ideal(lanes, bytes, total))
+}
+
+impl Observer for BlockCounters {
+    #[inline]
+    fn enter(&mut self, _: u32, block: u32, _: u32, _: u32, lanes: u32) {
+        let (executed, sum) = &mut self.executed[block as usize];
+        *executed += 1;
+        *sum += u64::from(lanes.count_ones());
+    }
+
+    fn guarded(&mut self, _: u32, instruction: u32, lanes: u32) {
+        let (flop, fma) = self.plan.flop[instruction as usize];
+        let count = &mut self.counts[instruction as usize];
+        let lanes = u64::from(lanes.count_ones());
+        count.flop += u64::from(flop) * lanes;
+        count.fma_threads += if fma { lanes } else { 0 };
+    }
+
+    fn branch(&mut self, _: u32, instruction: u32, taken: u32, not_taken: u32) {
+        self.counts[instruction as usize].divergent_branches += u64::from(taken != 0 && not_taken != 0);
+    }
+
+    #[inline]
+    fn access(&mut self, access: &Access<'_>) {
+        let count = &mut self.counts[access.instruction as usize];
+        let memo = &mut self.memory[access.instruction as usize];
+        let threads = u64::from(access.lanes.count_ones());
+        let bytes = u64::from(access.bytes) * threads;
+        let load = access.kind == AccessKind::Load;
+        match (access.space, access.kind) {
+            (Space::Global, AccessKind::Atomic) => count.global_atomic_requests += 1,
+            (Space::Global, _) => {
+                let (touched, _) = memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, bytes, addresses| {
+                    (sectors(lanes, bytes, addresses), 0)
+                });
+                count.global_bytes_requested += bytes;
+                if load {
+                    count.global_load_requests += 1;
+                    count.global_load_sectors += u64::from(touched);
+                    count.global_load_threads += threads;
+                    count.global_load_bytes += bytes;
+                } else {
+                    count.global_store_requests += 1;
+                    count.global_store_sectors += u64::from(touched);
+                }
+            }
+            (Space::Shared, _) => {
+                let (passes, fewest) = memo.look_up(access.lanes, access.bytes, 4, access.addresses, |lanes, bytes, addresses| {
+                    wavefronts(load, lanes, bytes, addresses)
+                });
+                if load {
+                    count.shared_load_requests += 1;
+                    count.shared_load_wavefronts += u64::from(passes);
+                    count.shared_load_bank_conflicts += u64::from(passes - fewest);
+                } else {
+                    count.shared_store_requests += 1;
+                    count.shared_store_wavefronts += u64::from(passes);
+                    count.shared_store_bank_conflicts += u64::from(passes - fewest);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, copy: &CopyAccess<'_>) {
+        let count = &mut self.counts[copy.instruction as usize];
+        let reading = each(copy.lanes, 0..32).filter(|&lane| copy.source_bytes[lane] > 0).fold(0u32, |mask, lane| mask | 1 << lane);
+        count.copy_requests += 1;
+        count.global_load_requests += 1;
+        count.global_load_sectors += u64::from(copy_sectors(reading, copy));
+        count.global_load_threads += u64::from(reading.count_ones());
+        let bytes: u64 = each(reading, 0..32).map(|lane| u64::from(copy.source_bytes[lane])).sum();
+        count.global_load_bytes += bytes;
+        count.global_bytes_requested += bytes;
+        let (passes, fewest) = copy_wavefronts(copy.lanes, copy);
+        count.shared_store_wavefronts += u64::from(passes);
+        count.shared_store_bank_conflicts += u64::from(passes - fewest);
+    }
+
+    fn barrier_arrive(&mut self, _: u32, instruction: u32, _: u32, _: u32, _: bool) {
+        self.counts[instruction as usize].barriers += 1;
+    }
+}

@@ -1,0 +1,3 @@
+//! The analyses that come with the simulator.
+
+pub mod counters;
