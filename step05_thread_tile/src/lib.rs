@@ -1,45 +1,62 @@
-//! Step 5: each thread computes a thread tile of C in registers.
+//! Step 5: a tile of C per thread, in registers.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step};
+use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
-/// Rows and columns of C that a block computes, and the depth of its tiles.
-const TILE: [u32; 3] = [64, 128, 16];
-/// Rows and columns of C that a thread computes.
-const THREAD: [u32; 2] = [8, 8];
+/// Rows and columns of C that a block computes.
+pub const TILE_M: u32 = 64;
+/// See [`TILE_M`].
+pub const TILE_N: u32 = 128;
+/// Depth of the tiles of A and B in shared memory.
+pub const TILE_K: u32 = 16;
+/// Rows and columns of C that a thread computes: 16 reads of shared memory for 64 FMA, where step 4 has 2 for one.
+pub const THREAD_M: u32 = 8;
+/// See [`THREAD_M`].
+pub const THREAD_N: u32 = 8;
+/// Threads of a block.
+pub const THREADS: u32 = TILE_M * TILE_N / (THREAD_M * THREAD_N);
 
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     folder: env!("CARGO_MANIFEST_DIR"),
-    title: "a thread tile of C in registers",
+    title: "a tile of C per thread, in registers",
     plan,
     specialisations,
-    variants: &[],
+    variants: &[
+        Variant::same_launch("inner_product"),
+        Variant::same_launch("no_unroll"),
+        Variant::same_launch("no_padding"),
+        Variant::same_launch("plain_lanes"),
+    ],
     default_size,
     host: None,
 };
 
+/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes.
+fn vector(problem: &Problem) -> u32 {
+    if problem.n.is_multiple_of(4) { 4 } else { 1 }
+}
+
 fn specialisation(dtype: Dtype, vector: u32) -> Specialisation {
     let defines = [
-        ("TILE_M", TILE[0]),
-        ("TILE_N", TILE[1]),
-        ("TILE_K", TILE[2]),
-        ("THREAD_M", THREAD[0]),
-        ("THREAD_N", THREAD[1]),
+        ("TILE_M", TILE_M),
+        ("TILE_N", TILE_N),
+        ("TILE_K", TILE_K),
+        ("THREAD_M", THREAD_M),
+        ("THREAD_N", THREAD_N),
         ("VECTOR", vector),
     ];
-    Specialisation::named(format!("vector{vector}"), dtype, &defines)
+    Specialisation::named(format!("v{vector}"), dtype, &defines)
 }
 
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
-    let vector = if problem.n.is_multiple_of(4) { 4 } else { 1 };
-    let threads = TILE[0] * TILE[1] / (THREAD[0] * THREAD[1]);
-    Ok(Plan::tiled(problem, specialisation(problem.dtype, vector), [threads, 1], [TILE[1], TILE[0]]).with_tile_k(TILE[2]))
+    let specialisation = specialisation(problem.dtype, vector(problem));
+    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
-    [1, 4].map(|vector| specialisation(dtype, vector)).to_vec()
+    [4, 1].map(|vector| specialisation(dtype, vector)).to_vec()
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {
