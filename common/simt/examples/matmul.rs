@@ -1,7 +1,7 @@
 //! Runs a `matmul` kernel from a PTX file and compares with three loops on the host:
-//! `matmul FILE MxNxK GRIDXxGRIDY BLOCKXxBLOCKY [dynamic shared bytes] [host threads]`.
+//! `matmul FILE MxNxK GRIDXxGRIDY BLOCKXxBLOCKY [dynamic shared bytes] [host threads] [counters|check|trace]`.
 
-use simt::{Arg, GlobalMemory, LaunchConfig, Module};
+use simt::{Arg, Counters, Dim3, GlobalMemory, Hazards, LaunchConfig, Module, Trace};
 use std::time::Instant;
 
 fn sizes(text: &str) -> Vec<u32> {
@@ -40,8 +40,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let int = |value: usize| Arg::I32(value as i32);
     let arguments = [Arg::Pointer(pa), Arg::Pointer(pb), Arg::Pointer(pc), int(m), int(n), int(k)];
     let start = Instant::now();
-    let report = simt::launch(&kernel, &mut memory, &config, &arguments, &mut ())?;
+    let mode = args.get(6).map_or("", String::as_str);
+    let mut counters = Counters::new();
+    let mut hazards = Hazards::new().output(pc);
+    let mut trace = Trace::new([(Dim3::new(0, 0, 0), Dim3::new(0, 0, 0))]);
+    let report = match mode {
+        "counters" => simt::launch(&kernel, &mut memory, &config, &arguments, &mut counters),
+        "check" => simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards),
+        "trace" => simt::launch(&kernel, &mut memory, &config, &arguments, &mut trace),
+        _ => simt::launch(&kernel, &mut memory, &config, &arguments, &mut ()),
+    }?;
     let seconds = start.elapsed().as_secs_f64();
+    if mode == "counters" {
+        counters.total().entries().iter().for_each(|(name, value)| println!("{name:28} {value}"));
+    }
+    hazards.report().iter().for_each(|hazard| println!("{hazard}"));
+    for step in trace.threads().iter().flat_map(|thread| &thread.steps) {
+        println!("{} {}[{}], {}", step.kind, step.array, step.index, step.location);
+    }
     let mut c = vec![0f32; m * n];
     memory.download(pc, 0, &mut c)?;
     let mut wrong = 0;

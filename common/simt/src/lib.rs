@@ -62,6 +62,9 @@ mod observe;
 mod parser;
 
 pub use analyses::counters::{Counters, Counts};
+pub use analyses::hazards::Hazards;
+pub use analyses::report::{Hazard, HazardKind, Party};
+pub use analyses::trace::{ThreadTrace, Trace};
 pub use ast::{Space, Type};
 pub use config::{DeviceLimits, Dim3, LaunchConfig};
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};

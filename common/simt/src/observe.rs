@@ -64,6 +64,8 @@ pub struct Access<'a> {
     /// Address of each lane; positions in the block's shared memory for shared accesses. Meaningless for lanes that are
     /// not in `lanes`.
     pub addresses: &'a [u64; 32],
+    /// The first element each lane stores, for stores.
+    pub values: Option<&'a [u64; 32]>,
 }
 
 /// An asynchronous copy of a warp from global to shared memory.

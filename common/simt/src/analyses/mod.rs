@@ -1,3 +1,7 @@
 //! The analyses that come with the simulator.
 
 pub mod counters;
+pub mod declarations;
+pub mod hazards;
+pub mod report;
+pub mod trace;

@@ -259,6 +259,7 @@ pub(crate) fn watch_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run
             space: Space::Shared,
             bytes,
             addresses: &addresses,
+            values: None,
         });
     }
 }
@@ -298,7 +299,38 @@ fn watch<O: Observer>(
     addresses: &[u64; 32],
 ) {
     if O::ACTIVE {
-        context.observer.access(&Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses });
+        let values = None;
+        context.observer.access(&Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, values });
+    }
+}
+
+/// The same for a store, whose values are shown too.
+#[inline(always)]
+fn watch_store<O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    lanes: u32,
+    space: Space,
+    addresses: &[u64; 32],
+) {
+    if O::ACTIVE {
+        let shape = Shape::unpack(inst.sub);
+        let mut values = [0; 32];
+        for lane in each(lanes) {
+            values[lane] = data_lane(r, inst.d, shape.wide, lane);
+        }
+        context.observer.access(&Access {
+            warp,
+            instruction: inst.pc,
+            lanes,
+            kind: AccessKind::Store,
+            space,
+            bytes: shape.bytes * shape.count,
+            addresses,
+            values: Some(&values),
+        });
     }
 }
 
@@ -358,7 +390,7 @@ pub(crate) fn store_shared<I: Isa, O: Observer>(
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(base), lanes);
     let bytes = shape.bytes * shape.count;
     check_shared::<I, _>(context, inst, warp, lanes, AccessKind::Store, bytes, &addresses)?;
-    watch(context, inst, warp, lanes, AccessKind::Store, Space::Shared, bytes, &addresses);
+    watch_store(context, inst, r, warp, lanes, Space::Shared, &addresses);
     for lane in each(lanes) {
         for (register, part) in data(inst).into_iter().zip(0..shape.count) {
             let at = (addresses[lane] + u64::from(part * shape.bytes)) as usize;
@@ -482,7 +514,7 @@ pub(crate) fn store_global<I: Isa, O: Observer>(
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let bytes = shape.bytes * shape.count;
     let (cache, _) = check_global::<I, _>(context, inst.pc, warp, lanes, AccessKind::Store, bytes, &addresses)?;
-    watch(context, inst, warp, lanes, AccessKind::Store, Space::Global, bytes, &addresses);
+    watch_store(context, inst, r, warp, lanes, Space::Global, &addresses);
     for lane in each(lanes) {
         let (words, start) = place(context, cache, addresses[lane]);
         for (register, part) in data(inst).into_iter().zip(0..shape.count) {

@@ -84,7 +84,7 @@ impl Launch<'_> {
         let config = self.config;
         let axis = |size: Dim3, axis: u8| u64::from([size.x, size.y, size.z][axis as usize % 3]);
         Some(match preset {
-            Preset::Constant(value) => value,
+            Preset::Constant(value) | Preset::Shared { address: value, .. } => value,
             Preset::Param { offset, bytes, signed } => {
                 let start = offset as usize;
                 let mut value = [0; 8];

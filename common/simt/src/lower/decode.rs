@@ -30,6 +30,7 @@ pub(crate) struct Decoder<'a> {
     frame: usize,
     position: Position,
     guard: Option<(u32, bool)>,
+    strong: bool,
 }
 
 /// The words after the opcode, taken one by one.
@@ -213,6 +214,7 @@ impl<'a> Decoder<'a> {
             frame: 0,
             position: Position::default(),
             guard: None,
+            strong: false,
         }
     }
 
@@ -240,6 +242,9 @@ impl<'a> Decoder<'a> {
                     self.frame = *frame;
                     self.position = statement.position;
                     self.guard = None;
+                    self.strong = statement.words[1..].iter().any(|word| {
+                        matches!(word.as_str(), "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv")
+                    });
                     if let Some((id, negated)) = statement.guard {
                         self.guard = Some((self.register(id, Type::Pred)?, negated));
                     }
@@ -367,7 +372,15 @@ impl<'a> Decoder<'a> {
     fn address_of(&mut self, place: Place, offset: i64) -> Result<u32, Error> {
         let constant = |base: u32| Preset::Constant(u64::from(base).wrapping_add_signed(offset));
         let preset = match place {
-            Place::Shared(base) | Place::Local(base) | Place::Param(base) => constant(base),
+            Place::Shared(base) => {
+                let address = u64::from(base).wrapping_add_signed(offset);
+                // Of arrays at one place (dynamic ones) any will do.
+                match self.layout.shared.iter().position(|array| array.offset == base) {
+                    Some(array) => Preset::Shared { array: array as u32, address },
+                    None => Preset::Constant(address),
+                }
+            }
+            Place::Local(base) | Place::Param(base) => constant(base),
             Place::Module(number) => Preset::Variable { number, offset },
             Place::Unplaced => return Err(self.refuse("this variable")),
         };
@@ -474,7 +487,7 @@ impl<'a> Decoder<'a> {
     fn narrowed(&mut self, address: u32, wide: bool) -> Result<u32, Error> {
         match self.values[address as usize].preset {
             _ if wide => Ok(address),
-            Some(preset @ Preset::Constant(_)) => Ok(self.preset(preset, false)),
+            Some(preset @ (Preset::Constant(_) | Preset::Shared { .. })) => Ok(self.preset(preset, false)),
             _ => Err(self.malformed("an address in a 32-bit operand")),
         }
     }
@@ -580,7 +593,7 @@ impl<'a> Decoder<'a> {
     // Instructions.
 
     fn push(&mut self, inst: Inst, fields: u8, defs: u8) {
-        self.raws.push(Raw { inst, fields, defs, guard: self.guard, targets: vec![], position: self.position });
+        self.raws.push(Raw { inst, fields, defs, guard: self.guard, targets: vec![], position: self.position, strong: self.strong });
     }
 
     fn operands<const N: usize>(&self, statement: &Statement) -> Result<[Operand; N], Error> {

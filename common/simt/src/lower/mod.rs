@@ -40,6 +40,8 @@ pub(crate) enum Preset {
         bytes: u32,
         signed: bool,
     },
+    /// Address of a shared array, by number, and the place in it.
+    Shared { array: u32, address: u64 },
     /// Address of a variable of the module, by number.
     Variable {
         number: u32,
@@ -106,8 +108,20 @@ pub(crate) struct Code {
     /// Variables of the module that the kernel uses: numbers in the program.
     pub variables: Vec<u32>,
     pub registers: RegisterCounts,
-    /// Some register may be read before it is set: register (or predicate) places in question.
-    pub maybe_unset: Vec<(String, u32, bool)>,
+    /// Registers that some path reads before it sets them: their names.
+    pub maybe_unset: Vec<String>,
+    /// Instructions that read or set these: instruction number, number of the register, whether it is set.
+    pub unset_steps: Vec<(u32, u32, bool)>,
+    /// By instruction number: the shared array an address was computed from, when it is one.
+    pub shared_origin: Vec<Option<u32>>,
+    /// By instruction number: an access that other threads may race with by intention (`volatile`, `relaxed`, ...).
+    pub strong: Vec<bool>,
+    /// By instruction number: atomic operations, asynchronous copies, barriers for a given number of threads.
+    pub is_atomic: Vec<bool>,
+    pub is_copy: Vec<bool>,
+    pub counted_barrier: Vec<bool>,
+    /// Some access to memory is narrower than a word.
+    pub narrow: bool,
     /// By instruction number: floating-point operations of a lane, and whether it is a multiply-add in single precision.
     pub flop: Vec<(u8, bool)>,
     /// By instruction number: whether it has a guard.
@@ -316,6 +330,8 @@ pub(crate) struct Raw {
     pub guard: Option<(u32, bool)>,
     pub targets: Vec<u32>,
     pub position: Position,
+    /// See [`Code::strong`].
+    pub strong: bool,
 }
 
 impl Raw {
@@ -369,7 +385,68 @@ pub(crate) struct Decoded {
     pub variables: Vec<u32>,
 }
 
+/// What an address was computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Nothing,
+    Array(u32),
+    Several,
+}
+
+impl Origin {
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, other) => other,
+            (this, Self::Nothing) => this,
+            (this, other) if this == other => this,
+            _ => Self::Several,
+        }
+    }
+}
+
 impl Decoded {
+    /// For each instruction the shared array that its shared address comes from, when it is one: sums and copies of an
+    /// array's address stay in the array.
+    fn origins(&self) -> Vec<Option<u32>> {
+        let mut origins: Vec<Origin> = self
+            .values
+            .iter()
+            .map(|value| match value.preset {
+                Some(Preset::Shared { array, .. }) => Origin::Array(array),
+                _ => Origin::Nothing,
+            })
+            .collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for raw in &self.raws {
+                let inst = &raw.inst;
+                let sources = match inst.op {
+                    Op::Add32 | Op::Add64 | Op::Or32 | Op::Or64 | Op::Selp32 | Op::Selp64 => [inst.a, inst.b],
+                    Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => [inst.a, NONE],
+                    Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
+                    Op::Generic if self.details[inst.imm as usize].function == inst::Function::Offset => [inst.a, NONE],
+                    Op::Generic if self.details[inst.imm as usize].function == inst::Function::Cvt => [inst.a, NONE],
+                    _ => continue,
+                };
+                let origin = sources
+                    .into_iter()
+                    .filter(|&source| source != NONE)
+                    .fold(origins[inst.d as usize], |origin, source| origin.join(origins[source as usize]));
+                changed |= origin != origins[inst.d as usize];
+                origins[inst.d as usize] = origin;
+            }
+        }
+        let of = |raw: &Raw| match raw.inst.op {
+            Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => match origins[raw.inst.a as usize] {
+                Origin::Array(array) => Some(array),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.raws.iter().map(of).collect()
+    }
+
     /// Splits into basic blocks: every branch target and every instruction after a branch starts one.
     fn blocks(&self) -> (Vec<Block>, Vec<u32>) {
         let count = self.raws.len();
@@ -465,12 +542,33 @@ impl Decoded {
                 },
             }
         }
-        let maybe_unset = liveness
+        let unset: Vec<u32> = liveness
             .maybe_unset
             .iter()
-            .filter(|&&value| self.values[value as usize].preset.is_none())
-            .map(|&value| (self.values[value as usize].name.clone(), place[value as usize], is_predicate(value)))
+            .copied()
+            .filter(|&value| self.values[value as usize].preset.is_none() && !self.values[value as usize].name.is_empty())
             .collect();
+        let maybe_unset = unset.iter().map(|&value| self.values[value as usize].name.clone()).collect();
+        let mut unset_steps = vec![];
+        for (pc, effect) in (0u32..).zip(&effects) {
+            for (list, sets) in [(&effect.uses, false), (&effect.defs, true)] {
+                // A guarded write counts as a read for the slots, but it is none.
+                let real = |value: &&u32| sets || !effect.defs.contains(value);
+                for value in list.iter().filter(real) {
+                    if let Some(number) = unset.iter().position(|other| other == value) {
+                        unset_steps.push((pc, number as u32, sets));
+                    }
+                }
+            }
+        }
+        let shared_origin = self.origins();
+        let memory = |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);
+        let narrow = self.raws.iter().any(|raw| memory(raw.inst.op) && inst::Shape::unpack(raw.inst.sub).bytes < 4);
+        let strong = self.raws.iter().map(|raw| raw.strong).collect();
+        let which = |f: fn(&Inst) -> bool| self.raws.iter().map(|raw| f(&raw.inst)).collect();
+        let is_atomic = which(|inst| inst.op == Op::Atom);
+        let is_copy = which(|inst| inst.op == Op::CopyAsync);
+        let counted_barrier = which(|inst| matches!(inst.op, Op::Bar | Op::BarRed) && inst.b != NONE);
 
         // Instructions, block by block.
         let mut insts = Vec::with_capacity(self.raws.len() + blocks.len());
@@ -559,6 +657,13 @@ impl Decoded {
             variables: self.variables,
             registers,
             maybe_unset,
+            unset_steps,
+            shared_origin,
+            strong,
+            is_atomic,
+            is_copy,
+            counted_barrier,
+            narrow,
             flop,
             is_guarded,
         })

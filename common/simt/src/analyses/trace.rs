@@ -1,0 +1,172 @@
+//! What chosen threads read and wrote, in order.
+
+use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
+use crate::{AccessKind, Dim3, Kernel, Location, Space};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One access of a traced thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Array in memory; shared arrays by their source name.
+    pub array: String,
+    /// Element: the position divided by the array's element size (4 bytes for shared arrays).
+    pub index: u64,
+    /// Global, shared or local memory.
+    pub space: Space,
+    /// Load, store, atomic operation, or one half of an asynchronous copy.
+    pub kind: AccessKind,
+    /// Size of the access in bytes.
+    pub bytes: u32,
+    /// The instruction.
+    pub location: Location,
+}
+
+/// The accesses of one thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadTrace {
+    /// Its block.
+    pub block: Dim3,
+    /// The thread in the block.
+    pub thread: Dim3,
+    /// What it did, in order.
+    pub steps: Vec<Step>,
+}
+
+/// Traces chosen threads. Pass it to [`crate::launch`], then read [`Trace::threads`].
+#[derive(Debug, Default)]
+pub struct Trace {
+    wanted: Vec<(Dim3, Dim3)>,
+    plan: Option<Arc<Plan>>,
+    done: Mutex<Vec<(usize, Vec<Raw>)>>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    kernel: Kernel,
+    block: Dim3,
+    wanted: Vec<(Dim3, Dim3)>,
+    arrays: Vec<(u64, u64, String, u32)>,
+}
+
+/// An access before it has words.
+#[derive(Debug, Clone, Copy)]
+struct Raw {
+    address: u64,
+    space: Space,
+    kind: AccessKind,
+    bytes: u32,
+    instruction: u32,
+}
+
+impl Trace {
+    /// Traces these threads: block index and thread index.
+    pub fn new(threads: impl IntoIterator<Item = (Dim3, Dim3)>) -> Self {
+        Self { wanted: threads.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The traces, in the order the threads were given. A thread that was not launched has no steps.
+    pub fn threads(&self) -> Vec<ThreadTrace> {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let trace = |number: usize, (block, thread): (Dim3, Dim3)| {
+            let raw = done.iter().filter(|(done, _)| *done == number).flat_map(|(_, steps)| steps);
+            let steps = self.plan.as_ref().map_or(vec![], |plan| raw.map(|&raw| plan.step(raw)).collect());
+            ThreadTrace { block, thread, steps }
+        };
+        self.wanted.iter().enumerate().map(|(number, &thread)| trace(number, thread)).collect()
+    }
+}
+
+impl Plan {
+    fn step(&self, raw: Raw) -> Step {
+        let location = self.kernel.location(raw.instruction);
+        let (array, index) = match raw.space {
+            Space::Shared => {
+                let arrays = self.kernel.shared_arrays();
+                match arrays.iter().rfind(|array| u64::from(array.offset) <= raw.address) {
+                    Some(array) => (array.source_name.clone(), (raw.address - u64::from(array.offset)) / 4),
+                    None => ("shared".into(), raw.address / 4),
+                }
+            }
+            Space::Global => match self.arrays.iter().find(|array| raw.address >= array.0 && raw.address - array.0 < array.1) {
+                Some((base, _, name, element)) => (name.clone(), (raw.address - base) / u64::from(*element)),
+                None => ("global".into(), raw.address),
+            },
+            _ => ("local".into(), raw.address),
+        };
+        Step { array, index, space: raw.space, kind: raw.kind, bytes: raw.bytes, location }
+    }
+}
+
+impl Analysis for Trace {
+    type Block = BlockTrace;
+
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        let arrays = launch.memory.allocations().iter();
+        self.plan = Some(Arc::new(Plan {
+            kernel: launch.kernel.clone(),
+            block: launch.config.block,
+            wanted: self.wanted.clone(),
+            arrays: arrays.map(|a| (a.base().0, a.bytes(), a.name().to_string(), a.element_bytes())).collect(),
+        }));
+        self.done.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn block(&self, block: &BlockInfo) -> BlockTrace {
+        let mut threads = vec![];
+        if let Some(plan) = &self.plan {
+            for (number, (wanted, thread)) in plan.wanted.iter().enumerate() {
+                let size = plan.block;
+                if *wanted == block.index && thread.x < size.x && thread.y < size.y && thread.z < size.z {
+                    let linear = thread.x + size.x * (thread.y + size.y * thread.z);
+                    threads.push((number, linear, vec![]));
+                }
+            }
+        }
+        BlockTrace { threads }
+    }
+
+    fn end(&self, block: BlockTrace) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.extend(block.threads.into_iter().map(|(number, _, steps)| (number, steps)));
+    }
+}
+
+/// Traces the chosen threads of a block.
+#[derive(Debug)]
+pub struct BlockTrace {
+    /// Number of the wish, linear thread index, accesses.
+    threads: Vec<(usize, u32, Vec<Raw>)>,
+}
+
+impl Observer for BlockTrace {
+    fn access(&mut self, access: &Access<'_>) {
+        for (_, thread, steps) in &mut self.threads {
+            let lane = *thread % 32;
+            if *thread / 32 == access.warp && access.lanes >> lane & 1 != 0 {
+                steps.push(Raw {
+                    address: access.addresses[lane as usize],
+                    space: access.space,
+                    kind: access.kind,
+                    bytes: access.bytes,
+                    instruction: access.instruction,
+                });
+            }
+        }
+    }
+
+    fn copy(&mut self, copy: &CopyAccess<'_>) {
+        for (_, thread, steps) in &mut self.threads {
+            let lane = (*thread % 32) as usize;
+            if *thread / 32 != copy.warp || copy.lanes >> lane & 1 == 0 {
+                continue;
+            }
+            let instruction = copy.instruction;
+            let bytes = copy.source_bytes[lane];
+            if bytes > 0 {
+                steps.push(Raw { address: copy.from[lane], space: Space::Global, kind: AccessKind::CopySource, bytes, instruction });
+            }
+            let (address, bytes) = (copy.to[lane], copy.bytes);
+            steps.push(Raw { address, space: Space::Shared, kind: AccessKind::CopyDestination, bytes, instruction });
+        }
+    }
+}
