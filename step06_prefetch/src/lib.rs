@@ -42,8 +42,8 @@ struct Tiling {
 const TILINGS: [Tiling; 6] = [
     Tiling { tile: [128, 256,  8], thread: [16, 8], buffers: 2, groups: 1, fetch_steps: [1, 2], speed: [0.83, 0.79] },
     Tiling { tile: [ 64, 128, 16], thread: [ 8, 8], buffers: 2, groups: 2, fetch_steps: [2, 2], speed: [0.76, 0.62] },
-    Tiling { tile: [ 32,  64, 32], thread: [ 8, 8], buffers: 3, groups: 4, fetch_steps: [2, 2], speed: [0.63, 0.58] },
-    Tiling { tile: [ 64,  32, 16], thread: [ 8, 4], buffers: 2, groups: 1, fetch_steps: [1, 1], speed: [0.60, 0.56] },
+    Tiling { tile: [ 32,  64, 32], thread: [ 8, 8], buffers: 3, groups: 4, fetch_steps: [2, 2], speed: [0.70, 0.56] },
+    Tiling { tile: [ 64,  32, 16], thread: [ 8, 4], buffers: 2, groups: 1, fetch_steps: [1, 1], speed: [0.60, 0.57] },
     Tiling { tile: [ 32,  64, 16], thread: [ 4, 4], buffers: 3, groups: 2, fetch_steps: [1, 1], speed: [0.56, 0.52] },
     Tiling { tile: [ 16,  32, 64], thread: [ 4, 4], buffers: 2, groups: 4, fetch_steps: [1, 1], speed: [0.46, 0.40] },
 ];
