@@ -164,6 +164,8 @@ pub(crate) enum Operand {
     Pair(Box<Operand>, Box<Operand>),
     /// `_`: the result is not wanted.
     Sink,
+    /// An operand that only instructions have which the simulator does not support.
+    Opaque,
 }
 
 /// An instruction as written.

@@ -307,7 +307,8 @@ impl GlobalMemory {
         }
         let index = (address - allocation.base) / element;
         let past = address - (allocation.base + allocation.bytes);
-        format!("{name}[{index}] is {past} bytes past the end of {name}, which has {count} elements")
+        let far = if past == 0 { "right".into() } else { format!("{past} bytes") };
+        format!("{name}[{index}] is {far} past the end of {name}, which has {count} elements")
     }
 
     fn start_of(&self, pointer: DevicePointer) -> Result<usize, Error> {

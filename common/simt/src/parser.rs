@@ -792,6 +792,14 @@ impl<'a> Parser<'a> {
                 }
                 let base = self.single(body)?;
                 let offset = self.displacement()?;
+                if self.is(b',') {
+                    // Coordinates of a texture or a tensor.
+                    while !self.is(b']') && !self.is(b';') && self.peek().kind != Kind::End {
+                        self.next();
+                    }
+                    self.expect(b']')?;
+                    return Ok(Operand::Opaque);
+                }
                 self.expect(b']')?;
                 Ok(Operand::Address { base: Box::new(base), offset })
             }

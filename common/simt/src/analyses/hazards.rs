@@ -7,7 +7,7 @@
 //! each other, but for the pattern "write, fence, atomic; atomic, read".
 
 use super::report::{Hazard, HazardKind, Party};
-use crate::lower::Code;
+use crate::lower::{Code, Use};
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, DevicePointer, Dim3, Kernel, Space};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -147,14 +147,18 @@ impl Action {
 }
 
 type Key = (HazardKind, u32, u32);
-type Found = BTreeMap<Key, (Place, Side, Option<Side>, u64)>;
+type Entry = (Place, Side, Option<Side>, u64);
+type Found = BTreeMap<Key, Entry>;
+
+/// Which of several hazards of one sort is shown: the same whatever order the blocks ran in.
+fn rank(place: Place, first: Side, second: Option<Side>) -> (u64, u64, Place, Side, Option<Side>) {
+    (second.map_or(first.block, |side| side.block), first.block, place, first, second)
+}
 
 fn add(found: &mut Found, kind: HazardKind, place: Place, first: Side, second: Option<Side>, count: u64) {
     let key = (kind, first.instruction, second.map_or(u32::MAX, |side| side.instruction));
     let entry = found.entry(key).or_insert((place, first, second, 0));
     entry.3 += count;
-    // The representative does not depend on the order in which blocks ran.
-    let rank = |place: Place, first: Side, second: Option<Side>| (second.map_or(first.block, |side| side.block), first.block, place, first, second);
     if rank(place, first, second) < rank(entry.0, entry.1, entry.2) {
         (entry.0, entry.1, entry.2) = (place, first, second);
     }
@@ -236,15 +240,48 @@ impl Hazards {
         merged.idle.clear();
         drop(merged);
         self.between_blocks(plan, &pages, &mut found);
-        let mut hazards: Vec<Hazard> = found
+        // A read that raced came too early as well; the race says it better.
+        let raced: HashSet<u32> = found
             .iter()
-            .map(|(&(kind, ..), &(place, first, second, count))| {
+            .filter(|((kind, ..), _)| *kind == HazardKind::Race)
+            .flat_map(|((_, first, second), _)| [*first, *second])
+            .collect();
+        found.retain(|(kind, instruction, _), _| *kind != HazardKind::UninitialisedShared || !raced.contains(instruction));
+        let mut hazards: Vec<Hazard> = Self::by_line(plan, &found)
+            .iter()
+            .map(|&(kind, (place, first, second, count))| {
                 let parties = [Some(first), second].into_iter().flatten().map(|side| Self::party(plan, side)).collect();
                 Hazard { kind, place: self.place(plan, place), parties, count }
             })
             .collect();
         self.coverage(plan, &pages, &mut hazards);
         hazards
+    }
+
+    /// One entry for each pair of source lines and array, whichever came first: an unrolled loop is one line to the reader.
+    fn by_line(plan: &Plan, found: &Found) -> Vec<(HazardKind, Entry)> {
+        let line = |side: Side| plan.kernel.source_line(side.instruction).unwrap_or((u32::MAX, side.instruction));
+        let array = |place: Place| match place {
+            Place::Shared(address) => {
+                let arrays = &plan.code().shared_arrays;
+                (0, arrays.iter().filter(|array| array.offset <= address).count() as u64)
+            }
+            Place::Global(address) => (1, plan.arrays.iter().filter(|array| array.0 <= address).count() as u64),
+            Place::Register(number) => (2, u64::from(number)),
+            Place::Barrier(id) => (3, u64::from(id)),
+        };
+        let mut merged: BTreeMap<_, Entry> = BTreeMap::new();
+        for (&(kind, ..), &entry) in found {
+            let (place, first, second, count) = entry;
+            let (a, b) = (line(first), second.map(line));
+            let key = (kind, array(place), a.min(b.unwrap_or(a)), b.map(|b| b.max(a)));
+            let old = merged.entry(key).or_insert((place, first, second, 0));
+            old.3 += count;
+            if rank(place, first, second) < rank(old.0, old.1, old.2) {
+                (old.0, old.1, old.2) = (place, first, second);
+            }
+        }
+        merged.into_iter().map(|((kind, ..), entry)| (kind, entry)).collect()
     }
 
     fn party(plan: &Plan, side: Side) -> Party {
@@ -813,12 +850,12 @@ impl BlockHazards {
         let code = plan.code();
         let warps = self.barrier_time.len();
         let start = code.unset_steps.partition_point(|step| step.0 < first);
-        for &(instruction, number, sets) in code.unset_steps[start..].iter().take_while(|step| step.0 < end) {
+        for &(instruction, number, how) in code.unset_steps[start..].iter().take_while(|step| step.0 < end) {
             let place = number as usize * warps + warp as usize;
-            if sets {
+            if how == Use::Set {
                 // A guarded write may set fewer lanes; taking all for set gives no false alarm.
                 self.set[place] |= lanes;
-            } else if !code.is_guarded[instruction as usize] {
+            } else if how == Use::Guard || !code.is_guarded[instruction as usize] {
                 self.unset_read(warp, instruction, number, lanes & !self.set[place]);
             }
         }
@@ -849,9 +886,9 @@ impl Observer for BlockHazards {
         let Some(plan) = self.plan.clone() else { return };
         let steps = &plan.code().unset_steps;
         let start = steps.partition_point(|step| step.0 < instruction);
-        for &(_, number, sets) in steps[start..].iter().take_while(|step| step.0 == instruction) {
+        for &(_, number, how) in steps[start..].iter().take_while(|step| step.0 == instruction) {
             let place = number as usize * self.barrier_time.len() + warp as usize;
-            if !sets {
+            if how == Use::Read {
                 self.unset_read(warp, instruction, number, lanes & !self.set[place]);
             }
         }

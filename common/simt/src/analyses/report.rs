@@ -109,8 +109,18 @@ impl Hazard {
         if self.count > 1 {
             let _ = write!(text, "\n  {} times in this launch", self.count);
         }
-        let _ = write!(text, "\n  remedy: {}", self.kind.remedy());
+        let _ = write!(text, "\n  remedy: {}", self.remedy());
         text
+    }
+
+    /// One sentence on what to do about this one.
+    pub fn remedy(&self) -> &'static str {
+        match &self.parties[..] {
+            [first, second] if self.kind == HazardKind::Race && first.block != second.block => {
+                "blocks cannot wait for each other in a launch: let every element belong to one block, or use atomic operations"
+            }
+            _ => self.kind.remedy(),
+        }
     }
 }
 

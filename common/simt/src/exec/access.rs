@@ -37,7 +37,8 @@ impl<O> Context<'_, '_, O> {
         let arrays = &self.code.shared_arrays;
         let near = arrays.iter().rfind(|array| u64::from(array.offset) <= address);
         let past = if address >= total {
-            format!(", {} bytes past the end of the block's {total} bytes of shared memory", address - total)
+            let far = if address == total { "right".into() } else { format!("{} bytes", address - total) };
+            format!(", {far} past the end of the block's {total} bytes of shared memory")
         } else {
             String::new()
         };

@@ -495,6 +495,7 @@ impl<'a> Decoder<'a> {
     fn destination(&self, operand: &Operand, kind: Type) -> Result<u32, Error> {
         match operand {
             Operand::Register { id, negated: false } => self.register(*id, kind),
+            Operand::Special(name) => Err(self.malformed(&format!("%{name} is not declared, or cannot be written,"))),
             _ => Err(self.malformed("a destination that is no register")),
         }
     }

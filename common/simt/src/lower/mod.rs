@@ -79,6 +79,15 @@ pub(crate) struct BasicBlock {
     pub end: u32,
 }
 
+/// How an instruction uses a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    /// Read by all lanes, to decide which of them execute the instruction.
+    Guard,
+    Set,
+}
+
 /// A kernel ready to run.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -110,8 +119,8 @@ pub(crate) struct Code {
     pub registers: RegisterCounts,
     /// Registers that some path reads before it sets them: their names.
     pub maybe_unset: Vec<String>,
-    /// Instructions that read or set these: instruction number, number of the register, whether it is set.
-    pub unset_steps: Vec<(u32, u32, bool)>,
+    /// Instructions that read or set these: instruction number, number of the register, how.
+    pub unset_steps: Vec<(u32, u32, Use)>,
     /// By instruction number: the shared array an address was computed from, when it is one.
     pub shared_origin: Vec<Option<u32>>,
     /// By instruction number: an access that other threads may race with by intention (`volatile`, `relaxed`, ...).
@@ -487,7 +496,32 @@ impl Decoded {
         (blocks, block_of)
     }
 
+    /// Turns conditional branches to (and around) a bare `ret` into conditional ends: the threads end there and then, as they do
+    /// on a GPU, and do not wait at the `ret` for the rest of their warp.
+    fn end_early(&mut self) {
+        let bare: Vec<bool> = self.raws.iter().map(|raw| raw.inst.op == Op::Exit && raw.guard.is_none()).collect();
+        let mut targeted = vec![false; self.raws.len()];
+        self.raws.iter().flat_map(|raw| &raw.targets).for_each(|&target| targeted[target as usize] = true);
+        for index in 0..self.raws.len() {
+            let raw = &mut self.raws[index];
+            let (Op::Bra, [target], Some((value, negated))) = (raw.inst.op, &raw.targets[..], raw.guard) else { continue };
+            if bare[*target as usize] {
+                raw.inst.op = Op::Exit;
+                raw.targets.clear();
+            } else if bare.get(index + 1) == Some(&true) && !targeted[index + 1] {
+                // `@p bra L; ret;` is `@!p ret; bra L;`.
+                let targets = std::mem::take(&mut raw.targets);
+                raw.inst.op = Op::Exit;
+                raw.guard = Some((value, !negated));
+                let next = &mut self.raws[index + 1];
+                next.inst.op = Op::Bra;
+                next.targets = targets;
+            }
+        }
+    }
+
     fn finish(mut self) -> Result<Code, Error> {
+        self.end_early();
         let (blocks, block_of) = self.blocks();
         let meeting = flow::meeting_points(&blocks);
         let mut joins = vec![false; blocks.len()];
@@ -551,12 +585,14 @@ impl Decoded {
         let maybe_unset = unset.iter().map(|&value| self.values[value as usize].name.clone()).collect();
         let mut unset_steps = vec![];
         for (pc, effect) in (0u32..).zip(&effects) {
-            for (list, sets) in [(&effect.uses, false), (&effect.defs, true)] {
+            let guard = self.raws[pc as usize].guard.map(|(value, _)| value);
+            for (list, how) in [(&effect.uses, Use::Read), (&effect.defs, Use::Set)] {
                 // A guarded write counts as a read for the slots, but it is none.
-                let real = |value: &&u32| sets || !effect.defs.contains(value);
+                let real = |value: &&u32| how == Use::Set || !effect.defs.contains(value);
                 for value in list.iter().filter(real) {
                     if let Some(number) = unset.iter().position(|other| other == value) {
-                        unset_steps.push((pc, number as u32, sets));
+                        let how = if how == Use::Read && guard == Some(*value) { Use::Guard } else { how };
+                        unset_steps.push((pc, number as u32, how));
                     }
                 }
             }

@@ -1,0 +1,141 @@
+//! Small programs, each with what the simulator says of it beside: `corpus/pass` must give no message, `corpus/fail` has one defect
+//! a file. `SIMT_BLESS=1 cargo test -p simt --test corpus` writes the messages anew, to be reviewed as a diff.
+//!
+//! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES M N K`.
+
+use simt::analyses::declarations::shared_extents;
+use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+fn programs(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
+    files.sort();
+    files
+}
+
+/// Small whole numbers, different in every place.
+fn data(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 27) as f32 - 8.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Runs a program; everything the simulator says, and C.
+fn run(path: &Path, threads: usize) -> (String, Vec<f32>) {
+    let ptx = std::fs::read_to_string(path).unwrap();
+    let source = std::fs::read_to_string(path.with_extension("cu")).ok();
+    match attempt(&ptx, source.as_deref(), threads) {
+        Ok(result) => result,
+        Err(error) => (format!("{error}\n"), vec![]),
+    }
+}
+
+fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<(String, Vec<f32>), Error> {
+    let header = ptx.lines().next().unwrap_or_default();
+    let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };
+    let kernel = Module::parse(ptx)?.kernel("matmul")?;
+    let mut memory = GlobalMemory::new();
+    let elements = [m * k, k * n, m * n];
+    let mut arguments = vec![];
+    for (index, name) in ["A", "B", "C"].into_iter().enumerate() {
+        let count = elements[index];
+        let pointer = memory.alloc(name, 4 * u64::from(count), 4)?;
+        if name == "C" {
+            memory.fill(pointer, f32::NAN)?;
+        } else {
+            memory.upload(pointer, 0, &data(count as usize, index as u32 + 1))?;
+        }
+        arguments.push(Arg::Pointer(pointer));
+    }
+    let output = memory.allocations()[2].base();
+    arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
+    let mut config = LaunchConfig::new((gx, gy), (bx, by));
+    config.dynamic_shared_bytes = shared;
+    config.instruction_limit = 1_000_000;
+    config.threads = threads;
+    let mut hazards = Hazards::new().output(output);
+    for (name, extents) in source.map_or(vec![], |source| shared_extents(source, &[])) {
+        hazards = hazards.extents(&name, extents);
+    }
+    let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
+    let line = |_: &str, line: u32| source?.lines().nth(line as usize - 1).map(str::to_string);
+    let mut text = String::new();
+    if let Err(error) = &result {
+        writeln!(text, "{error}").unwrap();
+    }
+    // Coverage of a launch that was stopped says nothing.
+    for hazard in hazards.report() {
+        use simt::HazardKind::{NeverWritten, WrittenTwice};
+        if result.is_ok() || !matches!(hazard.kind, NeverWritten | WrittenTwice) {
+            writeln!(text, "{}", hazard.render(line)).unwrap();
+        }
+    }
+    let mut c = vec![0.0; elements[2] as usize];
+    memory.download(output, 0, &mut c)?;
+    Ok((text, c))
+}
+
+fn compare(path: &Path, found: &str) -> Option<String> {
+    let beside = path.with_extension("txt");
+    if std::env::var_os("SIMT_BLESS").is_some() {
+        std::fs::write(&beside, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&beside).unwrap_or_default();
+    (found != expected).then(|| format!("{}\nexpected:\n{expected}\nfound:\n{found}", path.display()))
+}
+
+#[test]
+fn programs_with_a_defect() {
+    let mut wrong = vec![];
+    let programs = programs("fail");
+    assert!(programs.len() >= 40);
+    for path in programs {
+        let (text, _) = run(&path, 0);
+        if text.is_empty() {
+            wrong.push(format!("{}: the defect was not found", path.display()));
+        }
+        wrong.extend(compare(&path, &text));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn correct_programs() {
+    let mut wrong = vec![];
+    let programs = programs("pass");
+    assert!(programs.len() >= 15);
+    for path in programs {
+        let (text, c) = run(&path, 0);
+        if !text.is_empty() {
+            wrong.push(format!("{}: {text}", path.display()));
+        }
+        let values: Vec<String> = c.iter().take(64).map(ToString::to_string).collect();
+        wrong.extend(compare(&path, &format!("C begins {}\n", values.join(" "))));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The same messages and results with one host thread as with three.
+#[test]
+fn independent_of_the_number_of_threads() {
+    for path in programs("pass").iter().chain(&programs("fail")) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        // Which block a wandering instruction limit stops is the one thing that may differ.
+        if name.starts_with("endless") {
+            continue;
+        }
+        let (one, three) = (run(path, 1), run(path, 3));
+        assert_eq!(one.0, three.0, "{name}");
+        // Racing writes of different blocks land in any order.
+        if path.parent().unwrap().ends_with("pass") {
+            assert_eq!(one.1, three.1, "{name}");
+        }
+    }
+}

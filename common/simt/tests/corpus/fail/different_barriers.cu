@@ -1,0 +1,13 @@
+// launch 1,1 64,1 0 1 64 1
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float line[64];
+    const int t = threadIdx.x;
+    line[t] = A[0] + t;
+    if (t < 32) {
+        __syncthreads();
+        C[t] = line[63 - t];
+    } else {
+        C[t] = 2.0f;
+        __syncthreads();
+    }
+}
