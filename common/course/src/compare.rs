@@ -120,7 +120,8 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         record.clocks_before = clocks(options, device);
     }
-    let mut cache = if options.flush_l2 && device.info().kind == Kind::Cuda { Cache::flushed(device)? } else { Cache::warm() };
+    let mut cache =
+        if options.flush_l2 && device.info().kind == Kind::Cuda { Cache::flushed(device)? } else { Cache::warm() };
     for (at, problem) in problems.iter().enumerate().skip(record.sizes.len()) {
         match one_size(options, device, &mut participants, &record, at, problem, &mut cache) {
             Ok(size) => {
@@ -141,6 +142,9 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     record.clocks_after = clocks(options, device);
     record.complete = true;
+    if options.record.is_some() {
+        add_traffic(&mut record)?;
+    }
     if let Some(path) = &options.record {
         record.write(path)?;
     }
@@ -210,9 +214,15 @@ fn clocks(options: &Options, device: &dyn Device) -> Option<record::Clocks> {
 }
 
 fn participants(options: &Options, device: &dyn Device, problems: &[Problem]) -> Result<Vec<Participant>> {
-    let chosen = |step: &StepFolder| options.steps.is_empty() || options.steps.iter().any(|name| step.name.starts_with(name.as_str()));
+    let chosen = |step: &StepFolder| {
+        options.steps.is_empty() || options.steps.iter().any(|name| step.name.starts_with(name.as_str()))
+    };
     let folders: Vec<StepFolder> = steps::find()?.into_iter().filter(chosen).collect();
-    ensure!(!folders.is_empty(), "no step's name starts with {}; leave --steps out to compare all", options.steps.join(" or "));
+    ensure!(
+        !folders.is_empty(),
+        "no step's name starts with {}; leave --steps out to compare all",
+        options.steps.join(" or ")
+    );
     let request = Request { device: Some(device.info().clone()), problems: problems.to_vec(), variant: None };
     let participant = |folder: StepFolder| {
         let description = folder.describe(&request).map_err(|error| format!("{error:#}"));
@@ -243,7 +253,8 @@ fn step_record(participant: &Participant) -> StepRecord {
 fn restart(record: &Record) -> Result<bool> {
     let path = std::env::temp_dir().join(format!("course-compare-{}.json", std::process::id()));
     record.write(&path)?;
-    let program = std::env::current_exe().context("the program does not know its own path; start it by its full name")?;
+    let program =
+        std::env::current_exe().context("the program does not know its own path; start it by its full name")?;
     let mut args: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     if let Some(at) = args.iter().position(|arg| arg == "--resume") {
         args.drain(at..(at + 2).min(args.len()));
@@ -258,7 +269,8 @@ impl Participant {
         let source = self.source.clone()?;
         let key = format!("{:?}", plan.specialisation);
         let committed = self.folder.path.join("ptx");
-        let make = || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
+        let make =
+            || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
         self.code.entry(key).or_insert_with(make).clone()
     }
 }
@@ -311,7 +323,7 @@ fn one_size(
     if device.info().kind == Kind::Cuda {
         runners.retain(|runner| entries[runner.entry].outcome == Outcome::Verified);
         time_all(options, device, &runners, &mut entries, cache)?;
-        let long = problem.multiply_adds() >= 1 << 30 && !record::saw_tooth().contains(&size);
+        let long = problem.multiply_adds() >= 1 << 30 && !record::only_in_saw_tooth(size);
         clocks_after = long.then(|| clocks(options, device)).flatten();
     }
     for runner in runners {
@@ -345,7 +357,8 @@ fn session(
     if description.host {
         return on_host(participant, problem).map(Prepared::Entry);
     }
-    let plan = description.plans.get(at).context("the step planned fewer problems than it was asked for; build it anew")?;
+    let plan =
+        description.plans.get(at).context("the step planned fewer problems than it was asked for; build it anew")?;
     let plan = match plan {
         Ok(plan) => plan.clone(),
         Err(limit) => return Ok(Prepared::Entry(Entry::new(&name, Outcome::Impossible, Some(limit.clone())))),
@@ -371,8 +384,9 @@ fn session(
 /// A step of the host in its own process, on the same data: the generator is the same.
 fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
     let name = &participant.folder.name;
-    if problem.multiply_adds() > HOST_LIMIT {
-        let note = "on the host it would take more than a few seconds".to_owned();
+    let size = [problem.m, problem.n, problem.k];
+    if problem.multiply_adds() > HOST_LIMIT || record::only_in_saw_tooth(size) {
+        let note = "on the host it would take more than a few seconds, or show no tiles".to_owned();
         return Ok(Entry::new(name, Outcome::Skipped, Some(note)));
     }
     let size = format!("{}x{}x{}", problem.m, problem.n, problem.k);
@@ -389,7 +403,7 @@ fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
         method: Some(verification.method),
         worst_bound_share: verification.worst_bound_share,
         origin: Some(report.kernel.origin),
-        samples_ms: spread.map(|spread| vec![spread.min, spread.median, spread.max]).into_iter().collect(),
+        samples_ms: spread.map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec()).into_iter().collect(),
         products_per_sample: 1,
         ..Entry::new(name, outcome, verification.diagnosis.clone())
     })
@@ -435,7 +449,8 @@ fn verify_all(
                 continue;
             }
             let shape = Shape { tile: runner.session.plan().tile, tile_k: runner.session.plan().tile_k };
-            let found = verify::verify(problem, &operands, shape, &mut DeviceRows { device: &mut *device, c, n: problem.n })?;
+            let found =
+                verify::verify(problem, &operands, shape, &mut DeviceRows { device: &mut *device, c, n: problem.n })?;
             entry.method = Some(found.method);
             entry.worst_bound_share = found.worst_bound_share;
             if !found.ok {
@@ -468,10 +483,12 @@ fn time_all(
                     let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
                     *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
                 }
-                (0..*samples).map(|_| timing::sample(device, &runner.session, cache, entry.products_per_sample)).collect()
+                (0..*samples)
+                    .map(|_| timing::sample(device, &runner.session, cache, entry.products_per_sample))
+                    .collect()
             };
             match timed() {
-                Ok(samples) => entry.samples_ms.push(samples),
+                Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),
                 Err(error) => return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") }),
             }
         }
@@ -483,7 +500,8 @@ fn time_all(
 fn table(record: &Record, size: &SizeRecord) -> String {
     let peak = record.figures.map(|figures| figures.fp32_peak_gflops);
     let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    let timed = size.entries.iter().any(|entry| entry.spread().is_some());
+    // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
+    let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let mut rows = vec![if timed {
         ["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"].map(ToOwned::to_owned).to_vec()
     } else {
@@ -492,13 +510,15 @@ fn table(record: &Record, size: &SizeRecord) -> String {
     for entry in &size.entries {
         let mut row = vec![entry.name.clone()];
         let host = record.steps.iter().any(|step| step.host && step.name == entry.name);
-        match (entry.spread(), size.gflops(&entry.name)) {
+        match (entry.spread().filter(|_| timed), size.gflops(&entry.name)) {
             (Some(spread), Some(gflops)) => row.extend([
                 ms(spread.median),
                 format!("{gflops:.1}"),
                 percent(peak.filter(|_| !host).map(|peak| gflops / peak)),
                 percent(size.share_of_cublas(&entry.name)),
-                size.over_previous(&entry.name).filter(|_| entry.name != CUBLAS).map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
+                size.over_previous(&entry.name)
+                    .filter(|_| entry.name != CUBLAS)
+                    .map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
                 format!("{} to {}", ms(spread.min), ms(spread.max)),
             ]),
             _ => row.push(words(entry)),
@@ -506,7 +526,9 @@ fn table(record: &Record, size: &SizeRecord) -> String {
         rows.push(row);
     }
     let columns = rows[0].len();
-    let width = |column: usize| rows.iter().filter(|row| row.len() == columns).map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter(|row| row.len() == columns).map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
     let first = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     let mut text = format!("\n{}\n", size.words());
     for row in &rows {
@@ -548,20 +570,93 @@ fn summary(record: &Record) -> String {
     if !text.is_empty() {
         text = format!("\nover all sizes but the saw-tooth's ({})\n{text}", record.l2.words());
     }
-    let count = |outcome: Outcome| record.sizes.iter().flat_map(|size| &size.entries).filter(|entry| entry.outcome == outcome).count();
+    let count = |outcome: Outcome| {
+        record.sizes.iter().flat_map(|size| &size.entries).filter(|entry| entry.outcome == outcome).count()
+    };
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));
-    text += &format!("\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n");
+    text += &format!(
+        "\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n"
+    );
     if record.device.kind != Kind::Cuda {
         text += "the simulator has no times to compare; on a GPU the same command shows them\n";
     }
     text
 }
 
-/// What the simulator counted for each step, to be placed in the roofline; by name.
-pub fn attach_traffic(record: &mut Record, traffic: &BTreeMap<String, Traffic>) {
-    for entry in record.sizes.iter_mut().flat_map(|size| &mut size.entries) {
-        entry.traffic = traffic.get(&entry.name).copied();
+/// Options of `cargo course traffic`.
+#[derive(clap::Args)]
+pub struct TrafficOptions {
+    /// A record of cargo course compare
+    record: PathBuf,
+}
+
+/// Runs `cargo course traffic`.
+pub fn traffic(options: &TrafficOptions) -> Result<bool> {
+    let mut record = Record::read(&options.record)?;
+    add_traffic(&mut record)?;
+    record.write(&options.record)?;
+    let Some(size) = record.ladder_size() else {
+        return print("the record has no times, so there is nothing to place in a roofline\n").map(|()| true);
+    };
+    let mut text = String::new();
+    for entry in &size.entries {
+        if let Some(traffic) = entry.traffic {
+            text += &format!("{:<24}{:>10.2} flop per byte\n", entry.name, traffic.intensity());
+        }
     }
+    print(&text).map(|()| true)
+}
+
+/// Counts the global traffic of each kernel at the size of the ladder: one block of its grid, on the simulator.
+fn add_traffic(record: &mut Record) -> Result<()> {
+    let Some(size) = record.ladder_size().map(|size| [size.m, size.n, size.k]) else { return Ok(()) };
+    let problem = record.problem(size);
+    let request = Request { device: Some(record.device.clone()), problems: vec![problem], variant: None };
+    let mut found = BTreeMap::new();
+    for folder in steps::find()?.into_iter().filter(|folder| record.steps.iter().any(|step| step.name == folder.name)) {
+        match traffic_of(&folder, &request, &problem) {
+            Ok(Some(traffic)) => {
+                found.insert(folder.name, traffic);
+            }
+            Ok(None) => {}
+            Err(error) => print(&format!("{} cannot be placed in the roofline: {error:#}\n", folder.name))?,
+        }
+    }
+    let size = record.sizes.iter_mut().find(|record| [record.m, record.n, record.k] == size);
+    for entry in size.into_iter().flat_map(|size| &mut size.entries) {
+        entry.traffic = found.get(&entry.name).copied();
+    }
+    Ok(())
+}
+
+/// Operations and bytes of the first block of a step's first launch; blocks inside the matrices are all alike.
+fn traffic_of(folder: &StepFolder, request: &Request, problem: &Problem) -> Result<Option<Traffic>> {
+    let description = folder.describe(request)?;
+    let Some(Ok(plan)) = description.plans.first() else { return Ok(None) };
+    if description.host {
+        return Ok(None);
+    }
+    let mut plan = plan.clone();
+    plan.launches.truncate(1);
+    plan.launches.iter_mut().for_each(|launch| launch.grid = [1, 1, 1]);
+    let mut device = device::SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
+    let source = Source::read(&folder.path.join("kernel.cu"))?;
+    let code = source.code(&plan.specialisation, device.info(), Some(&folder.path.join("ptx")))?;
+    let session = Session::new(&mut device, problem, plan, &code)?;
+    session.buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;
+    session.launch(&mut device)?;
+    let counters = device.observations().counters.context("the simulator counted nothing; report this as a defect")?;
+    let count = |name: &str| {
+        counters
+            .total
+            .get(name)
+            .map(|&count| count as f64)
+            .with_context(|| format!("the simulator does not count {name}"))
+    };
+    Ok(Some(Traffic {
+        flop: 2.0 * count("fma_threads")?,
+        global_bytes: 32.0 * (count("global_load_sectors")? + count("global_store_sectors")?),
+    }))
 }
 
 /// Options of `cargo course compare-records`.
@@ -629,6 +724,9 @@ mod tests {
             *sample /= 2.0;
         }
         let text = side_by_side(&one, &other);
-        assert!(text.contains("step02_one (another kernel)") && text.contains("2.000 ×") && text.contains("1.000 ×"), "{text}");
+        assert!(
+            text.contains("step02_one (another kernel)") && text.contains("2.000 ×") && text.contains("1.000 ×"),
+            "{text}"
+        );
     }
 }

@@ -10,7 +10,8 @@ pub fn run() -> Result<bool> {
     report::print(&text()).map(|()| true)
 }
 
-fn text() -> String {
+/// All of it, in lines.
+pub fn text() -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<10}{value}");

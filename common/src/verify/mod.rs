@@ -87,6 +87,22 @@ pub struct Verification {
     pub seconds: f64,
 }
 
+impl Verification {
+    /// The verdict on a product that never came out, for this reason.
+    pub fn failed(problem: &Problem, reason: String) -> Self {
+        Self {
+            ok: false,
+            method: Method::choose(problem),
+            max_error: None,
+            worst_bound_share: None,
+            diagnosis: Some(reason),
+            mismatches: Vec::new(),
+            map: None,
+            seconds: 0.0,
+        }
+    }
+}
+
 /// Rows of C, wherever C is.
 pub trait Rows {
     /// Copies whole rows of C, from row `first` on, into `words`: the bits of the elements.
@@ -174,6 +190,21 @@ pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn 
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),
     })
+}
+
+/// The bits of the right product, rounded to the element type: what a check has to accept.
+pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>> {
+    let reference = reference::Reference::new(problem, operands, problem.m)?;
+    let mut words = Vec::new();
+    for first in (0..problem.m).step_by(panel_rows(problem) as usize) {
+        let rows: Vec<u64> = (first..problem.m.min(first + panel_rows(problem))).collect();
+        let panel = reference.panel(&rows)?;
+        words.extend(panel.expected.iter().map(|&element| match problem.dtype {
+            Dtype::F32 => (element as f32).to_bits(),
+            Dtype::I32 => element as i32 as u32,
+        }));
+    }
+    Ok(words)
 }
 
 /// The integer twin that a problem must pass first, where its method wants one.
