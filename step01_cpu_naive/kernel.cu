@@ -11,7 +11,8 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
         for (int col = 0; col < N; ++col) {
             ELEMENT sum = 0;
             for (int k = 0; k < K; ++k) {
-                sum += A[(size_t)row * K + k] * B[(size_t)k * N + col];
+                // The compiler loads the second factor first: a trace then shows A before B.
+                sum += B[(size_t)k * N + col] * A[(size_t)row * K + k];
             }
             C[(size_t)row * N + col] = sum;
         }

@@ -22,8 +22,7 @@ use crate::step::{HostProduct, Step};
 use crate::timing::{self, Cache};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
-const GPU_SIZES: [[u64; 3]; 7] =
-    [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
+const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
 /// M, N, K on the simulator.
 const SIM_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [96; 3]];
 /// M, N, K on the host.
@@ -66,16 +65,17 @@ pub fn run(step: &Step) -> ExitCode {
 fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
     let mut failed = 0;
-    let mut one = |kind: &str, size: [u64; 3], bench: &mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>| {
-        let [m, n, k] = size;
-        let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-        let group = format!("{kind} {m}x{n}x{k}");
-        eprintln!("{group}: {}", step.name);
-        if let Err(error) = bench(criterion, &Named { step: step.name, group: &group, problem }) {
-            failed += 1;
-            eprintln!("{group}: {} FAILS: {error:#}", step.name);
-        }
-    };
+    let mut one =
+        |kind: &str, size: [u64; 3], bench: &mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>| {
+            let [m, n, k] = size;
+            let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+            let group = format!("{kind} {m}x{n}x{k}");
+            eprintln!("{group}: {}", step.name);
+            if let Err(error) = bench(criterion, &Named { step: step.name, group: &group, problem }) {
+                failed += 1;
+                eprintln!("{group}: {} FAILS: {error:#}", step.name);
+            }
+        };
     if let Some(host) = step.host {
         for size in HOST_SIZES {
             one(group(Kind::Host), size, &mut |criterion, named| on_host(host, criterion, named));
@@ -99,7 +99,11 @@ struct Named<'a> {
 
 impl Named<'_> {
     /// Has criterion time the products; `time` takes how many and returns how long they took.
-    fn measure(&self, criterion: &mut Criterion<FlopPerSecond>, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
+    fn measure(
+        &self,
+        criterion: &mut Criterion<FlopPerSecond>,
+        time: &mut dyn FnMut(u64) -> Result<Duration>,
+    ) -> Result<()> {
         let error = RefCell::new(Ok(()));
         let mut group = criterion.benchmark_group(self.group);
         group.throughput(Throughput::Elements(self.problem.flop() as u64));
@@ -117,7 +121,12 @@ impl Named<'_> {
     }
 }
 
-fn on_device(step: &Step, device: &mut dyn Device, criterion: &mut Criterion<FlopPerSecond>, named: &Named) -> Result<()> {
+fn on_device(
+    step: &Step,
+    device: &mut dyn Device,
+    criterion: &mut Criterion<FlopPerSecond>,
+    named: &Named,
+) -> Result<()> {
     let problem = named.problem;
     let plan = match (step.plan)(&problem, device.info()) {
         Ok(plan) => plan,

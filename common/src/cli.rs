@@ -64,6 +64,14 @@ pub struct Args {
     #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
     pub counters: Option<CounterDetail>,
 
+    /// Look for races, accesses out of bounds, missing waits and the like; takes the simulator
+    #[arg(long)]
+    pub check: bool,
+
+    /// Show every access of a thread, by block and thread index; takes the simulator; can be repeated
+    #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
+    pub trace: Vec<ThreadIndex>,
+
     /// Run a counter-example in place of the step's kernel
     #[arg(long, value_name = "NAME", conflicts_with = "kernel")]
     pub variant: Option<String>,
@@ -122,6 +130,24 @@ fn parse_counters(text: &str) -> Result<CounterDetail, String> {
     }
 }
 
+/// A thread: block index and thread index.
+pub type ThreadIndex = ([u32; 3], [u32; 3]);
+
+/// `BX,BY:TX,TY`; the third coordinates may be given, too.
+fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
+    let wrong = || "not a thread; give block and thread index, e.g. 0,0:3,1".to_owned();
+    let index = |text: &str| -> Option<[u32; 3]> {
+        let numbers: Vec<u32> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
+        match numbers.as_slice() {
+            [x, y] => Some([*x, *y, 0]),
+            [x, y, z] => Some([*x, *y, *z]),
+            _ => None,
+        }
+    };
+    let (block, thread) = text.split_once(':').ok_or_else(wrong)?;
+    Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
+}
+
 fn parse_baseline(text: &str) -> Result<baseline::Choice, String> {
     text.parse()
 }
@@ -174,6 +200,11 @@ fn parse_pair(text: &str) -> Result<[u32; 2], String> {
 }
 
 impl Args {
+    /// Whether something is asked for that only the simulator can show.
+    pub fn analyses(&self) -> bool {
+        self.counters.is_some() || self.check || !self.trace.is_empty()
+    }
+
     /// Reads the process's arguments. The error is one sentence, or the text and status 0 of `--help`.
     pub fn read(step: &'static str, about: String) -> Result<Self, (String, u8)> {
         use clap::{CommandFactory as _, FromArgMatches as _};

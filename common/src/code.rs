@@ -36,6 +36,8 @@ pub struct Code {
     pub origin: String,
     /// Name of the committed file, where it is one.
     pub committed: Option<String>,
+    /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
+    pub source: (String, Vec<(String, i64)>),
 }
 
 /// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture: `ptx/registers.json`.
@@ -114,7 +116,13 @@ impl Source {
     /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
-            return Ok(Code { ptx: self.text.clone(), cubin: None, origin: self.display.clone(), committed: None });
+            return Ok(Code {
+                ptx: self.text.clone(),
+                cubin: None,
+                origin: self.display.clone(),
+                committed: None,
+                source: Default::default(),
+            });
         }
         let stored = committed.map(|folder| self.committed(specialisation, device, folder));
         match (device.kind, stored) {
@@ -146,6 +154,7 @@ impl Source {
             cubin: compiled.cubin,
             origin: format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display),
             committed: None,
+            source: self.with_constants(specialisation),
         })
     }
 
@@ -182,7 +191,19 @@ impl Source {
         let source = header.lines().next().unwrap_or_default();
         ensure!(ptx.starts_with(source), "{} has changed since its PTX was made", self.display);
         ensure!(ptx.starts_with(&header), "the PTX of {} was made with other constants", self.display);
-        Ok(Code { ptx, cubin: None, origin: format!("{}, committed as {origin}", self.display), committed: Some(name) })
+        Ok(Code {
+            ptx,
+            cubin: None,
+            origin: format!("{}, committed as {origin}", self.display),
+            committed: Some(name),
+            source: self.with_constants(specialisation),
+        })
+    }
+
+    fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
+        let constants =
+            specialisation.defines.iter().filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
+        (self.text.clone(), constants.collect())
     }
 
     /// What ties committed PTX to its source: the first lines of the file.
@@ -332,7 +353,7 @@ mod tests {
     use super::*;
 
     fn code(ptx: &str) -> Code {
-        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None }
+        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None, source: Default::default() }
     }
 
     const PARAMS: &str =

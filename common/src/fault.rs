@@ -2,13 +2,27 @@
 
 use std::fmt;
 
+use crate::analysis::HazardReport;
+
 /// The kernel did something no kernel may do: exit status 1, like a wrong product.
 #[derive(Debug)]
-pub struct KernelFault(pub String);
+pub struct KernelFault {
+    /// In one sentence.
+    pub text: String,
+    /// The same with thread and line, where the simulator found it.
+    pub hazard: Option<HazardReport>,
+}
+
+impl KernelFault {
+    /// A fault of which no more is known than the sentence.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), hazard: None }
+    }
+}
 
 impl fmt::Display for KernelFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::Counters;
+use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
 use crate::cli::CounterDetail;
 use crate::code::io_reason;
@@ -81,6 +81,12 @@ pub struct Report {
     /// What the hardware's counters would show; absent on a GPU and where they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
+    /// Races and the like; absent where they were not looked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hazards: Option<Vec<HazardReport>>,
+    /// Accesses of the threads that were to be traced; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trace: Option<Vec<ThreadReport>>,
     /// Whether the product is right.
     pub verification: Verification,
     /// How long it took; absent on the simulator and where the product is wrong.
@@ -186,6 +192,23 @@ impl Report {
         }
         if let Some(baseline) = &self.baseline {
             line("cuBLAS", baseline.words());
+        }
+        match self.hazards.as_deref() {
+            Some([]) => {
+                let _ = writeln!(
+                    text,
+                    "  {:<11}none: no race, no access out of bounds, no missing wait or barrier",
+                    "hazards"
+                );
+            }
+            Some(hazards) => {
+                let _ = writeln!(text, "  {:<11}{}", "HAZARDS", hazards.len());
+                hazards.iter().for_each(|hazard| text += &hazard.text());
+            }
+            None => {}
+        }
+        for thread in self.trace.iter().flatten() {
+            let _ = write!(text, "\n{}", thread.text());
         }
         if let (Some(counters), Some(detail)) = (&self.counters, detail) {
             let _ = write!(text, "\n{}", counters.text());

@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::Observations;
 use crate::baseline::Baseline;
 use crate::cli::Args;
 use crate::code::{Code, Registers, Source};
@@ -62,7 +63,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         return report::print(&describe(step, request)?).map(|()| true);
     }
     let variant = args.variant.as_deref().map(|name| find_variant(step, name)).transpose()?;
-    let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && args.counters.is_none();
+    let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let host = step.host.filter(|_| on_host);
     if let Some(host) = host {
         let report = run_on_host(step, args, host)?;
@@ -84,8 +85,13 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
     let session = Session::new(device, &problem, plan, &code)?;
     let operands = Operands::new(&problem)?;
-    let verification = verify_on(device, &session, &problem, &operands)?;
-    let observations = device.observations();
+    let verified = verify_on(device, &session, &problem, &operands);
+    let mut observations = device.observations();
+    let verification = match verified {
+        // A fault is what --check looks for, and a program that reads JSON wants it there.
+        Err(error) if args.check || args.json => failed(&problem, &mut observations, error)?,
+        verified => verified?,
+    };
     let timed = verification.ok && device.info().kind == Kind::Cuda;
     let mut cache = if args.flush_l2 && timed { Cache::flushed(device)? } else { Cache::warm() };
     let timing =
@@ -115,6 +121,8 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         }),
         occupancy,
         counters: observations.counters,
+        hazards: observations.hazards,
+        trace: observations.trace,
         verification,
         timing,
         baseline,
@@ -122,16 +130,31 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
     show(&report, args)
 }
 
+/// The verdict on a product that a fault of the kernel ended; any other error is passed on.
+fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Error) -> Result<Verification> {
+    let fault = error.downcast::<KernelFault>()?;
+    // What a run that broke off has counted, or left unwritten, says nothing.
+    observations.counters = None;
+    if let Some(hazards) = &mut observations.hazards {
+        hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+        hazards.splice(0..0, fault.hazard);
+    }
+    Ok(Verification::failed(problem, fault.text))
+}
+
 /// Opens the device; what only the simulator can show takes the simulator.
 fn open(args: &Args) -> Result<Box<dyn Device>> {
-    let analysed = args.counters.is_some();
     ensure!(
-        !analysed || !matches!(args.device, Choice::Cuda(_)),
-        "--counters comes from the simulator; take --device sim, or leave --device out"
+        !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
+        "--counters, --check and --trace come from the simulator; take --device sim, or leave --device out"
     );
-    let choice = if analysed { Choice::Sim } else { args.device };
-    let options =
-        SimOptions { instruction_limit: args.instruction_limit, counters: args.counters.is_some() || args.json };
+    let choice = if args.analyses() { Choice::Sim } else { args.device };
+    let options = SimOptions {
+        instruction_limit: args.instruction_limit,
+        counters: args.counters.is_some() || args.json,
+        check: args.check,
+        trace: args.trace.clone(),
+    };
     device::open(choice, &options)
 }
 
@@ -150,7 +173,7 @@ fn occupancy(device: &dyn Device, session: &Session, committed: Option<&Path>, c
 
 fn show(report: &Report, args: &Args) -> Result<bool> {
     report::print(&if args.json { report.json()? } else { report.text(args.counters) })?;
-    Ok(report.verification.ok)
+    Ok(report.verification.ok && report.hazards.as_ref().is_none_or(Vec::is_empty))
 }
 
 fn problem(args: &Args, default: [u64; 3]) -> Problem {
@@ -317,6 +340,8 @@ fn run_on_host(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         launch: None,
         occupancy: None,
         counters: None,
+        hazards: None,
+        trace: None,
         verification,
         timing,
         baseline,

@@ -71,7 +71,7 @@ fn name_of(error: DriverError) -> String {
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
     let fault = |what: &str| {
-        anyhow::Error::new(KernelFault(format!(
+        anyhow::Error::new(KernelFault::new(format!(
             "{what} ({name}); run it with --device sim --check, which names the thread and the line"
         )))
     };

@@ -3,19 +3,23 @@
 use anyhow::{Context, Result, anyhow};
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelResources, Mark, Value};
-use crate::analysis::{CounterSum, Observations};
+use crate::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
 use crate::code::Code;
 use crate::fault::KernelFault;
 use crate::memory;
-use crate::plan::Launch;
+use crate::plan::{Arg, Launch};
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]
 pub struct SimOptions {
-    /// Warp instructions a launch may execute before it is stopped; simt's own limit where it is not given.
+    /// Warp instructions a launch may execute before it is stopped; by the size of the problem where it is not given.
     pub instruction_limit: Option<u64>,
     /// Count what the hardware counts.
     pub counters: bool,
+    /// Look for hazards.
+    pub check: bool,
+    /// Threads to trace: block index and thread index.
+    pub trace: Vec<([u32; 3], [u32; 3])>,
 }
 
 /// The embedded GPU.
@@ -24,8 +28,14 @@ pub struct SimDevice {
     options: SimOptions,
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
-    kernels: Vec<simt::Kernel>,
+    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::hazards::Extents)>)>,
     counters: CounterSum,
+    hazards: Vec<HazardReport>,
+    trace: Vec<ThreadReport>,
+    /// Launches since the observations were taken that write to C.
+    writers_of_c: usize,
+    /// Allocations that a launch has written since the observations were taken.
+    written: Vec<simt::DevicePointer>,
 }
 
 impl SimDevice {
@@ -39,6 +49,10 @@ impl SimDevice {
             buffers: Vec::new(),
             kernels: Vec::new(),
             counters: CounterSum::default(),
+            hazards: Vec::new(),
+            trace: Vec::new(),
+            writers_of_c: 0,
+            written: Vec::new(),
         }
     }
 
@@ -47,11 +61,50 @@ impl SimDevice {
     }
 }
 
+/// Warp instructions that a launch may execute where nobody says: far more than a product takes, few enough that an
+/// endless loop ends within seconds.
+///
+/// A product's work is M·N·K, which are the kernel's integers; where a block has less than a warp, each instruction does
+/// less of it.
+fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
+    const LEAST: u64 = 200_000_000;
+    const PER_MULTIPLY_ADD: u64 = 256;
+    let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
+    let sizes =
+        args.iter().filter_map(|arg| if let Value::Int(size) = arg { Some(u64::from(*size as u32)) } else { None });
+    let work = sizes.fold(1, u64::saturating_mul);
+    (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
+}
+
 /// An error of the simulator: a fault of the kernel or a limit reached ends with exit status 1, all else with 2.
 fn explain(error: simt::Error) -> anyhow::Error {
     match error {
-        simt::Error::Fault(_) | simt::Error::Limit(_) => anyhow::Error::new(KernelFault(error.to_string())),
+        simt::Error::Fault(ref fault) => {
+            let hazard = Some(analysis::fault(fault));
+            anyhow::Error::new(KernelFault { text: error.to_string(), hazard })
+        }
+        simt::Error::Limit(_) => anyhow::Error::new(KernelFault::new(format!("{error} with --instruction-limit"))),
         other => anyhow!("{other}"),
+    }
+}
+
+impl SimDevice {
+    /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written.
+    fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
+        let mut hazards = simt::Hazards::new();
+        for (arg, value) in launch.args.iter().zip(args) {
+            let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
+            let pointer = self.pointer(*buffer)?;
+            self.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
+            if matches!(arg, Arg::C(_)) || !self.written.contains(&pointer) {
+                hazards = hazards.output(pointer);
+                self.written.push(pointer);
+            }
+        }
+        for (name, extents) in &self.kernels[kernel.0].1 {
+            hazards = hazards.extents(name, extents.clone());
+        }
+        Ok(hazards)
     }
 }
 
@@ -95,12 +148,14 @@ impl Device for SimDevice {
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
         let module = simt::Module::parse(&code.ptx).map_err(explain).with_context(|| code.origin.clone())?;
         let kernel = module.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
-        self.kernels.push(kernel);
+        let (source, constants) = &code.source;
+        let constants: Vec<(&str, i64)> = constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        self.kernels.push((kernel, simt::analyses::declarations::shared_extents(source, &constants)));
         Ok(Kernel(self.kernels.len() - 1))
     }
 
     fn resources(&self, kernel: Kernel) -> KernelResources {
-        let kernel = &self.kernels[kernel.0];
+        let (kernel, _) = &self.kernels[kernel.0];
         KernelResources {
             registers: None,
             static_shared_bytes: kernel.static_shared_bytes(),
@@ -118,10 +173,8 @@ impl Device for SimDevice {
         let mut config = simt::LaunchConfig::new((x, y, z), (block_x, block_y, block_z));
         config.dynamic_shared_bytes = launch.shared_bytes;
         config.shared_opt_in = true;
-        if let Some(limit) = self.options.instruction_limit {
-            config.instruction_limit = limit;
-        }
-        let args: Vec<simt::Arg> = args
+        config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
+        let pointers: Vec<simt::Arg> = args
             .iter()
             .map(|arg| {
                 Ok(match *arg {
@@ -130,20 +183,46 @@ impl Device for SimDevice {
                 })
             })
             .collect::<Result<_>>()?;
-        let kernel = &self.kernels[kernel.0];
-        if self.options.counters {
-            let mut counters = simt::Counters::new();
-            simt::launch(kernel, &mut self.memory, &config, &args, &mut counters).map_err(explain)?;
+        let hazards = if self.options.check { Some(self.watch(kernel, launch, args)?) } else { None };
+        let trace = (!self.options.trace.is_empty()).then(|| {
+            let at = |[x, y, z]: [u32; 3]| simt::Dim3::new(x, y, z);
+            simt::Trace::new(self.options.trace.iter().map(|&(block, thread)| (at(block), at(thread))))
+        });
+        let counters = self.options.counters.then(simt::Counters::new);
+        let (kernel, _) = &self.kernels[kernel.0];
+        let memory = &mut self.memory;
+        // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
+        if hazards.is_some() || trace.is_some() {
+            let mut all = (counters, (hazards, trace));
+            let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
+            let (counters, (hazards, trace)) = all;
+            self.hazards.extend(analysis::hazards(hazards.map(|hazards| hazards.report()).unwrap_or_default()));
+            analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
+            ended.map_err(explain)?;
+            counters.iter().for_each(|counters| self.counters.add(kernel, counters));
+        } else if let Some(mut counters) = counters {
+            simt::launch(kernel, memory, &config, &pointers, &mut counters).map_err(explain)?;
             self.counters.add(kernel, &counters);
         } else {
-            simt::launch(kernel, &mut self.memory, &config, &args, &mut ()).map_err(explain)?;
+            simt::launch(kernel, memory, &config, &pointers, &mut ()).map_err(explain)?;
         }
         Ok(())
     }
 
     fn observations(&mut self) -> Observations {
         let counters = std::mem::take(&mut self.counters);
-        Observations { counters: self.options.counters.then(|| counters.report()) }
+        let mut hazards = std::mem::take(&mut self.hazards);
+        if self.writers_of_c > 1 {
+            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of it.
+            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+        }
+        self.writers_of_c = 0;
+        self.written.clear();
+        Observations {
+            counters: self.options.counters.then(|| counters.report()),
+            hazards: self.options.check.then_some(hazards),
+            trace: (!self.options.trace.is_empty()).then(|| std::mem::take(&mut self.trace)),
+        }
     }
 
     fn synchronize(&mut self) -> Result<()> {
