@@ -11,15 +11,21 @@ pub const STEP: Step = Step {
     title: "fetch the next tiles while multiplying the current ones",
     plan,
     specialisations,
-    variants: &[
-        Variant::same_launch("single_buffer"),
-        Variant::same_launch("tiles_only"),
-        Variant::same_launch("one_way"),
-        Variant::same_launch("vector_stores"),
-    ],
+    variants: &[variant("single_buffer"), variant("tiles_only"), variant("one_way"), variant("vector_stores")],
     default_size,
     host: None,
 };
+
+/// A counter-example, in the two tilings for large problems, where the contrast counts.
+const fn variant(name: &'static str) -> Variant {
+    Variant {
+        plan: Some(|problem, device| Ok(plan_with(&LARGE, problem, device))),
+        specialisations: Some(|dtype| {
+            specialisations_of(if dtype == Dtype::F32 { &LARGE } else { &FOR_INTEGERS }, dtype)
+        }),
+        ..Variant::same_launch(name)
+    }
+}
 
 /// One way to cut the product into tiles; `kernel.cu` says what each constant is.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +53,10 @@ const TILINGS: [Tiling; 6] = [
     Tiling { tile: [ 32,  64, 16], thread: [ 4, 4], buffers: 3, groups: 2, fetch_steps: [1, 1], speed: [0.56, 0.52] },
     Tiling { tile: [ 16,  32, 64], thread: [ 4, 4], buffers: 2, groups: 4, fetch_steps: [1, 1], speed: [0.46, 0.40] },
 ];
+/// The ones for large problems.
+const LARGE: [Tiling; 2] = [TILINGS[0], TILINGS[1]];
 /// The one for integers, which are here to be exact.
-const FOR_INTEGERS: Tiling = TILINGS[1];
+const FOR_INTEGERS: [Tiling; 1] = [TILINGS[1]];
 
 /// K is cut no finer than this, and into no more slices than occupy every SM eight times.
 const MIN_SLICE: u64 = 128;
@@ -105,8 +113,7 @@ fn vector(problem: &Problem) -> u32 {
 }
 
 /// The tiling and the number of slices of K that should take the least time.
-fn choose(problem: &Problem, sm_count: u32) -> (Tiling, u64) {
-    let tilings: &[Tiling] = if problem.dtype == Dtype::F32 { &TILINGS } else { &[FOR_INTEGERS] };
+fn choose(tilings: &[Tiling], problem: &Problem, sm_count: u32) -> (Tiling, u64) {
     let mut best = (f64::INFINITY, tilings[0], 1);
     for tiling in tilings {
         let most = MAX_BLOCKS_PER_SM * u64::from(sm_count) / tiling.blocks(problem);
@@ -121,7 +128,12 @@ fn choose(problem: &Problem, sm_count: u32) -> (Tiling, u64) {
 }
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    let (tiling, slices) = choose(problem, device.sm_count);
+    Ok(plan_with(&TILINGS, problem, device))
+}
+
+fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
+    let tilings = if problem.dtype == Dtype::F32 { tilings } else { &FOR_INTEGERS };
+    let (tiling, slices) = choose(tilings, problem, device.sm_count);
     let specialisation = tiling.specialisation(problem.dtype, vector(problem));
     let [tile_m, tile_n, tile_k] = tiling.tile;
     let mut plan = Plan::tiled(problem, specialisation, [32 * tiling.warps(), 1], [tile_n, tile_m]).with_tile_k(tile_k);
@@ -146,11 +158,14 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
             ],
         });
     }
-    Ok(plan)
+    plan
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
-    let tilings: &[Tiling] = if dtype == Dtype::F32 { &TILINGS } else { &[FOR_INTEGERS] };
+    specialisations_of(if dtype == Dtype::F32 { &TILINGS } else { &FOR_INTEGERS }, dtype)
+}
+
+fn specialisations_of(tilings: &[Tiling], dtype: Dtype) -> Vec<Specialisation> {
     tilings.iter().flat_map(|tiling| [4, 1].map(|vector| tiling.specialisation(dtype, vector))).collect()
 }
 
