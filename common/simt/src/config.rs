@@ -84,6 +84,18 @@ impl Default for DeviceLimits {
     }
 }
 
+/// Vector instructions of the host to use. The results are the same with each; only the speed differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InstructionSet {
+    /// The best the processor has.
+    #[default]
+    Best,
+    /// At most AVX2.
+    Avx2,
+    /// None beyond what every processor of the target has.
+    Plain,
+}
+
 /// The launch of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaunchConfig {
@@ -99,6 +111,8 @@ pub struct LaunchConfig {
     pub instruction_limit: u64,
     /// Host threads to use; 0 means one per core. The result does not depend on it.
     pub threads: usize,
+    /// Vector instructions to use.
+    pub instruction_set: InstructionSet,
     /// What the device allows.
     pub limits: DeviceLimits,
 }
@@ -116,6 +130,7 @@ impl LaunchConfig {
             shared_opt_in: false,
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
             threads: 0,
+            instruction_set: InstructionSet::Best,
             limits: DeviceLimits::default(),
         }
     }

@@ -66,7 +66,7 @@ pub use analyses::hazards::Hazards;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{ThreadTrace, Trace};
 pub use ast::{Space, Type};
-pub use config::{DeviceLimits, Dim3, LaunchConfig};
+pub use config::{DeviceLimits, Dim3, InstructionSet, LaunchConfig};
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};

@@ -5,7 +5,7 @@ use super::registers::{Plane, Registers};
 use super::warp::{Stop, Warp};
 use crate::lower::{Code, Preset, Special};
 use crate::observe::Observer;
-use crate::{BlockInfo, Fault, FaultKind, Location};
+use crate::{BlockInfo, Fault, FaultKind, InstructionSet, Location};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
@@ -44,26 +44,17 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The best this processor has; `SIMT_ISA=plain|avx2` asks for less.
-    fn detect() -> Self {
+    /// The best this processor has, up to what is asked for.
+    fn detect(asked: InstructionSet) -> Self {
         #[cfg(target_arch = "x86_64")]
-        {
-            let asked = std::env::var("SIMT_ISA").unwrap_or_default();
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
+        if asked != InstructionSet::Plain && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
-            return match asked.as_str() {
-                "plain" => Self::Plain,
-                "avx2" if avx2 => Self::Avx2,
-                _ if avx512 => Self::Avx512,
-                _ if avx2 => Self::Avx2,
-                _ => Self::Plain,
-            };
+            return if avx512 && asked == InstructionSet::Best { Self::Avx512 } else { Self::Avx2 };
         }
-        #[cfg(not(target_arch = "x86_64"))]
+        let _ = asked;
         Self::Plain
     }
 }
@@ -120,7 +111,7 @@ impl<'a> Worker<'a> {
         let count = threads.div_ceil(32);
         let mut worker = Self {
             launch,
-            level: Level::detect(),
+            level: Level::detect(launch.config.instruction_set),
             planes: vec![Plane([0; 32]); (code.planes * count) as usize],
             warps: (0..count).map(|number| Warp::new(number, threads, code)).collect(),
             shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],

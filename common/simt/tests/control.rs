@@ -1,0 +1,279 @@
+//! Divergence: random structured programs (nested conditions, loops with different trip counts, breaks) against a plain
+//! interpreter that runs one thread at a time.
+
+use proptest::prelude::*;
+use simt::{Arg, GlobalMemory, LaunchConfig, Module};
+
+/// Registers of a program.
+const REGISTERS: usize = 5;
+const THREADS: u32 = 70;
+
+#[derive(Debug, Clone)]
+enum Statement {
+    /// `to = a op b`
+    Set(usize, Operation, usize, usize),
+    /// `if (a < b) ... else ...`
+    If(usize, usize, Vec<Statement>, Vec<Statement>),
+    /// `for (n = 0; n < (a & 3); ++n) { ...; if (b & 4) break; }`
+    Loop(usize, usize, Vec<Statement>),
+    /// `if (a == b) return;` with the registers stored before.
+    Exit(usize, usize),
+    /// Predicated: `if (a < b) to = to + 1`
+    Guarded(usize, usize, usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Operation {
+    Add,
+    Sub,
+    Xor,
+    Mul,
+    Shr,
+}
+
+fn statements(depth: u32) -> BoxedStrategy<Vec<Statement>> {
+    let register = || 0..REGISTERS;
+    let operation = prop_oneof![
+        Just(Operation::Add),
+        Just(Operation::Sub),
+        Just(Operation::Xor),
+        Just(Operation::Mul),
+        Just(Operation::Shr)
+    ];
+    let set = (register(), operation, register(), register()).prop_map(|(to, op, a, b)| Statement::Set(to, op, a, b));
+    let guarded = (register(), register(), register()).prop_map(|(to, a, b)| Statement::Guarded(to, a, b));
+    let exit = (register(), register()).prop_map(|(a, b)| Statement::Exit(a, b));
+    let leaf = prop_oneof![6 => set, 2 => guarded, 1 => exit];
+    if depth == 0 {
+        return proptest::collection::vec(leaf, 0..4).boxed();
+    }
+    let inner = statements(depth - 1);
+    let branch = (register(), register(), inner.clone(), inner.clone()).prop_map(|(a, b, yes, no)| Statement::If(a, b, yes, no));
+    let repeat = (register(), register(), inner).prop_map(|(a, b, body)| Statement::Loop(a, b, body));
+    proptest::collection::vec(prop_oneof![4 => leaf, 2 => branch, 2 => repeat], 0..5).boxed()
+}
+
+/// Writes the PTX of statements; `labels` and `loops` number what has been written.
+fn emit(program: &[Statement], text: &mut String, labels: &mut u32) {
+    for statement in program {
+        *labels += 1;
+        let label = *labels;
+        match statement {
+            Statement::Set(to, operation, a, b) => {
+                *text += &match operation {
+                    Operation::Add => format!("add.u32 %x{to}, %x{a}, %x{b};\n"),
+                    Operation::Sub => format!("sub.u32 %x{to}, %x{a}, %x{b};\n"),
+                    Operation::Xor => format!("xor.b32 %x{to}, %x{a}, %x{b};\n"),
+                    Operation::Mul => format!("mul.lo.u32 %x{to}, %x{a}, %x{b};\n"),
+                    Operation::Shr => format!("shr.u32 %x{to}, %x{a}, %x{b};\n"),
+                };
+            }
+            Statement::If(a, b, yes, no) => {
+                *text += &format!("setp.lt.u32 %p1, %x{a}, %x{b};\n@!%p1 bra ELSE{label};\n");
+                emit(yes, text, labels);
+                *text += &format!("bra END{label};\nELSE{label}:\n");
+                emit(no, text, labels);
+                *text += &format!("END{label}:\n");
+            }
+            Statement::Loop(a, b, body) => {
+                *text += &format!("and.b32 %n{label}, %x{a}, 3;\nLOOP{label}:\nsetp.eq.u32 %p1, %n{label}, 0;\n@%p1 bra DONE{label};\n");
+                emit(body, text, labels);
+                *text += &format!(
+                    "sub.u32 %n{label}, %n{label}, 1;\nand.b32 %t, %x{b}, 4;\nsetp.ne.u32 %p2, %t, 0;\n@%p2 bra DONE{label};\nbra LOOP{label};\nDONE{label}:\n"
+                );
+            }
+            Statement::Exit(a, b) => {
+                *text += &format!("setp.eq.u32 %p1, %x{a}, %x{b};\n@!%p1 bra STAY{label};\n");
+                store(text);
+                *text += &format!("ret;\nSTAY{label}:\n");
+            }
+            Statement::Guarded(to, a, b) => {
+                *text += &format!("setp.lt.u32 %p3, %x{a}, %x{b};\n@%p3 add.u32 %x{to}, %x{to}, 1;\n");
+            }
+        }
+    }
+}
+
+fn store(text: &mut String) {
+    for register in 0..REGISTERS {
+        *text += &format!("st.global.u32 [%rd3+{}], %x{register};\n", 4 * register);
+    }
+}
+
+/// Runs one thread; false when it has ended.
+fn interpret(program: &[Statement], x: &mut [u32; REGISTERS]) -> bool {
+    for statement in program {
+        match statement {
+            Statement::Set(to, operation, a, b) => {
+                let (a, b) = (x[*a], x[*b]);
+                x[*to] = match operation {
+                    Operation::Add => a.wrapping_add(b),
+                    Operation::Sub => a.wrapping_sub(b),
+                    Operation::Xor => a ^ b,
+                    Operation::Mul => a.wrapping_mul(b),
+                    Operation::Shr => a.checked_shr(b).unwrap_or(0),
+                };
+            }
+            Statement::If(a, b, yes, no) => {
+                let side = if x[*a] < x[*b] { yes } else { no };
+                if !interpret(side, x) {
+                    return false;
+                }
+            }
+            Statement::Loop(a, b, body) => {
+                let mut left = x[*a] & 3;
+                while left > 0 {
+                    if !interpret(body, x) {
+                        return false;
+                    }
+                    left -= 1;
+                    if x[*b] & 4 != 0 {
+                        break;
+                    }
+                }
+            }
+            Statement::Exit(a, b) => {
+                if x[*a] == x[*b] {
+                    return false;
+                }
+            }
+            Statement::Guarded(to, a, b) => {
+                if x[*a] < x[*b] {
+                    x[*to] = x[*to].wrapping_add(1);
+                }
+            }
+        }
+    }
+    true
+}
+
+fn ptx(program: &[Statement]) -> String {
+    let mut body = String::new();
+    let mut labels = 0;
+    emit(program, &mut body, &mut labels);
+    let mut text = format!(
+        ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .pred %p<4>; .reg .b32 %x<{REGISTERS}>; .reg .b32 %n<{}>; .reg .b32 %t; .reg .b64 %rd<4>;\n\
+         mov.u32 %x0, %tid.x;\nld.param.u64 %rd1, [out];\nmul.wide.u32 %rd2, %x0, {};\nadd.u64 %rd3, %rd1, %rd2;\n",
+        labels + 1,
+        4 * REGISTERS
+    );
+    for register in 1..REGISTERS {
+        text += &format!("mul.lo.u32 %x{register}, %x0, {};\nshr.u32 %x{register}, %x{register}, {};\n", 2 * register + 1, register % 4);
+    }
+    text += &body;
+    store(&mut text);
+    text + "ret;\n}\n"
+}
+
+fn initial(thread: u32) -> [u32; REGISTERS] {
+    std::array::from_fn(|register| {
+        let register = register as u32;
+        if register == 0 { thread } else { thread.wrapping_mul(2 * register + 1) >> (register % 4) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn random_programs(program in statements(3)) {
+        let text = ptx(&program);
+        let kernel = Module::parse(&text).and_then(|module| module.kernel("k")).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        let mut memory = GlobalMemory::new();
+        let count = THREADS as usize * REGISTERS;
+        let out = memory.alloc("out", 4 * count as u64, 4).unwrap();
+        simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, THREADS), &[Arg::Pointer(out)], &mut ())
+            .map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        let mut found = vec![0u32; count];
+        memory.download(out, 0, &mut found).unwrap();
+        for thread in 0..THREADS {
+            let mut expected = initial(thread);
+            interpret(&program, &mut expected);
+            let found = &found[thread as usize * REGISTERS..][..REGISTERS];
+            prop_assert_eq!(found, &expected[..], "thread {}\n{}", thread, text);
+        }
+    }
+}
+
+fn run(body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
+    let text = format!(
+        ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n{registers}\n\
+         .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
+    );
+    let kernel = Module::parse(&text)?.kernel("k")?;
+    let mut memory = GlobalMemory::new();
+    let out = memory.alloc("out", 4 * words as u64, 4)?;
+    let mut config = LaunchConfig::new(1, threads);
+    config.instruction_limit = 1_000_000;
+    simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())?;
+    let mut found = vec![0u32; words];
+    memory.download(out, 0, &mut found)?;
+    Ok(found)
+}
+
+#[test]
+fn shuffles_votes_and_matches() {
+    let value = |lane: u32| lane * lane + 7;
+    let head = "mad.lo.u32 %a, %t, %t, 7;";
+    let registers = ".reg .b32 %a, %b, %c;";
+    let store = "st.global.u32 [%rd3], %b; ret;";
+    let check = |instruction: &str, model: &dyn Fn(u32) -> u32| {
+        let found = run(&format!("{head} {instruction} {store}"), registers, 32, 32).unwrap();
+        for lane in 0..32 {
+            assert_eq!(found[lane as usize], model(lane), "{instruction}, lane {lane}");
+        }
+    };
+    check("shfl.sync.idx.b32 %b, %a, 5, 31, -1;", &|_| value(5));
+    check("shfl.sync.idx.b32 %b, %a, 2, 0x1807, -1;", &|lane| value(lane / 8 * 8 + 2));
+    check("shfl.sync.up.b32 %b, %a, 3, 0, -1;", &|lane| value(if lane >= 3 { lane - 3 } else { lane }));
+    check("shfl.sync.down.b32 %b|%p1, %a, 4, 31, -1; @!%p1 mov.u32 %b, 0;", &|lane| if lane + 4 < 32 { value(lane + 4) } else { 0 });
+    check("shfl.sync.bfly.b32 %b, %a, 16, 31, -1;", &|lane| value(lane ^ 16));
+    check("setp.lt.u32 %p1, %t, 10; vote.sync.ballot.b32 %b, %p1, -1;", &|_| 0x3ff);
+    check("setp.lt.u32 %p1, %t, 10; vote.sync.any.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 1);
+    check("setp.lt.u32 %p1, %t, 10; vote.sync.all.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 0);
+    check("and.b32 %c, %t, 3; match.any.sync.b32 %b, %c, -1;", &|lane| 0x1111_1111 << (lane & 3));
+    check("redux.sync.add.u32 %b, %t, -1;", &|_| 496);
+    check("redux.sync.max.s32 %b, %a, -1;", &|_| value(31));
+    check("activemask.b32 %b;", &|_| u32::MAX);
+    check("mov.u32 %b, 0; setp.lt.u32 %p1, %t, 4; @!%p1 bra L; activemask.b32 %b; L:", &|lane| if lane < 4 { 15 } else { 0 });
+    check("mov.u32 %b, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
+    let error = run(&format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}"), registers, 32, 32);
+    assert!(matches!(error, Err(simt::Error::Fault(_))), "lanes that are named but absent");
+}
+
+#[test]
+fn atomics_in_shared_and_global_memory() {
+    let registers = ".reg .b32 %a, %b, %c; .shared .align 8 .b8 s[16];";
+    let body = "st.shared.v2.u32 [s], {%a, %a}; bar.sync 0; atom.shared.add.u32 %b, [s], %t; red.shared.max.u32 [s+4], %t; bar.sync 0;\
+                ld.shared.u32 %b, [s]; ld.shared.u32 %c, [s+4]; add.u32 %b, %b, %c; st.global.u32 [%rd3], %b; ret;";
+    assert_eq!(run(body, registers, 64, 64).unwrap(), [64 * 63 / 2 + 63; 64]);
+    let body = "atom.global.inc.u32 %a, [%rd1], 9; atom.global.cas.b32 %b, [%rd1+4], 0, 77; atom.add.f32 %a, [%rd1+8], 0f3F000000;\
+                red.global.or.b32 [%rd1+12], %t; ret;";
+    let found = run(body, registers, 64, 64).unwrap();
+    assert_eq!(found[..4], [4, 77, 32f32.to_bits(), 63]);
+    let body = "mov.u64 %rd4, s; cvta.shared.u64 %rd5, %rd4; isspacep.shared %p1, %rd5; selp.u32 %a, 5, 6, %p1; st.u32 [%rd5+8], %a;\
+                ld.u32 %b, [%rd5+8]; st.u32 [%rd3], %b; ret;";
+    assert_eq!(run(body, registers, 1, 1).unwrap(), [5]);
+}
+
+#[test]
+fn barriers_with_reductions_and_counts() {
+    let registers = ".reg .b32 %a, %b;";
+    let body = "setp.lt.u32 %p1, %t, 40; barrier.sync 0; bar.red.popc.u32 %a, 0, %p1; bar.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;\
+                selp.u32 %b, 100, 0, %p2; add.u32 %a, %a, %b; selp.u32 %b, 1000, 0, %p3; add.u32 %a, %a, %b; st.global.u32 [%rd3], %a; ret;";
+    assert_eq!(run(body, registers, 64, 64).unwrap(), [140; 64]);
+    assert!(run("bar.sync 16; ret;", registers, 32, 1).is_err(), "there are 16 barriers");
+    assert!(run("bar.sync 1, 40; ret;", registers, 64, 1).is_err(), "whole warps only");
+}
+
+/// A warp that waits in a loop for another warp's flag does not keep it from running.
+#[test]
+fn warps_take_turns() {
+    let registers = ".reg .b32 %a; .shared .align 4 .b8 flag[4];";
+    let body = "setp.lt.u32 %p1, %t, 32; mov.u32 %a, 0; st.shared.u32 [flag], %a; bar.sync 0; @!%p1 bra SET;\
+                WAIT: ld.volatile.shared.u32 %a, [flag]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
+                SET: mov.u32 %a, 9; st.volatile.shared.u32 [flag], %a; END: st.global.u32 [%rd3], %a; ret;";
+    // One turn is about a million instructions.
+    let text = run(body, registers, 64, 64);
+    assert!(matches!(text, Err(simt::Error::Limit(_))) || text == Ok(vec![9; 64]));
+}

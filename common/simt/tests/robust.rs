@@ -1,0 +1,139 @@
+//! No input makes the library panic: random bytes, and programs with random damage.
+
+use proptest::prelude::*;
+use simt::{Arg, Counters, GlobalMemory, Hazards, LaunchConfig, Module, Trace};
+use std::path::Path;
+
+fn programs() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files = vec![];
+    for part in ["pass", "fail"] {
+        for entry in std::fs::read_dir(folder.join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "ptx") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+/// Runs whatever the text is; errors are welcome, panics are not.
+fn attempt(text: &str) {
+    let Ok(module) = Module::parse(text) else { return };
+    let names: Vec<String> = module.kernel_names().map(Into::into).collect();
+    for name in names {
+        let Ok(kernel) = module.kernel(&name) else { continue };
+        let mut memory = GlobalMemory::new();
+        let mut arguments = vec![];
+        for param in kernel.params() {
+            if param.bytes == 8 {
+                let pointer = memory.alloc(&param.name, 4096, 4).unwrap();
+                arguments.push(Arg::Pointer(pointer));
+            } else {
+                arguments.push(Arg::Bytes(vec![1; param.bytes as usize]));
+            }
+        }
+        let mut config = LaunchConfig::new((2, 2), (16, 3));
+        config.instruction_limit = 20_000;
+        config.dynamic_shared_bytes = 256;
+        config.threads = 1;
+        let mut all = (Counters::new(), (Hazards::new(), Trace::new([])));
+        let _ = simt::launch(&kernel, &mut memory, &config, &arguments, &mut all);
+        let _ = all.1.0.report();
+        let _ = all.0.lines();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        attempt(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn random_words(words in proptest::collection::vec("\\.version 8\\.1|\\.entry|\\.reg|\\.b32|%r1|%r<9>|k|\\(|\\)|\\{|\\}|;|,|\\[|\\]|add\\.s32|ld\\.global\\.u32|bra|@|!|:|-|\\+|0x|7|0f|\"|\\.loc 1 1 1|\\.shared|\\.align 4|=", 0..60)) {
+        attempt(&words.join(" "));
+        attempt(&format!(".version 8.1\n.target sm_80\n.address_size 64\n.entry k() {{ {} }}", words.join(" ")));
+    }
+
+    #[test]
+    fn damaged_programs(which in 0usize..1000, damage in proptest::collection::vec((any::<u32>(), 0u8..7, any::<u32>()), 1..6)) {
+        let programs = programs();
+        let mut text = programs[which % programs.len()].clone().into_bytes();
+        for (place, kind, value) in damage {
+            if text.is_empty() {
+                break;
+            }
+            let at = place as usize % text.len();
+            let other = value as usize % text.len();
+            match kind {
+                0 => { text.remove(at); }
+                1 => text.insert(at, b"{}[]();,.%@0179-:\"rfx+"[value as usize % 22]),
+                2 => text[at] = text[other],
+                3 => text.truncate(at),
+                4 => { let end = (at + other % 40).min(text.len()); let piece = text[at..end].to_vec(); text.splice(other..other, piece); }
+                5 => { let end = (at + other % 40).min(text.len()); text.drain(at..end); }
+                // Another digit: other sizes, registers, offsets.
+                _ => if let Some(digit) = text[at..].iter_mut().find(|byte| byte.is_ascii_digit()) { *digit = b'0' + (value % 10) as u8; },
+            }
+        }
+        attempt(&String::from_utf8_lossy(&text));
+    }
+}
+
+/// Things that go deep or get large.
+#[test]
+fn extremes() {
+    let head = ".version 8.1\n.target sm_80\n.address_size 64\n";
+    for text in [
+        "{".repeat(200_000),
+        format!("{head}.entry k() {}", "{".repeat(200_000)),
+        format!("{head}.entry k() {{ mov.u32 %r, {}1; }}", "-".repeat(200_000)),
+        format!("{head}.entry k() {{ foo {}; }}", "{a,".repeat(100_000)),
+        format!("{head}.entry k() {{ .reg .b32 %r<4294967295>; mov.u32 %r7, 1; }}"),
+        format!("{head}.entry k() {{ .shared .b8 a[99999999999]; ret; }}"),
+        format!("{head}.entry k() {{ .local .b8 a[99999999999]; ret; }}"),
+        format!("{head}.entry k(.param .b8 a[4294967295]) {{ ret; }}"),
+        format!("{head}.entry k(.param .align 16 .b8 a[40], .param .u64 b) {{ ret; }}"),
+        format!("{head}.global .b8 a[18446744073709551615];"),
+        format!("{head}.func f() {{ call f; }} .entry k() {{ call f; ret; }}"),
+        format!("{head}.func f() {{ call g; call g; }} .func g() {{ call f; call f; }} .entry k() {{ call f; ret; }}"),
+        format!("{head}.entry k() {{ L: bra L; }}"),
+        format!("{head}.entry k() {{ .reg .pred %p; L: @%p bra M; bra L; M: bra L; }}"),
+        format!("{head}.entry k() {{ {} }}", "ret;\n".repeat(50_000)),
+        format!("{head}.entry k() {{ .reg .b32 %r<60000>; {} }}", (1..50_000).map(|i| format!("add.s32 %r{i}, %r{}, 1;\n", i - 1)).collect::<String>()),
+    ] {
+        attempt(&text);
+    }
+}
+
+#[test]
+fn bad_launches_are_refused() {
+    let kernel = Module::parse(&programs()[40]).unwrap().kernel("matmul").unwrap();
+    let mut memory = GlobalMemory::new();
+    let pointer = memory.alloc("A", 64, 4).unwrap();
+    let good = [Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::I32(1), Arg::I32(1), Arg::I32(1)];
+    let mut refused = |config: LaunchConfig, args: &[Arg]| {
+        let error = simt::launch(&kernel, &mut memory, &config, args, &mut ()).unwrap_err();
+        assert!(matches!(error, simt::Error::Usage(_)), "{error}");
+        error.to_string()
+    };
+    assert!(refused(LaunchConfig::new(1, 2000), &good).contains("2000 threads"));
+    assert!(refused(LaunchConfig::new(1, 0), &good).contains("at least 1"));
+    assert!(refused(LaunchConfig::new((1, 70_000), 32), &good).contains("larger than the device allows"));
+    assert!(refused(LaunchConfig::new(1, (1, 1, 65)), &good).contains("larger than the device allows"));
+    let mut config = LaunchConfig::new(1, 32);
+    config.dynamic_shared_bytes = 60_000;
+    assert!(refused(config, &good).contains("60000 bytes of shared memory"));
+    assert!(refused(LaunchConfig::new(1, 32), &good[1..]).contains("takes 6 parameters"));
+    let mut wrong = good.to_vec();
+    wrong[3] = Arg::I64(1);
+    assert!(refused(LaunchConfig::new(1, 32), &wrong).contains("has 4 bytes"));
+    assert!(memory.alloc("B", 0, 4).is_err());
+    assert!(memory.alloc("B", u64::MAX, 4).is_err());
+    assert!(memory.upload(pointer, 15, &[1.0f32, 2.0]).is_err());
+}
