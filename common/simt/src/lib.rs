@@ -49,6 +49,15 @@
 //! Every failure is an [`Error`], in classes a learner can tell apart: a fault of the kernel, an instruction the
 //! simulator does not support, a limit reached. No input makes the library panic.
 
+#![allow(
+    // Lanes are worked on in small functions that only make vector code when they are part of one large one.
+    clippy::inline_always,
+    // Comparing floating-point numbers exactly is what instructions do.
+    clippy::float_cmp,
+    // The operands of an access: bundling them would cost the hottest path.
+    clippy::too_many_arguments
+)]
+
 pub mod analyses;
 mod ast;
 mod config;

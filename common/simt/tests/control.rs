@@ -48,7 +48,8 @@ fn statements(depth: u32) -> BoxedStrategy<Vec<Statement>> {
         return proptest::collection::vec(leaf, 0..4).boxed();
     }
     let inner = statements(depth - 1);
-    let branch = (register(), register(), inner.clone(), inner.clone()).prop_map(|(a, b, yes, no)| Statement::If(a, b, yes, no));
+    let branch =
+        (register(), register(), inner.clone(), inner.clone()).prop_map(|(a, b, yes, no)| Statement::If(a, b, yes, no));
     let repeat = (register(), register(), inner).prop_map(|(a, b, body)| Statement::Loop(a, b, body));
     proptest::collection::vec(prop_oneof![4 => leaf, 2 => branch, 2 => repeat], 0..5).boxed()
 }
@@ -76,7 +77,9 @@ fn emit(program: &[Statement], text: &mut String, labels: &mut u32) {
                 *text += &format!("END{label}:\n");
             }
             Statement::Loop(a, b, body) => {
-                *text += &format!("and.b32 %n{label}, %x{a}, 3;\nLOOP{label}:\nsetp.eq.u32 %p1, %n{label}, 0;\n@%p1 bra DONE{label};\n");
+                *text += &format!(
+                    "and.b32 %n{label}, %x{a}, 3;\nLOOP{label}:\nsetp.eq.u32 %p1, %n{label}, 0;\n@%p1 bra DONE{label};\n"
+                );
                 emit(body, text, labels);
                 *text += &format!(
                     "sub.u32 %n{label}, %n{label}, 1;\nand.b32 %t, %x{b}, 4;\nsetp.ne.u32 %p2, %t, 0;\n@%p2 bra DONE{label};\nbra LOOP{label};\nDONE{label}:\n"
@@ -159,7 +162,11 @@ fn ptx(program: &[Statement]) -> String {
         4 * REGISTERS
     );
     for register in 1..REGISTERS {
-        text += &format!("mul.lo.u32 %x{register}, %x0, {};\nshr.u32 %x{register}, %x{register}, {};\n", 2 * register + 1, register % 4);
+        text += &format!(
+            "mul.lo.u32 %x{register}, %x0, {};\nshr.u32 %x{register}, %x{register}, {};\n",
+            2 * register + 1,
+            register % 4
+        );
     }
     text += &body;
     store(&mut text);
@@ -226,7 +233,9 @@ fn shuffles_votes_and_matches() {
     check("shfl.sync.idx.b32 %b, %a, 5, 31, -1;", &|_| value(5));
     check("shfl.sync.idx.b32 %b, %a, 2, 0x1807, -1;", &|lane| value(lane / 8 * 8 + 2));
     check("shfl.sync.up.b32 %b, %a, 3, 0, -1;", &|lane| value(if lane >= 3 { lane - 3 } else { lane }));
-    check("shfl.sync.down.b32 %b|%p1, %a, 4, 31, -1; @!%p1 mov.u32 %b, 0;", &|lane| if lane + 4 < 32 { value(lane + 4) } else { 0 });
+    check("shfl.sync.down.b32 %b|%p1, %a, 4, 31, -1; @!%p1 mov.u32 %b, 0;", &|lane| {
+        if lane + 4 < 32 { value(lane + 4) } else { 0 }
+    });
     check("shfl.sync.bfly.b32 %b, %a, 16, 31, -1;", &|lane| value(lane ^ 16));
     check("setp.lt.u32 %p1, %t, 10; vote.sync.ballot.b32 %b, %p1, -1;", &|_| 0x3ff);
     check("setp.lt.u32 %p1, %t, 10; vote.sync.any.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 1);
@@ -235,9 +244,16 @@ fn shuffles_votes_and_matches() {
     check("redux.sync.add.u32 %b, %t, -1;", &|_| 496);
     check("redux.sync.max.s32 %b, %a, -1;", &|_| value(31));
     check("activemask.b32 %b;", &|_| u32::MAX);
-    check("mov.u32 %b, 0; setp.lt.u32 %p1, %t, 4; @!%p1 bra L; activemask.b32 %b; L:", &|lane| if lane < 4 { 15 } else { 0 });
+    check("mov.u32 %b, 0; setp.lt.u32 %p1, %t, 4; @!%p1 bra L; activemask.b32 %b; L:", &|lane| {
+        if lane < 4 { 15 } else { 0 }
+    });
     check("mov.u32 %b, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
-    let error = run(&format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}"), registers, 32, 32);
+    let error = run(
+        &format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}"),
+        registers,
+        32,
+        32,
+    );
     assert!(matches!(error, Err(simt::Error::Fault(_))), "lanes that are named but absent");
 }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 fn programs(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
     files.sort();
     files
 }

@@ -24,7 +24,8 @@ fn simulate(launch: &Value) -> Counts {
         memory.fill(pointer, 1.0f32).unwrap();
         arguments.push(Arg::Pointer(pointer));
         if name == "B" {
-            let start: Vec<i32> = launch["b"].as_array().unwrap().iter().map(|value| value.as_i64().unwrap() as i32).collect();
+            let start: Vec<i32> =
+                launch["b"].as_array().unwrap().iter().map(|value| value.as_i64().unwrap() as i32).collect();
             memory.upload(pointer, 0, &start).unwrap();
         }
     }
@@ -63,7 +64,8 @@ fn compare(launch: &Value) -> Vec<(&'static str, u64, u64)> {
 /// 16-byte copies whose lanes move by different distances: the rule for their shared wavefronts is not known. One 8-byte copy
 /// by two lanes takes one pass where the rule says two.
 fn exempt(name: &str) -> bool {
-    let irregular = ["random", "stride 3", "first 3 lanes", "first 15 lanes", "first 31 lanes", "reversed", "lane 0 far"];
+    let irregular =
+        ["random", "stride 3", "first 3 lanes", "first 15 lanes", "first 31 lanes", "reversed", "lane 0 far"];
     name.strip_prefix("copy128: ").is_some_and(|shape| irregular.iter().any(|start| shape.starts_with(start)))
         || name == "copy64: one lane of each half"
 }

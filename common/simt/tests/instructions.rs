@@ -7,7 +7,25 @@ const COUNT: usize = 512;
 
 fn operands(seed: u64) -> Vec<u64> {
     let mut state = seed;
-    let edges32 = [0u32, 1, 2, 31, 32, 33, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0xff80_0000, 0x0000_0001, 0x7f7f_ffff, 0x4b80_0000, 0x8000_0001];
+    let edges32 = [
+        0u32,
+        1,
+        2,
+        31,
+        32,
+        33,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xffff_ffff,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x0000_0001,
+        0x7f7f_ffff,
+        0x4b80_0000,
+        0x8000_0001,
+    ];
     (0..COUNT)
         .map(|index| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -61,7 +79,8 @@ fn run(body: &str, kinds: [&str; 4], inputs: &[Vec<u64>; 3], set: InstructionSet
         _ => "st.global.b64 [%rd3], %d;\n",
     };
     ptx += "ret;\n}\n";
-    let kernel = Module::parse(&ptx).and_then(|module| module.kernel("k")).unwrap_or_else(|error| panic!("{body}: {error}"));
+    let kernel =
+        Module::parse(&ptx).and_then(|module| module.kernel("k")).unwrap_or_else(|error| panic!("{body}: {error}"));
     let mut memory = GlobalMemory::new();
     let mut arguments = vec![];
     for (name, data) in ["a", "b", "c"].into_iter().zip(inputs) {
@@ -92,7 +111,11 @@ fn check(body: &str, kinds: [&str; 4], model: impl Fn(u64, u64, u64) -> u64) {
             };
             let [a, b, c] = [0, 1, 2].map(|which| cut(inputs[which][index], kinds[which + 1]));
             let expected = cut(model(a, b, c), kinds[0]);
-            assert_eq!(found[index], expected, "{body} with {set:?}: a = {a:#x}, b = {b:#x}, c = {c:#x}; found {:#x}, expected {expected:#x}", found[index]);
+            assert_eq!(
+                found[index], expected,
+                "{body} with {set:?}: a = {a:#x}, b = {b:#x}, c = {c:#x}; found {:#x}, expected {expected:#x}",
+                found[index]
+            );
         }
     }
 }
@@ -182,18 +205,27 @@ fn bits_of_32_bit_words() {
             return 0;
         }
         let sign = a >> (start + length - 1).min(31) & 1;
-        (0..32u64).fold(0, |sum, at| sum | (if at < length && start + at < 32 { a >> (start + at) & 1 } else { sign }) << at)
+        (0..32u64)
+            .fold(0, |sum, at| sum | (if at < length && start + at < 32 { a >> (start + at) & 1 } else { sign }) << at)
     });
     check("bfi.b32 %d, %a, %b, %c, 5;", W, |a, b, c| {
         let start = c & 255;
-        (0..32u64).fold(0, |sum, at| sum | (if at >= start && at < start + 5 { a >> (at - start) & 1 } else { b >> at & 1 }) << at)
+        (0..32u64).fold(0, |sum, at| {
+            sum | (if at >= start && at < start + 5 { a >> (at - start) & 1 } else { b >> at & 1 }) << at
+        })
     });
     check("prmt.b32 %d, %a, %b, %c;", W, |a, b, c| {
         let both = (b << 32 | a).to_le_bytes();
         (0..4).fold(0, |sum, at| {
             let selector = c >> (4 * at) & 15;
             let byte = both[(selector & 7) as usize];
-            let byte = if selector & 8 == 0 { byte } else if byte > 127 { 255 } else { 0 };
+            let byte = if selector & 8 == 0 {
+                byte
+            } else if byte > 127 {
+                255
+            } else {
+                0
+            };
             sum | u64::from(byte) << (8 * at)
         })
     });
@@ -204,7 +236,12 @@ fn bits_of_32_bit_words() {
     check("shf.l.clamp.b32 %d, %a, %b, %c;", W, |a, b, c| if c >= 32 { a } else { ((b << 32 | a) << c) >> 32 });
     check("shf.r.clamp.b32 %d, %a, %b, %c;", W, |a, b, c| if c >= 32 { b } else { (b << 32 | a) >> c });
     check("dp4a.s32.s32 %d, %a, %b, %c;", W, |a, b, c| {
-        let dot: i32 = u(a).to_le_bytes().iter().zip(u(b).to_le_bytes()).map(|(&x, y)| i32::from(x as i8) * i32::from(y as i8)).sum();
+        let dot: i32 = u(a)
+            .to_le_bytes()
+            .iter()
+            .zip(u(b).to_le_bytes())
+            .map(|(&x, y)| i32::from(x as i8) * i32::from(y as i8))
+            .sum();
         dot.wrapping_add(i(c)) as u64
     });
     check("selp.b32 %d, %a, %b, %c;", ["b32", "b32", "b32", "pred"], |a, b, c| if c == 1 { a } else { b });
@@ -238,7 +275,9 @@ fn integers_of_64_bits() {
     check("popc.b64 %d, %a;", ["b32", "b64", "b64", "b64"], |a, _, _| a.count_ones().into());
     check("clz.b64 %d, %a;", ["b32", "b64", "b64", "b64"], |a, _, _| a.leading_zeros().into());
     check("brev.b64 %d, %a;", L, |a, _, _| a.reverse_bits());
-    check("mul.wide.s32 %d, %a, %b;", ["b64", "b32", "b32", "b64"], |a, b, _| (i64::from(i(a)) * i64::from(i(b))) as u64);
+    check("mul.wide.s32 %d, %a, %b;", ["b64", "b32", "b32", "b64"], |a, b, _| {
+        (i64::from(i(a)) * i64::from(i(b))) as u64
+    });
     check("mul.wide.u32 %d, %a, %b;", ["b64", "b32", "b32", "b64"], |a, b, _| a * b);
     check("mad.wide.s32 %d, %a, %b, %c;", ["b64", "b32", "b32", "b64"], |a, b, c| {
         ((i64::from(i(a)) * i64::from(i(b))) as u64).wrapping_add(c)
@@ -255,7 +294,9 @@ fn integers_of_16_bits() {
     check("sub.u16 %d, %a, %b;", H, |a, b, _| a.wrapping_sub(b));
     check("mul.lo.s16 %d, %a, %b;", H, |a, b, _| a.wrapping_mul(b));
     check("mul.hi.s16 %d, %a, %b;", H, |a, b, _| ((i32::from(a as i16) * i32::from(b as i16)) >> 16) as u64);
-    check("mul.wide.s16 %d, %a, %b;", ["b32", "b16", "b16", "b16"], |a, b, _| (i32::from(a as i16) * i32::from(b as i16)) as u64);
+    check("mul.wide.s16 %d, %a, %b;", ["b32", "b16", "b16", "b16"], |a, b, _| {
+        (i32::from(a as i16) * i32::from(b as i16)) as u64
+    });
     check("mad.lo.u16 %d, %a, %b, %c;", H, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
     check("min.s16 %d, %a, %b;", H, |a, b, _| (a as i16).min(b as i16) as u64);
     check("and.b16 %d, %a, %b;", H, |a, b, _| a & b);
@@ -272,17 +313,41 @@ fn single_precision() {
     check("sub.f32 %d, %a, %b;", F, |a, b, _| bits(f(a) - f(b)));
     check("mul.f32 %d, %a, %b;", F, |a, b, _| bits(f(a) * f(b)));
     check("fma.rn.f32 %d, %a, %b, %c;", F, |a, b, c| bits(f(a).mul_add(f(b), f(c))));
-    check("fma.rn.f32 %f1, %a, %b, %c; fma.rn.f32 %d, %f1, %b, %a;", F, |a, b, c| bits(f(bits(f(a).mul_add(f(b), f(c)))).mul_add(f(b), f(a))));
+    check("fma.rn.f32 %f1, %a, %b, %c; fma.rn.f32 %d, %f1, %b, %a;", F, |a, b, c| {
+        bits(f(bits(f(a).mul_add(f(b), f(c)))).mul_add(f(b), f(a)))
+    });
     check("div.rn.f32 %d, %a, %b;", F, |a, b, _| bits(f(a) / f(b)));
     check("div.full.f32 %d, %a, %b;", F, |a, b, _| bits(f(a) / f(b)));
     check("neg.f32 %d, %a;", F, |a, _, _| a ^ 1 << 31);
     check("abs.f32 %d, %a;", F, |a, _, _| a & 0x7fff_ffff);
     check("sqrt.rn.f32 %d, %a;", F, |a, _, _| bits(f(a).sqrt()));
     check("rcp.rn.f32 %d, %a;", F, |a, _, _| bits(1.0 / f(a)));
-    check("min.f32 %d, %a, %b;", F, |a, b, _| if f(a).is_nan() && f(b).is_nan() { 0x7fff_ffff } else if f(a) == f(b) { a | b } else { bits(f(a).min(f(b))) });
-    check("max.f32 %d, %a, %b;", F, |a, b, _| if f(a).is_nan() && f(b).is_nan() { 0x7fff_ffff } else if f(a) == f(b) { a & b } else { bits(f(a).max(f(b))) });
+    check("min.f32 %d, %a, %b;", F, |a, b, _| {
+        if f(a).is_nan() && f(b).is_nan() {
+            0x7fff_ffff
+        } else if f(a) == f(b) {
+            a | b
+        } else {
+            bits(f(a).min(f(b)))
+        }
+    });
+    check("max.f32 %d, %a, %b;", F, |a, b, _| {
+        if f(a).is_nan() && f(b).is_nan() {
+            0x7fff_ffff
+        } else if f(a) == f(b) {
+            a & b
+        } else {
+            bits(f(a).max(f(b)))
+        }
+    });
     check("max.NaN.f32 %d, %a, %b;", F, |a, b, _| {
-        if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else if f(a) == f(b) { a & b } else { bits(f(a).max(f(b))) }
+        if f(a).is_nan() || f(b).is_nan() {
+            0x7fff_ffff
+        } else if f(a) == f(b) {
+            a & b
+        } else {
+            bits(f(a).max(f(b)))
+        }
     });
     let flush = |x: f32| if x.is_subnormal() { 0.0f32.copysign(x) } else { x };
     check("mul.ftz.f32 %d, %a, %b;", F, move |a, b, _| bits(flush(flush(f(a)) * flush(f(b)))));
@@ -291,7 +356,11 @@ fn single_precision() {
         bits(if sum > 0.0 { sum.min(1.0) } else { 0.0 })
     });
     check("copysign.f32 %d, %a, %b;", F, |a, b, _| a & 1 << 31 | b & 0x7fff_ffff);
-    check("selp.f32 %d, %a, 0f3F800000, %c;", ["f32", "f32", "f32", "pred"], |a, _, c| if c == 1 { a } else { 0x3f80_0000 });
+    check(
+        "selp.f32 %d, %a, 0f3F800000, %c;",
+        ["f32", "f32", "f32", "pred"],
+        |a, _, c| if c == 1 { a } else { 0x3f80_0000 },
+    );
     check("add.f32 %d, %a, 2.5;", F, |a, _, _| bits(f(a) + 2.5));
 }
 
@@ -314,7 +383,9 @@ fn rounding_directions() {
         // Products of singles are exact in double unless they overflow or vanish; the operands are cut to avoid that.
         let small = "and.b32 %r8, %r8, 0x83FFFFFF; or.b32 %r8, %r8, 0x3C000000; and.b32 %r9, %r9, 0x83FFFFFF; or.b32 %r9, %r9, 0x3C000000; mov.b32 %f1, %r8; mov.b32 %f2, %r9;";
         let cut = |x: u64| f64::from(f(x & 0x83ff_ffff | 0x3c00_0000));
-        check(&format!("mov.b32 %r8, %a; mov.b32 %r9, %b; {small} mul.{mode}.f32 %d, %f1, %f2;"), F, |a, b, _| exact(cut(a) * cut(b), mode));
+        check(&format!("mov.b32 %r8, %a; mov.b32 %r9, %b; {small} mul.{mode}.f32 %d, %f1, %f2;"), F, |a, b, _| {
+            exact(cut(a) * cut(b), mode)
+        });
         check(&format!("mov.b32 %r8, %a; mov.b32 %r9, %b; {small} add.{mode}.f32 %d, %f1, %f2;"), F, |a, b, _| {
             let sum = cut(a) + cut(b);
             if sum == 0.0 && mode != "rm" || cut(a) != -cut(b) { exact(sum, mode) } else { exact(sum, mode) }
@@ -365,9 +436,13 @@ fn conversions() {
     check("cvt.rpi.s32.f32 %d, %a;", W, |a, _, _| f(a).ceil() as i32 as u64);
     check("cvt.rni.f32.f32 %d, %a;", F, |a, _, _| bits(f(a).round_ties_even()));
     check("cvt.rmi.f32.f32 %d, %a;", F, |a, _, _| bits(f(a).floor()));
-    check("cvt.f64.f32 %d, %a; testp.notanumber.f32 %p1, %a; @%p1 mov.b64 %d, 0;", ["f64", "f32", "f32", "f32"], |a, _, _| {
-        if f(a).is_nan() { 0 } else { f64::from(f(a)).to_bits() }
-    });
+    check(
+        "cvt.f64.f32 %d, %a; testp.notanumber.f32 %p1, %a; @%p1 mov.b64 %d, 0;",
+        ["f64", "f32", "f32", "f32"],
+        |a, _, _| {
+            if f(a).is_nan() { 0 } else { f64::from(f(a)).to_bits() }
+        },
+    );
     check("cvt.rn.f32.f64 %d, %a;", ["f32", "f64", "f64", "f64"], |a, _, _| bits(f64::from_bits(a) as f32));
     check("cvt.rn.f64.s32 %d, %a;", ["f64", "b32", "b32", "b32"], |a, _, _| f64::from(i(a)).to_bits());
     // Every finite half is a single, and comes back the same.
@@ -423,7 +498,9 @@ fn approximations() {
         for (&a, &found) in inputs[0].iter().zip(&found) {
             let (found, expected) = (f64::from(f(found)), model(f64::from(f(a))));
             let expected32 = f64::from(expected as f32);
-            let close = (found - expected32).abs() <= expected32.abs() * 1e-6 || found == expected32 || found.is_nan() && expected.is_nan();
+            let close = (found - expected32).abs() <= expected32.abs() * 1e-6
+                || found == expected32
+                || found.is_nan() && expected.is_nan();
             assert!(close, "{name} of {}: {found}, expected {expected}", f(a));
         }
     }
@@ -432,13 +509,21 @@ fn approximations() {
 /// Instructions under a guard leave the other lanes alone.
 #[test]
 fn guards() {
-    check("mov.b32 %d, %b; @%p1 bra SKIP; setp.lt.u32 %p1, %a, 100; @%p1 mov.b32 %d, %a; @!%p1 add.u32 %d, %a, %b; SKIP:", W, |a, b, _| {
-        if a < 100 { a } else { a.wrapping_add(b) }
-    });
+    check(
+        "mov.b32 %d, %b; @%p1 bra SKIP; setp.lt.u32 %p1, %a, 100; @%p1 mov.b32 %d, %a; @!%p1 add.u32 %d, %a, %b; SKIP:",
+        W,
+        |a, b, _| {
+            if a < 100 { a } else { a.wrapping_add(b) }
+        },
+    );
     check("setp.lt.s32 %p1, %a, %b; mov.b32 %d, 1; @%p1 fma.rn.f32 %d, %a, %b, %c;", F, |a, b, c| {
         if i(a) < i(b) { bits(f(a).mul_add(f(b), f(c))) } else { 1 }
     });
-    check("setp.lt.s32 %p1, %a, %b; mov.b64 %d, 0; @%p1 cvt.u64.u32 %d, %a;", ["b64", "b32", "b32", "b32"], |a, b, _| if i(a) < i(b) { a } else { 0 });
+    check(
+        "setp.lt.s32 %p1, %a, %b; mov.b64 %d, 0; @%p1 cvt.u64.u32 %d, %a;",
+        ["b64", "b32", "b32", "b32"],
+        |a, b, _| if i(a) < i(b) { a } else { 0 },
+    );
 }
 
 /// The comparison with the model can fail.

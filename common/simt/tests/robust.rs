@@ -105,7 +105,10 @@ fn extremes() {
         format!("{head}.entry k() {{ L: bra L; }}"),
         format!("{head}.entry k() {{ .reg .pred %p; L: @%p bra M; bra L; M: bra L; }}"),
         format!("{head}.entry k() {{ {} }}", "ret;\n".repeat(50_000)),
-        format!("{head}.entry k() {{ .reg .b32 %r<60000>; {} }}", (1..50_000).map(|i| format!("add.s32 %r{i}, %r{}, 1;\n", i - 1)).collect::<String>()),
+        format!(
+            "{head}.entry k() {{ .reg .b32 %r<60000>; {} }}",
+            (1..50_000).map(|i| format!("add.s32 %r{i}, %r{}, 1;\n", i - 1)).collect::<String>()
+        ),
     ] {
         attempt(&text);
     }
@@ -116,7 +119,8 @@ fn bad_launches_are_refused() {
     let kernel = Module::parse(&programs()[40]).unwrap().kernel("matmul").unwrap();
     let mut memory = GlobalMemory::new();
     let pointer = memory.alloc("A", 64, 4).unwrap();
-    let good = [Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::I32(1), Arg::I32(1), Arg::I32(1)];
+    let good =
+        [Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::I32(1), Arg::I32(1), Arg::I32(1)];
     let mut refused = |config: LaunchConfig, args: &[Arg]| {
         let error = simt::launch(&kernel, &mut memory, &config, args, &mut ()).unwrap_err();
         assert!(matches!(error, simt::Error::Usage(_)), "{error}");

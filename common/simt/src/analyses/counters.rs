@@ -322,7 +322,8 @@ fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     if copy.bytes < 16 {
         return sectors(lanes, copy.bytes, copy.from);
     }
-    let mut joined: Vec<u64> = each(lanes, 0..32).map(|lane| copy.from[lane] / 128 << 16 | copy.to[lane] / 32).collect();
+    let mut joined: Vec<u64> =
+        each(lanes, 0..32).map(|lane| copy.from[lane] / 128 << 16 | copy.to[lane] / 32).collect();
     distinct(&mut joined)
 }
 
@@ -341,7 +342,8 @@ fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize
 /// load can go together.
 fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>) -> bool {
     [1, 2].into_iter().any(|apart| {
-        each(lanes, range.clone()).all(|lane| lanes >> (lane ^ apart) & 1 == 0 || addresses[lane] == addresses[lane ^ apart])
+        each(lanes, range.clone())
+            .all(|lane| lanes >> (lane ^ apart) & 1 == 0 || addresses[lane] == addresses[lane ^ apart])
     })
 }
 
@@ -396,7 +398,8 @@ fn copy_wavefronts(lanes: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
             total += distinct(&mut moves);
         } else {
             let mut banks = [0u32; 32];
-            each(lanes, range.clone()).for_each(|lane| banks[(copy.from[lane] / u64::from(bytes)) as usize % size] += 1);
+            each(lanes, range.clone())
+                .for_each(|lane| banks[(copy.from[lane] / u64::from(bytes)) as usize % size] += 1);
             let reading = banks.into_iter().max().unwrap_or(0);
             total += reading.max(bank_passes(lanes, u64::from(bytes / 4), copy.to, range));
         }
@@ -434,9 +437,10 @@ impl Observer for BlockCounters {
         match (access.space, access.kind) {
             (Space::Global, AccessKind::Atomic) => count.global_atomic_requests += 1,
             (Space::Global, _) => {
-                let (touched, _) = memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, bytes, addresses| {
-                    (sectors(lanes, bytes, addresses), 0)
-                });
+                let (touched, _) =
+                    memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, bytes, addresses| {
+                        (sectors(lanes, bytes, addresses), 0)
+                    });
                 count.global_bytes_requested += bytes;
                 if load {
                     count.global_load_requests += 1;
@@ -449,9 +453,10 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
-                let (passes, fewest) = memo.look_up(access.lanes, access.bytes, 4, access.addresses, |lanes, bytes, addresses| {
-                    wavefronts(load, lanes, bytes, addresses)
-                });
+                let (passes, fewest) =
+                    memo.look_up(access.lanes, access.bytes, 4, access.addresses, |lanes, bytes, addresses| {
+                        wavefronts(load, lanes, bytes, addresses)
+                    });
                 if load {
                     count.shared_load_requests += 1;
                     count.shared_load_wavefronts += u64::from(passes);
@@ -468,7 +473,9 @@ impl Observer for BlockCounters {
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
         let count = &mut self.counts[copy.instruction as usize];
-        let reading = each(copy.lanes, 0..32).filter(|&lane| copy.source_bytes[lane] > 0).fold(0u32, |mask, lane| mask | 1 << lane);
+        let reading = each(copy.lanes, 0..32)
+            .filter(|&lane| copy.source_bytes[lane] > 0)
+            .fold(0u32, |mask, lane| mask | 1 << lane);
         count.copy_requests += 1;
         count.global_load_requests += 1;
         count.global_load_sectors += u64::from(copy_sectors(reading, copy));

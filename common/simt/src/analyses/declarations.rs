@@ -53,7 +53,9 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
                 _ => element_bytes,
             };
         }
-        let Some(name) = head.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|word| !word.is_empty()) else { continue };
+        let Some(name) = head.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|word| !word.is_empty()) else {
+            continue;
+        };
         let mut extents = vec![];
         while let Some(inside) = tail.strip_prefix('[') {
             let Some(close) = inside.find(']') else { break };

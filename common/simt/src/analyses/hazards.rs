@@ -26,7 +26,10 @@ struct Record([u8; 5]);
 
 impl Record {
     fn new(thread: u32, time: u16, instruction: u32) -> Self {
-        let bits = 1 | u64::from(thread & 1023) << 1 | u64::from(time & LAST_TIME) << 11 | u64::from(instruction.min(0x7fff)) << 25;
+        let bits = 1
+            | u64::from(thread & 1023) << 1
+            | u64::from(time & LAST_TIME) << 11
+            | u64::from(instruction.min(0x7fff)) << 25;
         let bytes = bits.to_le_bytes();
         Self([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]])
     }
@@ -246,7 +249,9 @@ impl Hazards {
             .filter(|((kind, ..), _)| *kind == HazardKind::Race)
             .flat_map(|((_, first, second), _)| [*first, *second])
             .collect();
-        found.retain(|(kind, instruction, _), _| *kind != HazardKind::UninitialisedShared || !raced.contains(instruction));
+        found.retain(|(kind, instruction, _), _| {
+            *kind != HazardKind::UninitialisedShared || !raced.contains(instruction)
+        });
         let mut hazards: Vec<Hazard> = Self::by_line(plan, &found)
             .iter()
             .map(|&(kind, (place, first, second, count))| {
@@ -316,7 +321,8 @@ impl Hazards {
                 let array = plan.arrays.iter().find(|array| address >= array.0 && address - array.0 < array.1);
                 match array {
                     Some((base, _, name, element, _)) => {
-                        let (index, rest) = ((address - base) / u64::from(*element), (address - base) % u64::from(*element));
+                        let (index, rest) =
+                            ((address - base) / u64::from(*element), (address - base) % u64::from(*element));
                         let rest = if rest == 0 { String::new() } else { format!(" + {rest} bytes") };
                         format!("{name}[{index}]{rest}")
                     }
@@ -448,7 +454,9 @@ impl Analysis for Hazards {
 
     fn block(&self, block: &BlockInfo) -> BlockHazards {
         let idle = self.merged.lock().unwrap_or_else(PoisonError::into_inner).idle.pop();
-        let mut observer = idle.or_else(|| self.plan.as_ref().map(|plan| BlockHazards::new(plan.clone()))).unwrap_or_else(BlockHazards::nothing);
+        let mut observer = idle
+            .or_else(|| self.plan.as_ref().map(|plan| BlockHazards::new(plan.clone())))
+            .unwrap_or_else(BlockHazards::nothing);
         observer.start(block);
         observer
     }
@@ -654,7 +662,9 @@ impl BlockHazards {
             self.forget();
             for cell in &mut self.cells {
                 // What other blocks must know stays; within the block all of it counts as ordered.
-                let again = |record: Record| if record.some() { Record::new(record.thread(), 0, record.instruction()) } else { record };
+                let again = |record: Record| {
+                    if record.some() { Record::new(record.thread(), 0, record.instruction()) } else { record }
+                };
                 cell.cell.write = again(cell.cell.write);
                 cell.cell.reads = cell.cell.reads.map(again);
             }
@@ -704,7 +714,8 @@ fn ordered(record: Record, thread: u32, barrier_time: &[u16], lane_time: &[u16])
     }
     let (a, b) = (other as usize / 32, thread as usize / 32);
     let time = record.time();
-    time <= barrier_time[a].min(barrier_time[b]) || a == b && time <= lane_time[other as usize].min(lane_time[thread as usize])
+    time <= barrier_time[a].min(barrier_time[b])
+        || a == b && time <= lane_time[other as usize].min(lane_time[thread as usize])
 }
 
 /// Checks an access against a shadow and notes it there; the record it races with, if any, and whether that is a write.
@@ -738,7 +749,16 @@ fn touch(
 impl BlockHazards {
     /// Checks a shared access of one lane.
     #[inline]
-    fn shared_lane(&mut self, unit: u32, thread: u32, instruction: u32, address: u32, bytes: u32, writes: bool, reads: bool) {
+    fn shared_lane(
+        &mut self,
+        unit: u32,
+        thread: u32,
+        instruction: u32,
+        address: u32,
+        bytes: u32,
+        writes: bool,
+        reads: bool,
+    ) {
         let new = Record::new(thread, self.time, instruction);
         let start = (address >> unit) as usize;
         for index in start..start + (bytes >> unit).max(1) as usize {
@@ -822,7 +842,8 @@ impl BlockHazards {
                 }
                 if reads && fresh {
                     let address = index << unit;
-                    let output = plan.arrays.iter().any(|array| array.4 && address >= array.0 && address - array.0 < array.1);
+                    let output =
+                        plan.arrays.iter().any(|array| array.4 && address >= array.0 && address - array.0 < array.1);
                     if output {
                         let side = self.side(thread, access.instruction, Action::Reads);
                         add(&mut self.found, HazardKind::UninitialisedGlobal, place, side, None, 1);
@@ -903,7 +924,9 @@ impl Observer for BlockHazards {
         let Some(plan) = self.plan.clone() else { return };
         // The source is read.
         for bytes in [4u32, 8, 12, 16] {
-            let lanes = each(copy.lanes).filter(|&lane| copy.source_bytes[lane].next_multiple_of(4) == bytes).fold(0, |m, lane| m | 1 << lane);
+            let lanes = each(copy.lanes)
+                .filter(|&lane| copy.source_bytes[lane].next_multiple_of(4) == bytes)
+                .fold(0, |m, lane| m | 1 << lane);
             if lanes != 0 {
                 let access = Access {
                     warp: copy.warp,
@@ -936,7 +959,13 @@ impl Observer for BlockHazards {
             }
         }
         let group = self.groups[warp];
-        self.flights[warp].push(Flight { lanes: copy.lanes, instruction: copy.instruction, bytes: copy.bytes, to, group });
+        self.flights[warp].push(Flight {
+            lanes: copy.lanes,
+            instruction: copy.instruction,
+            bytes: copy.bytes,
+            to,
+            group,
+        });
     }
 
     fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {

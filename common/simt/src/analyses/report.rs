@@ -52,15 +52,27 @@ impl HazardKind {
     /// One sentence on what to do.
     pub const fn remedy(self) -> &'static str {
         match self {
-            Self::Race => "put a __syncthreads() between the two accesses, or let each place be used by one thread only",
-            Self::CopyNotWaited => "wait for the copy's group (cp.async.wait_group), then __syncthreads(), before reading",
-            Self::CopyOverwritten => "wait for the copy (cp.async.wait_group) before writing the same place again, or use another buffer",
-            Self::UninitialisedShared => "let every element be written, with 0 where there is no data, before the barrier that precedes the read",
+            Self::Race => {
+                "put a __syncthreads() between the two accesses, or let each place be used by one thread only"
+            }
+            Self::CopyNotWaited => {
+                "wait for the copy's group (cp.async.wait_group), then __syncthreads(), before reading"
+            }
+            Self::CopyOverwritten => {
+                "wait for the copy (cp.async.wait_group) before writing the same place again, or use another buffer"
+            }
+            Self::UninitialisedShared => {
+                "let every element be written, with 0 where there is no data, before the barrier that precedes the read"
+            }
             Self::UninitialisedGlobal => "do not read the output; it holds whatever was there before",
             Self::UnsetRegister => "give the variable a value on every path that leads here",
             Self::WrongArray => "check the index against the array's extents",
-            Self::DifferentBarriers => "move the barrier out of the condition, so that all threads of the block reach the same one",
-            Self::ExitBeforeBarrier => "do not return early; let every thread reach the barrier and test the bounds around the work instead",
+            Self::DifferentBarriers => {
+                "move the barrier out of the condition, so that all threads of the block reach the same one"
+            }
+            Self::ExitBeforeBarrier => {
+                "do not return early; let every thread reach the barrier and test the bounds around the work instead"
+            }
             Self::WrittenTwice => "check the mapping from threads to elements: two threads own the same one",
             Self::NeverWritten => "check the grid and the mapping from threads to elements: no thread owns it",
         }

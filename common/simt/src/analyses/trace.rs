@@ -87,10 +87,12 @@ impl Plan {
                     None => ("shared".into(), raw.address / 4),
                 }
             }
-            Space::Global => match self.arrays.iter().find(|array| raw.address >= array.0 && raw.address - array.0 < array.1) {
-                Some((base, _, name, element)) => (name.clone(), (raw.address - base) / u64::from(*element)),
-                None => ("global".into(), raw.address),
-            },
+            Space::Global => {
+                match self.arrays.iter().find(|array| raw.address >= array.0 && raw.address - array.0 < array.1) {
+                    Some((base, _, name, element)) => (name.clone(), (raw.address - base) / u64::from(*element)),
+                    None => ("global".into(), raw.address),
+                }
+            }
             _ => ("local".into(), raw.address),
         };
         Step { array, index, space: raw.space, kind: raw.kind, bytes: raw.bytes, location }
@@ -163,7 +165,13 @@ impl Observer for BlockTrace {
             let instruction = copy.instruction;
             let bytes = copy.source_bytes[lane];
             if bytes > 0 {
-                steps.push(Raw { address: copy.from[lane], space: Space::Global, kind: AccessKind::CopySource, bytes, instruction });
+                steps.push(Raw {
+                    address: copy.from[lane],
+                    space: Space::Global,
+                    kind: AccessKind::CopySource,
+                    bytes,
+                    instruction,
+                });
             }
             let (address, bytes) = (copy.to[lane], copy.bytes);
             steps.push(Raw { address, space: Space::Shared, kind: AccessKind::CopyDestination, bytes, instruction });

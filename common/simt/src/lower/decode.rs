@@ -243,7 +243,10 @@ impl<'a> Decoder<'a> {
                     self.position = statement.position;
                     self.guard = None;
                     self.strong = statement.words[1..].iter().any(|word| {
-                        matches!(word.as_str(), "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv")
+                        matches!(
+                            word.as_str(),
+                            "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv"
+                        )
                     });
                     if let Some((id, negated)) = statement.guard {
                         self.guard = Some((self.register(id, Type::Pred)?, negated));
@@ -594,7 +597,15 @@ impl<'a> Decoder<'a> {
     // Instructions.
 
     fn push(&mut self, inst: Inst, fields: u8, defs: u8) {
-        self.raws.push(Raw { inst, fields, defs, guard: self.guard, targets: vec![], position: self.position, strong: self.strong });
+        self.raws.push(Raw {
+            inst,
+            fields,
+            defs,
+            guard: self.guard,
+            targets: vec![],
+            position: self.position,
+            strong: self.strong,
+        });
     }
 
     fn operands<const N: usize>(&self, statement: &Statement) -> Result<[Operand; N], Error> {

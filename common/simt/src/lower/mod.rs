@@ -41,7 +41,10 @@ pub(crate) enum Preset {
         signed: bool,
     },
     /// Address of a shared array, by number, and the place in it.
-    Shared { array: u32, address: u64 },
+    Shared {
+        array: u32,
+        address: u64,
+    },
     /// Address of a variable of the module, by number.
     Variable {
         number: u32,
@@ -432,7 +435,9 @@ impl Decoded {
                 let inst = &raw.inst;
                 let sources = match inst.op {
                     Op::Add32 | Op::Add64 | Op::Or32 | Op::Or64 | Op::Selp32 | Op::Selp64 => [inst.a, inst.b],
-                    Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => [inst.a, NONE],
+                    Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => {
+                        [inst.a, NONE]
+                    }
                     Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
                     Op::Generic if self.details[inst.imm as usize].function == inst::Function::Offset => [inst.a, NONE],
                     Op::Generic if self.details[inst.imm as usize].function == inst::Function::Cvt => [inst.a, NONE],
@@ -447,10 +452,12 @@ impl Decoded {
             }
         }
         let of = |raw: &Raw| match raw.inst.op {
-            Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => match origins[raw.inst.a as usize] {
-                Origin::Array(array) => Some(array),
-                _ => None,
-            },
+            Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => {
+                match origins[raw.inst.a as usize] {
+                    Origin::Array(array) => Some(array),
+                    _ => None,
+                }
+            }
             _ => None,
         };
         self.raws.iter().map(of).collect()
@@ -504,7 +511,9 @@ impl Decoded {
         self.raws.iter().flat_map(|raw| &raw.targets).for_each(|&target| targeted[target as usize] = true);
         for index in 0..self.raws.len() {
             let raw = &mut self.raws[index];
-            let (Op::Bra, [target], Some((value, negated))) = (raw.inst.op, &raw.targets[..], raw.guard) else { continue };
+            let (Op::Bra, [target], Some((value, negated))) = (raw.inst.op, &raw.targets[..], raw.guard) else {
+                continue;
+            };
             if bare[*target as usize] {
                 raw.inst.op = Op::Exit;
                 raw.targets.clear();
@@ -580,7 +589,9 @@ impl Decoded {
             .maybe_unset
             .iter()
             .copied()
-            .filter(|&value| self.values[value as usize].preset.is_none() && !self.values[value as usize].name.is_empty())
+            .filter(|&value| {
+                self.values[value as usize].preset.is_none() && !self.values[value as usize].name.is_empty()
+            })
             .collect();
         let maybe_unset = unset.iter().map(|&value| self.values[value as usize].name.clone()).collect();
         let mut unset_steps = vec![];
@@ -598,7 +609,9 @@ impl Decoded {
             }
         }
         let shared_origin = self.origins();
-        let memory = |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);
+        let memory = |op| {
+            matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric)
+        };
         let narrow = self.raws.iter().any(|raw| memory(raw.inst.op) && inst::Shape::unpack(raw.inst.sub).bytes < 4);
         let strong = self.raws.iter().map(|raw| raw.strong).collect();
         let which = |f: fn(&Inst) -> bool| self.raws.iter().map(|raw| f(&raw.inst)).collect();
@@ -716,7 +729,9 @@ fn flop_of(inst: &Inst, details: &[inst::Detail]) -> (u8, bool) {
             let detail = &details[inst.imm as usize];
             match detail.function {
                 inst::Function::Fma => (2, detail.kind == Type::F32),
-                inst::Function::Add | inst::Function::Sub | inst::Function::MulLo if detail.kind.is_float() => (1, false),
+                inst::Function::Add | inst::Function::Sub | inst::Function::MulLo if detail.kind.is_float() => {
+                    (1, false)
+                }
                 _ => (0, false),
             }
         }
