@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 *sum += factor * value;
             }
         }
-        wrong += sums.iter().zip(&c[row * n..(row + 1) * n]).filter(|(x, y)| x != y).count();
+        wrong += sums.iter().zip(&c[row * n..(row + 1) * n]).filter(|(x, y)| x.to_bits() != y.to_bits()).count();
     }
     println!(
         "{wrong} wrong; {} warp instructions in {seconds:.3} s; {:.0} million FMA/s",

@@ -196,6 +196,8 @@ pub(crate) struct Position {
 pub(crate) enum Item {
     Label(Arc<str>, u32),
     Statement(Statement),
+    /// `name: .branchtargets A, B;`
+    Targets(Arc<str>, Vec<Arc<str>>),
 }
 
 /// A kernel or a function.

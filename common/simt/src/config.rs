@@ -25,6 +25,7 @@ impl Dim3 {
     }
 
     /// The index whose linear number is `linear` in a box of this size, x fastest.
+    #[must_use]
     pub const fn index(self, linear: u64) -> Self {
         let (x, y) = (self.x as u64, self.y as u64);
         Self { x: (linear % x) as u32, y: (linear / x % y) as u32, z: (linear / x / y) as u32 }

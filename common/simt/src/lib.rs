@@ -55,7 +55,9 @@
     // Comparing floating-point numbers exactly is what instructions do.
     clippy::float_cmp,
     // The operands of an access: bundling them would cost the hottest path.
-    clippy::too_many_arguments
+    clippy::too_many_arguments,
+    // The error of every step of a warp: one pointer, so that results stay in registers.
+    clippy::unnecessary_box_returns
 )]
 
 pub mod analyses;

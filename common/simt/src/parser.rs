@@ -659,6 +659,15 @@ impl<'a> Parser<'a> {
                 Kind::Word => {
                     if self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':')) {
                         self.at += 2;
+                        if self.eat_word(".branchtargets") {
+                            let mut targets = vec![Arc::from(self.word("a label")?.text)];
+                            while self.eat(b',') {
+                                targets.push(Arc::from(self.word("a label")?.text));
+                            }
+                            self.expect(b';')?;
+                            body.function.body.push(Item::Targets(token.text.into(), targets));
+                            continue;
+                        }
                         body.function.body.push(Item::Label(token.text.into(), token.line));
                     } else {
                         self.instruction(body, None, token.start)?;

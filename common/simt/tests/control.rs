@@ -282,6 +282,20 @@ fn barriers_with_reductions_and_counts() {
     assert!(run("bar.sync 1, 40; ret;", registers, 64, 1).is_err(), "whole warps only");
 }
 
+#[test]
+fn indexed_branches() {
+    let registers = ".reg .b32 %a, %b;";
+    let body = "rem.u32 %a, %t, 4; mov.u32 %b, 1; TABLE: .branchtargets A0, A1, OUT, A0; brx.idx %a, TABLE;\
+                A0: add.u32 %b, %b, 10; A1: add.u32 %b, %b, 100; OUT: add.u32 %b, %b, 1000; st.global.u32 [%rd3], %b; ret;";
+    let found = run(body, registers, 40, 40).unwrap();
+    for (lane, found) in found.iter().enumerate() {
+        assert_eq!(*found, [1111, 1101, 1001, 1111][lane % 4], "lane {lane}");
+    }
+    assert!(
+        run("mov.u32 %a, 7; TABLE: .branchtargets X, Y; brx.idx %a, TABLE; X: ret; Y: ret;", registers, 32, 1).is_err()
+    );
+}
+
 /// A warp that waits in a loop for another warp's flag does not keep it from running.
 #[test]
 fn warps_take_turns() {

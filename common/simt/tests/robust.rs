@@ -107,7 +107,7 @@ fn extremes() {
         format!("{head}.entry k() {{ {} }}", "ret;\n".repeat(50_000)),
         format!(
             "{head}.entry k() {{ .reg .b32 %r<60000>; {} }}",
-            (1..50_000).map(|i| format!("add.s32 %r{i}, %r{}, 1;\n", i - 1)).collect::<String>()
+            (1..50_000).fold(String::new(), |text, i| text + &format!("add.s32 %r{i}, %r{}, 1;\n", i - 1))
         ),
     ] {
         attempt(&text);

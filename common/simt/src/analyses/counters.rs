@@ -170,11 +170,11 @@ impl Counters {
                 *count += part;
             }
             for (range, &(executed, lanes)) in plan.blocks.iter().zip(&observer.executed) {
-                for index in range.start as usize..range.end as usize {
-                    let (flop, fma) = plan.flop[index];
-                    let count = &mut counts[index];
+                let range = range.start as usize..range.end as usize;
+                let work = plan.flop[range.clone()].iter().zip(&plan.guarded[range.clone()]);
+                for (count, (&(flop, fma), &guarded)) in counts[range].iter_mut().zip(work) {
                     count.instructions += executed;
-                    if !plan.guarded[index] {
+                    if !guarded {
                         count.flop += u64::from(flop) * lanes;
                         count.fma_threads += if fma { lanes } else { 0 };
                     }
@@ -246,7 +246,7 @@ pub struct BlockCounters {
 }
 
 /// The latest request of an instruction: the next is most often the same but for a shift, and then counts the same.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Memo {
     lanes: u32,
     bytes: u32,
@@ -256,12 +256,6 @@ struct Memo {
     distance: [u64; 32],
     /// Sectors, or wavefronts and the fewest possible.
     result: (u32, u32),
-}
-
-impl Default for Memo {
-    fn default() -> Self {
-        Self { lanes: 0, bytes: 0, phase: 0, distance: [0; 32], result: (0, 0) }
-    }
 }
 
 impl Memo {
@@ -323,7 +317,7 @@ fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
         return sectors(lanes, copy.bytes, copy.from);
     }
     let mut joined: Vec<u64> =
-        each(lanes, 0..32).map(|lane| copy.from[lane] / 128 << 16 | copy.to[lane] / 32).collect();
+        each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
     distinct(&mut joined)
 }
 
@@ -334,7 +328,9 @@ fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize
     wanted.sort_unstable();
     wanted.dedup();
     let mut banks = [0u32; 32];
-    wanted.iter().for_each(|word| banks[(word % 32) as usize] += 1);
+    for word in wanted {
+        banks[(word % 32) as usize] += 1;
+    }
     banks.into_iter().max().unwrap_or(0)
 }
 
@@ -392,7 +388,7 @@ fn copy_wavefronts(lanes: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
                 .map(|lane| {
                     let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
                     let turn = (from / 2).wrapping_sub(to / 2) % 4;
-                    from / 8 << 3 | turn << 1 | (from ^ to) & 1
+                    (from / 8) << 3 | turn << 1 | (from ^ to) & 1
                 })
                 .collect();
             total += distinct(&mut moves);

@@ -11,6 +11,7 @@ use crate::lower::{Code, Use};
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, DevicePointer, Dim3, Kernel, Space};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Words in a page of a block's view of global memory.
@@ -242,7 +243,7 @@ impl Hazards {
         let pages = std::mem::take(&mut merged.pages);
         merged.idle.clear();
         drop(merged);
-        self.between_blocks(plan, &pages, &mut found);
+        Self::between_blocks(&pages, &mut found);
         // A read that raced came too early as well; the race says it better.
         let raced: HashSet<u32> = found
             .iter()
@@ -259,7 +260,7 @@ impl Hazards {
                 Hazard { kind, place: self.place(plan, place), parties, count }
             })
             .collect();
-        self.coverage(plan, &pages, &mut hazards);
+        Self::coverage(plan, &pages, &mut hazards);
         hazards
     }
 
@@ -333,7 +334,7 @@ impl Hazards {
     }
 
     /// Races between blocks.
-    fn between_blocks(&self, plan: &Plan, pages: &HashMap<u64, Box<[Summary]>>, found: &mut Found) {
+    fn between_blocks(pages: &HashMap<u64, Box<[Summary]>>, found: &mut Found) {
         let mut keys: Vec<u64> = pages.keys().copied().collect();
         keys.sort_unstable();
         let per_page = pages.values().next().map_or(1, |page| page.len() as u64);
@@ -373,11 +374,10 @@ impl Hazards {
                 }
             }
         }
-        let _ = plan;
     }
 
     /// Elements of outputs that were not written exactly once.
-    fn coverage(&self, plan: &Plan, pages: &HashMap<u64, Box<[Summary]>>, hazards: &mut Vec<Hazard>) {
+    fn coverage(plan: &Plan, pages: &HashMap<u64, Box<[Summary]>>, hazards: &mut Vec<Hazard>) {
         for (base, bytes, name, element, output) in &plan.arrays {
             if !output {
                 continue;
@@ -421,8 +421,14 @@ fn element(name: &str, offset: u32, known: &Extents) -> String {
         indices.push(index % extent);
         index /= extent;
     }
-    let indices: String = indices.iter().rev().map(|index| format!("[{index}]")).collect();
-    if rest == 0 { format!("{name}{indices}") } else { format!("{name}{indices} + {rest} bytes") }
+    let mut text = name.to_string();
+    for index in indices.iter().rev() {
+        let _ = write!(text, "[{index}]");
+    }
+    if rest > 0 {
+        let _ = write!(text, " + {rest} bytes");
+    }
+    text
 }
 
 impl Analysis for Hazards {
@@ -505,6 +511,9 @@ impl std::ops::Deref for Handle {
     }
 }
 
+/// A warp at a barrier: warp, instruction, its first lane.
+type Arrival = (u32, u32, u32);
+
 /// An asynchronous copy in flight.
 #[derive(Debug)]
 struct Flight {
@@ -539,12 +548,11 @@ pub struct BlockHazards {
     fenced: bool,
     updated: bool,
     /// Arrivals at each barrier: warps and instruction.
-    arrived: Vec<(u32, Vec<(u32, u32, u32)>)>,
+    arrived: Vec<(u32, Vec<Arrival>)>,
     /// The first threads that ended: thread and instruction.
     ended: Option<(u32, u32)>,
     /// Lanes that have set each register in question: by register and warp.
     set: Vec<u32>,
-    warned: HashSet<(u32, u32)>,
     found: Found,
 }
 
@@ -568,7 +576,9 @@ impl std::hash::Hasher for QuickHasher {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
     }
     fn write_u64(&mut self, value: u64) {
         self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -606,7 +616,6 @@ impl BlockHazards {
             arrived: vec![],
             ended: None,
             set: vec![],
-            warned: HashSet::new(),
             found: Found::new(),
         }
     }
@@ -660,11 +669,11 @@ impl BlockHazards {
         self.time += 1;
         if self.time >= LAST_TIME {
             self.forget();
+            // What other blocks must know stays; within the block all of it counts as ordered.
+            let again = |record: Record| {
+                if record.some() { Record::new(record.thread(), 0, record.instruction()) } else { record }
+            };
             for cell in &mut self.cells {
-                // What other blocks must know stays; within the block all of it counts as ordered.
-                let again = |record: Record| {
-                    if record.some() { Record::new(record.thread(), 0, record.instruction()) } else { record }
-                };
                 cell.cell.write = again(cell.cell.write);
                 cell.cell.reads = cell.cell.reads.map(again);
             }

@@ -77,10 +77,10 @@ impl<O> Context<'_, '_, O> {
                     address - allocation.base().0 < allocation.bytes()
                 });
                 // An access that starts inside and ends outside is described by its end.
-                memory.describe(if inside && address % u64::from(bytes) == 0 { end } else { address })
+                memory.describe(if inside && address.is_multiple_of(u64::from(bytes)) { end } else { address })
             }
         };
-        let kind = if address % u64::from(bytes) == 0 {
+        let kind = if address.is_multiple_of(u64::from(bytes)) {
             FaultKind::OutOfBounds { space, access, bytes, place }
         } else {
             FaultKind::Misaligned { space, access, bytes, place }
@@ -281,7 +281,9 @@ fn check_shared<I: Isa, O>(
         || high.saturating_add(u64::from(bytes)) > u64::from(context.launch.shared_bytes)
     {
         let total = u64::from(context.launch.shared_bytes);
-        let bad = |address: u64| address % u64::from(bytes) != 0 || address.saturating_add(u64::from(bytes)) > total;
+        let bad = |address: u64| {
+            !address.is_multiple_of(u64::from(bytes)) || address.saturating_add(u64::from(bytes)) > total
+        };
         let lane = each(lanes).find(|&lane| bad(addresses[lane])).unwrap_or(0);
         return Err(context.bad(inst.pc, warp, lane as u32, Space::Shared, kind, bytes, addresses[lane]));
     }
@@ -436,7 +438,7 @@ fn check_global<'a, I: Isa, O>(
     }
     for lane in each(lanes) {
         let address = addresses[lane];
-        if address % u64::from(bytes) != 0 || context.find(address, bytes).is_none() {
+        if !address.is_multiple_of(u64::from(bytes)) || context.find(address, bytes).is_none() {
             return Err(context.bad(pc, warp, lane as u32, Space::Global, kind, bytes, address));
         }
     }
@@ -544,7 +546,7 @@ pub(crate) fn local<O: Observer>(
     let kind = if load { AccessKind::Load } else { AccessKind::Store };
     for lane in each(lanes) {
         let address = addresses[lane];
-        if address % u64::from(bytes) != 0 || address.saturating_add(u64::from(bytes)) > size {
+        if !address.is_multiple_of(u64::from(bytes)) || address.saturating_add(u64::from(bytes)) > size {
             return Err(context.bad(inst.pc, warp.number, lane as u32, Space::Local, kind, bytes, address));
         }
     }
@@ -579,7 +581,7 @@ pub(crate) fn load_param<O>(
     for lane in each(lanes) {
         let address = addresses[lane];
         let end = address.saturating_add(u64::from(bytes));
-        if address % u64::from(bytes) != 0 || end > params.len() as u64 {
+        if !address.is_multiple_of(u64::from(bytes)) || end > params.len() as u64 {
             return Err(context.bad(inst.pc, warp, lane as u32, Space::Param, AccessKind::Load, bytes, address));
         }
         for (register, part) in data(inst).into_iter().zip(0..shape.count) {
@@ -706,7 +708,7 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
     };
     if shared != 0 {
         if atomic.space == Space::Generic {
-            all.iter_mut().for_each(|address| *address = address.wrapping_sub(SHARED_WINDOW));
+            all = all.map(|address| address.wrapping_sub(SHARED_WINDOW));
         }
         let mut addresses = all;
         fill(&mut addresses, shared);
@@ -720,7 +722,7 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
             set_lane(r, inst.d, wide, lane, old);
         }
         if atomic.space == Space::Generic {
-            all.iter_mut().for_each(|address| *address = address.wrapping_add(SHARED_WINDOW));
+            all = all.map(|address| address.wrapping_add(SHARED_WINDOW));
         }
     }
     if global != 0 {
@@ -797,7 +799,7 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
         for lane in each(lanes) {
             // Lanes that read nothing may name any source, but it must be aligned all the same.
             let outside = source[lane] > 0 && context.find(from[lane], source[lane]).is_none();
-            if outside || from[lane] % u64::from(copy.bytes) != 0 {
+            if outside || !from[lane].is_multiple_of(u64::from(copy.bytes)) {
                 let kind = AccessKind::CopySource;
                 return Err(context.bad(
                     inst.pc,

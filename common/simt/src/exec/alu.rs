@@ -1,7 +1,7 @@
 //! Everything that computes from registers to registers: 32 lanes at once, written so that the compiler makes vector
 //! code of it. The same function is instantiated for each instruction set; the results are the same in each.
 
-use super::eval::{NAN, combined, eval, holds, maximum, minimum};
+use super::eval::{NAN, eval, holds, maximum, minimum};
 use super::registers::Registers;
 use crate::ast::Type;
 use crate::lower::inst::{BASES, Combine, Compare, Detail, Inst, Micro, NONE, Op};
@@ -131,7 +131,7 @@ fn plain_run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers
                 registers.write(d, u32::MAX, &out);
             }
             Micro::Load1 { to, base, offset } => {
-                plain_load(to, &bases[base as usize % BASES], offset, words, registers)
+                plain_load(to, &bases[base as usize % BASES], offset, words, registers);
             }
             Micro::LoadN { to, base, offset } => {
                 for (to, part) in to.into_iter().zip(0..) {
@@ -425,7 +425,7 @@ fn body(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[Detail], m
             r.write64(inst.d, mask, &out);
         }
         Op::MulWideS32 | Op::MadWideS32 => {
-            multiply_wide(inst, r, mask, |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64)
+            multiply_wide(inst, r, mask, |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64);
         }
         Op::MulWideU32 | Op::MadWideU32 => multiply_wide(inst, r, mask, |a, b| u64::from(a) * u64::from(b)),
         Op::SignExtend => widen(inst, r, mask, |a| i64::from(a as i32) as u64),
@@ -483,5 +483,4 @@ fn body(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[Detail], m
         // The others are not arithmetic and never come here.
         _ => {}
     }
-    let _ = combined;
 }

@@ -210,28 +210,9 @@ fn float64(detail: &Detail, a: u64, b: u64, c: u64) -> u64 {
         Function::Rcp => round(1.0 / x, (-(1.0 / x)).mul_add(x, 1.0) * x.signum()),
         Function::Sqrt => round(x.sqrt(), (-x.sqrt()).mul_add(x.sqrt(), x)),
         Function::Rsqrt => 1.0 / x.sqrt(),
-        Function::Min | Function::MinNan => {
-            if x.is_nan() {
-                y
-            } else if y.is_nan() {
-                x
-            } else if x < y || x == y && x.is_sign_negative() {
-                x
-            } else {
-                y
-            }
-        }
-        Function::Max | Function::MaxNan => {
-            if x.is_nan() {
-                y
-            } else if y.is_nan() {
-                x
-            } else if x > y || x == y && x.is_sign_positive() {
-                x
-            } else {
-                y
-            }
-        }
+        Function::Min | Function::MinNan if y.is_nan() || x < y || x == y && x.is_sign_negative() => x,
+        Function::Max | Function::MaxNan if y.is_nan() || x > y || x == y && x.is_sign_positive() => x,
+        Function::Min | Function::MinNan | Function::Max | Function::MaxNan => y,
         Function::Neg => return a ^ 1 << 63,
         Function::Abs => return a & !(1 << 63),
         Function::Copysign => return a & 1 << 63 | b & !(1 << 63),
@@ -558,7 +539,6 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
     let ones = if bits >= 64 { u64::MAX } else { (1u64 << bits) - 1 };
     let (plain_a, plain_b) = (a & ones, b & ones);
     match detail.function {
-        Function::Mov | Function::Selp => a,
         Function::Add => cut(clamp(x + y), kind),
         Function::Sub => cut(clamp(x - y), kind),
         Function::MulLo => cut(x.wrapping_mul(y), kind),
@@ -568,9 +548,9 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
         Function::MadHi => cut(clamp((x.wrapping_mul(y) >> bits) + z), kind),
         Function::MadWide => cut((x * y).wrapping_add(i128::from(c)), wide_kind(kind.is_signed())),
         Function::Mul24Lo => cut(signed24(a) * signed24(b), kind),
-        Function::Mul24Hi => cut(signed24(a) * signed24(b) >> 16, kind),
+        Function::Mul24Hi => cut((signed24(a) * signed24(b)) >> 16, kind),
         Function::Mad24Lo => cut(signed24(a) * signed24(b) + z, kind),
-        Function::Mad24Hi => cut(clamp((signed24(a) * signed24(b) >> 16) + z), kind),
+        Function::Mad24Hi => cut(clamp(((signed24(a) * signed24(b)) >> 16) + z), kind),
         Function::Sad => cut(z + (x - y).abs(), kind),
         // Division by zero has no defined result; the hardware gives all ones.
         Function::Div => {
@@ -627,7 +607,7 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
             if value == 0 {
                 return 0xffff_ffff;
             }
-            let at = 63 - value.leading_zeros();
+            let at = value.ilog2();
             u64::from(if detail.function == Function::Bfind { at } else { bits - 1 - at })
         }
         Function::Brev => plain_a.reverse_bits() >> (64 - bits),
@@ -683,7 +663,7 @@ pub(crate) fn eval(detail: &Detail, a: u64, b: u64, c: u64, e: u64) -> u64 {
         Function::Slct => {
             let first = match detail.source {
                 Type::F32 => flush(f32::from_bits(c as u32), detail.ftz) >= 0.0,
-                _ => (c as i32) >= 0,
+                _ => c as u32 >> 31 == 0,
             };
             if first { a } else { b }
         }

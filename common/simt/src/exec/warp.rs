@@ -7,8 +7,8 @@ use super::alu::{Isa, Plain};
 use super::block::{BARRIERS, Barrier, Context};
 use super::registers::Registers;
 use crate::FaultKind;
+use crate::lower::Code;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op, sub};
-use crate::lower::{Code, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Observer;
 
 /// Why a warp stopped running.
@@ -146,13 +146,10 @@ impl Warp {
     fn part(&mut self, taken: u32, target: u32, meeting: u32) {
         let rest = self.active & !taken;
         let next = self.pc;
-        // Lanes already on their way to the same meeting point need no second entry for it.
-        if self.join != meeting || meeting == NONE {
+        // Lanes already on their way to the same meeting point need no second entry for it; where they never meet again,
+        // there is nothing to come back to.
+        if self.join != meeting && meeting != NONE {
             self.stack.push(Parked { pc: meeting, lanes: self.active, join: self.join });
-            if meeting == NONE {
-                // They never meet: nothing to come back to.
-                self.stack.pop();
-            }
         }
         let outer = if meeting == NONE { self.join } else { meeting };
         if target == meeting {
@@ -305,7 +302,7 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
             }
             Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::ActiveMask | Op::WarpSync => {
-                warp_wide(warp, context, inst, r, mask)?
+                warp_wide(warp, context, inst, r, mask)?;
             }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {
@@ -317,13 +314,50 @@ unsafe fn run<I: Isa, O: Observer>(
                 let lane = mask.trailing_zeros();
                 return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
             }
-            Op::Nop | Op::Brx => {}
+            Op::Brx => indexed(warp, context, inst, r)?,
+            Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
         }
     };
     context.executed += (quantum - budget) as u64;
     Ok(stop)
+}
+
+/// An indexed branch: the lanes of each target in turn, from the last to the first.
+#[inline(never)]
+fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers) -> Checked<()> {
+    let targets = &context.code.tables[inst.imm as usize];
+    let index = r.read(inst.a);
+    let (all, meeting) = (warp.active, inst.e);
+    let mut sides: Vec<(u32, u32)> = vec![];
+    for lane in (0..32).filter(|lane| all >> lane & 1 != 0) {
+        let Some(&target) = targets.get(index[lane] as usize) else {
+            let text = format!("indexed branch to target {} of {},", index[lane], targets.len());
+            return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32)));
+        };
+        match sides.iter_mut().find(|side| side.0 == target) {
+            Some(side) => side.1 |= 1 << lane,
+            None => sides.push((target, 1 << lane)),
+        }
+    }
+    if O::ACTIVE && sides.len() > 1 {
+        context.observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1);
+    }
+    if let [(target, _)] = sides[..] {
+        warp.pc = target;
+        return Ok(());
+    }
+    if meeting != NONE && warp.join != meeting {
+        warp.stack.push(Parked { pc: meeting, lanes: all, join: warp.join });
+        warp.join = meeting;
+    }
+    // Lanes whose target is the meeting point are there already.
+    let join = warp.join;
+    warp.stack.extend(sides.iter().filter(|side| side.0 != meeting).map(|&(pc, lanes)| Parked { pc, lanes, join }));
+    // With two targets or more at least one is not the meeting point.
+    warp.resume();
+    Ok(())
 }
 
 /// Arrives at a barrier; true when the warp must stop.
@@ -515,5 +549,4 @@ fn clock<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32, 
     } else {
         r.write(inst.d, mask, &[value as u32; 32]);
     }
-    let _ = (SHARED_WINDOW, LOCAL_WINDOW);
 }

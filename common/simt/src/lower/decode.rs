@@ -172,10 +172,9 @@ fn special(name: &str) -> Option<Special> {
         return Some(match name {
             "tid" => Special::Tid(axis),
             "ntid" => Special::Ntid(axis),
-            "ctaid" => Special::Ctaid(axis),
-            "nctaid" => Special::Nctaid(axis),
-            "clusterid" => Special::Ctaid(axis),
-            "nclusterid" => Special::Nctaid(axis),
+            // A launch without clusters has one block in each.
+            "ctaid" | "clusterid" => Special::Ctaid(axis),
+            "nctaid" | "nclusterid" => Special::Nctaid(axis),
             "cluster_ctaid" => Special::Zero,
             "cluster_nctaid" => Special::One,
             _ => return None,
@@ -560,11 +559,10 @@ impl<'a> Decoder<'a> {
 
     /// An address whose displacement fits the instruction; a larger one is added first.
     fn near_address(&mut self, operand: &Operand, expected: Space) -> Result<(u32, i32, bool), Error> {
-        let (mut value, offset, mut wide) = self.address(operand, expected)?;
+        let (mut value, offset, wide) = self.address(operand, expected)?;
         let Ok(offset) = i32::try_from(offset) else {
             if !wide {
                 value = self.temporary(Op::ZeroExtend, value);
-                wide = true;
             }
             let addend = self.preset(Preset::Constant(offset as u64), true);
             let sum = self.new_value(Type::B64);
@@ -681,7 +679,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
-        let mut words = Words::new(statement);
+        let words = Words::new(statement);
         match statement.words[0].as_str() {
             name @ ("add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "min" | "max" | "neg" | "abs" | "sad"
             | "mul24" | "mad24") => self.arithmetic(name, statement, words),
@@ -1630,7 +1628,7 @@ impl<'a> Decoder<'a> {
         words.hints();
         let name = statement.words[0].as_str();
         if name == "brx" {
-            return Err(self.refuse("indexed branches"));
+            return self.indexed_branch(statement, &mut words);
         }
         self.done(&words)?;
         match name {
@@ -1651,6 +1649,31 @@ impl<'a> Decoder<'a> {
             "exit" => self.push(Inst::new(Op::Exit), 0, 0),
             _ => self.push(Inst::new(Op::Trap), 0, 0),
         }
+        Ok(())
+    }
+
+    /// `brx.idx %r1, table;`
+    fn indexed_branch(&mut self, statement: &Statement, words: &mut Words<'_>) -> Result<(), Error> {
+        let _ = words.take("idx");
+        self.done(words)?;
+        let [index, Operand::Name { name, offset: 0 }] = self.operands::<2>(statement)? else {
+            return Err(self.malformed("a table of targets that is no label"));
+        };
+        if self.guard.is_some() {
+            return Err(self.refuse("an indexed branch under a predicate"));
+        }
+        let body = &self.layout.inner.program.functions[self.layout.frames[self.frame].function].body;
+        let targets = body.iter().find_map(|item| match item {
+            crate::ast::Item::Targets(table, targets) if *table == name => Some(targets.clone()),
+            _ => None,
+        });
+        let Some(targets) = targets else { return Err(self.malformed("a table of targets that is not declared")) };
+        let mut inst = Inst::new(Op::Brx);
+        inst.a = self.source(&index, Type::U32)?;
+        for target in targets {
+            self.branches.push((self.raws.len(), self.frame, target));
+        }
+        self.push(inst, A, 0);
         Ok(())
     }
 

@@ -225,7 +225,6 @@ pub(crate) enum Rounding {
 /// The operations of [`Op::Generic`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Function {
-    Mov,
     Add,
     Sub,
     MulLo,
@@ -288,7 +287,6 @@ pub(crate) enum Function {
     CvtPack,
     Slct,
     Set,
-    Selp,
     /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
     Pack,
     /// One element of a register: element number in `lut`.
@@ -309,6 +307,7 @@ pub(crate) enum Function {
 
 /// Everything about an [`Op::Generic`] or [`Op::Setp`] that does not change.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
 pub(crate) struct Detail {
     pub function: Function,
     /// Type of the operation; of the result for conversions.

@@ -258,6 +258,7 @@ impl<'a> Layout<'a> {
             }
             match item {
                 Item::Label(name, line) => self.flat.push(Flat::Label(frame, name.clone(), *line)),
+                Item::Targets(..) => {}
                 Item::Statement(statement) if statement.words[0] == "call" => self.call(frame, statement, depth)?,
                 Item::Statement(statement) => self.flat.push(Flat::Statement(frame, statement)),
             }
