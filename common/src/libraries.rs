@@ -23,7 +23,8 @@ impl Library {
     pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
         let is_it = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let library = name.starts_with(self.so) || (name.starts_with(self.dll) && name.ends_with(".dll"));
+            let dll = path.extension().is_some_and(|extension| extension == "dll");
+            let library = name.starts_with(self.so) || (name.starts_with(self.dll) && dll);
             library && !name.contains("builtins") && !name.contains(".alt.")
         };
         children(folder).into_iter().filter(is_it).collect()

@@ -24,7 +24,7 @@ use crate::{doctor, generate};
 /// Options of `cargo course record`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// The folder for doctor.txt, compare.json, compare.txt, acceptance.json and acceptance.md
+    /// The folder for log.txt, compare.json, compare.txt, acceptance.json, acceptance.md and the like
     out: PathBuf,
     /// Minutes after which no more is begun
     #[arg(long, value_name = "M", default_value_t = 9.0)]
@@ -151,10 +151,11 @@ pub fn run(options: &Options) -> Result<bool> {
     let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("{} cannot be made; choose another place", options.out.display()))?;
-    write_whole(&options.out.join("doctor.txt"), &doctor::text())?;
-    print(&doctor::text())?;
+    let mut log = Log { path: options.out.join("log.txt"), text: String::new(), begin };
+    log.add(&doctor::text())?;
+    log.add(&check_time(&options.out, end))?;
     let mut ok = true;
-    let mut comparison = |name: &str, seconds: u64, args: &[&str]| -> Result<()> {
+    let mut comparison = |log: &mut Log, name: &str, seconds: u64, args: &[&str]| -> Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["compare", "--device", &options.device, "--record"])
@@ -172,24 +173,52 @@ pub fn run(options: &Options) -> Result<bool> {
             Err(error) => format!("{error:#}"),
         };
         ok &= matches!(done, Ok(Some(0)));
-        print(&format!("{name}: {words} ({:.0} s since the beginning)\n", begin.elapsed().as_secs_f64()))
+        log.add(&format!("{name}: {words}\n"))
     };
     let sim = options.device == "sim";
     if wanted("compare") {
-        comparison("compare", COMPARE_SECONDS, if sim { &[] } else { &["--saw-tooth"] })?;
+        comparison(&mut log, "compare", COMPARE_SECONDS, if sim { &[] } else { &["--saw-tooth"] })?;
     }
     if wanted("flushed") && !sim {
-        comparison("compare-flushed", FLUSHED_SECONDS, &["--flush-l2", "--size", "256,512,1024,2048,4096"])?;
+        comparison(&mut log, "compare-flushed", FLUSHED_SECONDS, &["--flush-l2", "--size", "256,512,1024,2048,4096"])?;
     }
     if wanted("acceptance") {
-        ok &= acceptance(options, end)?;
-        print(&format!(
-            "acceptance: {} ({:.0} s since the beginning)\n",
-            if ok { "all right" } else { "see acceptance.md" },
-            begin.elapsed().as_secs_f64()
-        ))?;
+        let right = acceptance(options, end)?;
+        ok &= right;
+        log.add(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
     }
     Ok(ok)
+}
+
+/// What was done, on the screen and in a file.
+struct Log {
+    path: PathBuf,
+    text: String,
+    begin: Instant,
+}
+
+impl Log {
+    fn add(&mut self, text: &str) -> Result<()> {
+        let text = format!("[{:.0} s] {text}", self.begin.elapsed().as_secs_f64());
+        print(&text)?;
+        self.text += &text;
+        write_whole(&self.path, &self.text)
+    }
+}
+
+/// How long this host takes to check a product of 4096³.
+fn check_time(folder: &Path, end: Instant) -> String {
+    let output = folder.join("check-time.part");
+    let run = || -> Result<String> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("check-time");
+        let limit = end.saturating_duration_since(Instant::now()).min(Duration::from_secs(RUN_SECONDS));
+        timed_run(command, limit, &output)?;
+        Ok(std::fs::read_to_string(&output)?)
+    };
+    let text = run().unwrap_or_else(|error| format!("{error:#}\n"));
+    let _ = std::fs::remove_file(&output);
+    format!("the check of a product on this host\n{text}")
 }
 
 /// Runs a program for at most `limit`, its output into a file; its exit status, or `None` where it was stopped.

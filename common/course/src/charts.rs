@@ -121,7 +121,9 @@ impl Svg {
         let height = self.height;
         let mut head = Self::new(height);
         head.text(16.0, 26.0, "start", "h", title);
-        head.text(16.0, height - 12.0, "start", "s", source);
+        for (line, text) in source.lines().rev().enumerate() {
+            head.text(16.0, height - 12.0 - 16.0 * line as f64, "start", "s", text);
+        }
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-labelledby=\"t d\">\n\
              <title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n<style>\n{STYLE}</style>\n\
@@ -149,7 +151,7 @@ fn tflops(gflops: f64) -> String {
 }
 
 fn source(record: &Record) -> String {
-    format!("{}; median of samples, {}", record.provenance(), record.l2.words())
+    format!("{}\nmedian of samples; {}", record.provenance(), record.l2.words())
 }
 
 /// A round number of which `most` or fewer reach the limit.
@@ -183,8 +185,8 @@ fn ladder(record: &Record) -> Option<String> {
     let bars: Vec<(&str, f64)> =
         record.names().into_iter().filter_map(|name| Some((name, size.gflops(name)?))).collect();
     let most = bars.iter().map(|bar| bar.1).reduce(f64::max)?;
-    let (left, right, top, step) = (190.0, WIDTH - 210.0, 48.0, 34.0);
-    let mut svg = Svg::new(top + step * bars.len() as f64 + 44.0);
+    let (left, right, top, step) = (190.0, WIDTH - 240.0, 48.0, 34.0);
+    let mut svg = Svg::new(top + step * bars.len() as f64 + 52.0);
     let mut told = Vec::new();
     for (at, (name, gflops)) in bars.iter().enumerate() {
         let y = top + step * at as f64;
@@ -217,22 +219,28 @@ fn saw_tooth(record: &Record) -> Vec<&SizeRecord> {
     sizes
 }
 
+/// All contenders but those of the host, whose line would lie on the axis.
+fn on_gpu(record: &Record) -> Vec<&str> {
+    let host = |name: &&str| record.steps.iter().any(|step| step.host && step.name == **name);
+    record.names().into_iter().filter(|name| !host(name)).collect()
+}
+
 /// Speed over the edge of a cube.
 fn lines(record: &Record, chart: Chart, sizes: &[&SizeRecord]) -> Option<String> {
     let (first, last) = (sizes.first()?.m as f64, sizes.last()?.m as f64);
     if sizes.len() < 3 {
         return None;
     }
-    let (left, right, top, bottom) = (64.0, WIDTH - 180.0, 48.0, 420.0);
+    let (left, right, top, bottom) = (64.0, WIDTH - 190.0, 64.0, 424.0);
     let most =
-        record.names().iter().flat_map(|name| sizes.iter().filter_map(|size| size.gflops(name))).reduce(f64::max)?;
+        on_gpu(record).iter().flat_map(|name| sizes.iter().filter_map(|size| size.gflops(name))).reduce(f64::max)?;
     let step = tick(most / 1e3, 8.0);
     let limit = (most / 1e3 / step).ceil() * step;
     let logarithmic = chart == Chart::Speed;
     let scale = |edge: f64| if logarithmic { edge.log2() } else { edge };
     let x = |edge: f64| left + (right - left) * (scale(edge) - scale(first)) / (scale(last) - scale(first));
     let y = |gflops: f64| bottom - (bottom - top) * gflops / 1e3 / limit;
-    let mut svg = Svg::new(500.0);
+    let mut svg = Svg::new(512.0);
     for at in 0..=(limit / step).round() as u32 {
         let value = f64::from(at) * step;
         svg.line("g", [left, y(value * 1e3), right, y(value * 1e3)]);
@@ -250,23 +258,26 @@ fn lines(record: &Record, chart: Chart, sizes: &[&SizeRecord]) -> Option<String>
     svg.line("a", [left, bottom, right, bottom]);
     let mut labels = Vec::new();
     let mut told = Vec::new();
-    for name in record.names() {
+    for name in on_gpu(record) {
         let points: Vec<(f64, f64)> =
             sizes.iter().filter_map(|size| Some((x(size.m as f64), y(size.gflops(name)?)))).collect();
         let Some(&end) = points.last() else { continue };
         let (series, class) = class(record, name);
         let dashed = if name == CUBLAS { " d" } else { "" };
         svg.path(&format!("l {class}{dashed}"), &points);
-        points.iter().for_each(|&point| svg.marker(series, &class, point));
-        labels.push((name, class, end));
+        for &point in &points {
+            svg.marker(series, &class, point);
+        }
+        labels.push((name, (series, class), end));
         let of =
             |size: &&&SizeRecord| size.gflops(name).map(|gflops| format!("{} at {}", tflops(gflops), size.words()));
         let ends: Vec<String> = sizes.first().iter().chain(sizes.last().iter()).filter_map(of).collect();
         told.push(format!("{name}: {}", ends.join(", ")));
     }
     let heights: Vec<f64> = labels.iter().map(|label| label.2.1 + 4.0).collect();
-    for ((name, _, end), height) in labels.iter().zip(apart(&heights, 16.0, bottom)) {
-        svg.text(end.0.max(right - 40.0) + 12.0, height, "start", "", name);
+    for ((name, (series, class), _), height) in labels.iter().zip(apart(&heights, 16.0, bottom)) {
+        svg.marker(*series, class, (right + 14.0, height - 4.5));
+        svg.text(right + 25.0, height, "start", "", name);
     }
     Some(svg.finish(&chart.title(record), &(told.join("; ") + "."), &source(record)))
 }
@@ -283,7 +294,7 @@ fn roofline(record: &Record) -> Option<String> {
     if points.is_empty() {
         return None;
     }
-    let (left, right, top, bottom) = (84.0, WIDTH - 150.0, 48.0, 420.0);
+    let (left, right, top, bottom) = (92.0, WIDTH - 150.0, 48.0, 424.0);
     let knee = figures.fp32_peak_gflops / figures.memory_gb_per_s;
     let down = |value: f64| 10_f64.powf(value.log10().floor());
     let up = |value: f64| 10_f64.powf(value.log10().ceil());
@@ -298,7 +309,7 @@ fn roofline(record: &Record) -> Option<String> {
         |value: f64, range: [f64; 2]| (value.log10() - range[0].log10()) / (range[1].log10() - range[0].log10());
     let x = |intensity: f64| left + (right - left) * place(intensity, x_range);
     let y = |gflops: f64| bottom - (bottom - top) * place(gflops, y_range);
-    let mut svg = Svg::new(500.0);
+    let mut svg = Svg::new(512.0);
     let decades = |range: [f64; 2]| {
         (range[0].log10().round() as i32..=range[1].log10().round() as i32).map(|power| 10_f64.powi(power))
     };
@@ -333,8 +344,8 @@ fn roofline(record: &Record) -> Option<String> {
         &format!("FP32 peak, {}", tflops(figures.fp32_peak_gflops)),
     );
     svg.text(
-        x(start) + 8.0,
-        y(start * figures.memory_gb_per_s) - 14.0,
+        x(start) + 36.0,
+        y(start * figures.memory_gb_per_s) - 8.0,
         "start",
         "s",
         &format!("device memory, {:.0} GB/s", figures.memory_gb_per_s),

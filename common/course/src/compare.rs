@@ -301,7 +301,7 @@ fn one_size(
         let name = participant.folder.name.clone();
         match session(record, device, participant, at, problem, buffers) {
             Ok(Prepared::Session(session, entry)) => {
-                runners.push(Runner { entry: entries.len(), session });
+                runners.push(Runner { entry: entries.len(), session: *session });
                 entries.push(entry);
             }
             Ok(Prepared::Entry(entry)) => entries.push(entry),
@@ -336,8 +336,9 @@ fn one_size(
     Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: clocks_after })
 }
 
+/// A step at a size: ready to run, or done with.
 enum Prepared {
-    Session(Session, Entry),
+    Session(Box<Session>, Entry),
     Entry(Entry),
 }
 
@@ -378,7 +379,7 @@ fn session(
         }),
         ..Entry::new(&name, Outcome::Verified, None)
     };
-    Ok(Prepared::Session(Session::sharing(device, problem, plan, &code, buffers)?, entry))
+    Ok(Prepared::Session(Box::new(Session::sharing(device, problem, plan, &code, buffers)?), entry))
 }
 
 /// A step of the host in its own process, on the same data: the generator is the same.
@@ -403,7 +404,10 @@ fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
         method: Some(verification.method),
         worst_bound_share: verification.worst_bound_share,
         origin: Some(report.kernel.origin),
-        samples_ms: spread.map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec()).into_iter().collect(),
+        samples_ms: spread
+            .map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec())
+            .into_iter()
+            .collect(),
         products_per_sample: 1,
         ..Entry::new(name, outcome, verification.diagnosis.clone())
     })
@@ -441,11 +445,7 @@ fn verify_all(
                 continue;
             }
             if let Err(error) = runner.session.run(device) {
-                if device.info().kind == Kind::Cuda {
-                    return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") });
-                }
-                entry.outcome = Outcome::Failed;
-                entry.note = Some(format!("{error:#}"));
+                fail(device, entry, &error)?;
                 continue;
             }
             let shape = Shape { tile: runner.session.plan().tile, tile_k: runner.session.plan().tile_k };
@@ -474,6 +474,9 @@ fn time_all(
     for round in 0..options.rounds {
         for (runner, samples) in runners.iter().zip(&mut samples) {
             let entry = &mut entries[runner.entry];
+            if entry.outcome != Outcome::Verified {
+                continue;
+            }
             let mut timed = || -> Result<Vec<f64>> {
                 // The kernel before has left its own traces in the caches.
                 let mut warm_up = timing::sample(device, &runner.session, cache, 1)?;
@@ -489,10 +492,22 @@ fn time_all(
             };
             match timed() {
                 Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),
-                Err(error) => return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") }),
+                Err(error) => fail(device, entry, &error)?,
             }
         }
     }
+    Ok(())
+}
+
+/// Marks a kernel as failing; where its failure has broken the GPU's context, nothing more runs in this process.
+fn fail(device: &mut dyn Device, entry: &mut Entry, error: &anyhow::Error) -> Result<(), Broken> {
+    // An error of a launch alone is gone by now; a fault of a kernel stays for good.
+    if device.synchronize().is_err() {
+        return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") });
+    }
+    entry.outcome = Outcome::Failed;
+    entry.note = Some(format!("{error:#}"));
+    entry.samples_ms.clear();
     Ok(())
 }
 

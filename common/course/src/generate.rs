@@ -135,15 +135,12 @@ fn regenerate(page: &str, path: &Path, records: &[(String, Record)]) -> Result<S
 fn part(words: &[&str], page: &Path, records: &[(String, Record)]) -> Result<Option<String>> {
     let Some((&name, arguments)) = words.split_first() else { return Ok(None) };
     let find = |wanted: Option<&&str>| -> Option<&(String, Record)> {
-        match wanted {
-            Some(wanted) => records.iter().find(|(name, _)| name == wanted),
-            // The latest with a GPU's times, as the cache is in ordinary use.
-            None => {
-                let timed =
-                    records.iter().filter(|(_, record)| record.has_times() && record.l2 == common::timing::L2::Warm);
-                timed.max_by(|(_, a), (_, b)| a.date.cmp(&b.date))
-            }
+        if let Some(wanted) = wanted {
+            return records.iter().find(|(name, _)| name == wanted);
         }
+        // The latest with a GPU's times, as the cache is in ordinary use.
+        let timed = records.iter().filter(|(_, record)| record.has_times() && record.l2 == common::timing::L2::Warm);
+        timed.max_by(|(_, a), (_, b)| a.date.cmp(&b.date))
     };
     let none = || {
         "*There is no record yet. On a machine with a GPU, `cargo course compare --record docs/results/NAME.json` makes one.*".to_owned()
@@ -200,26 +197,23 @@ fn percent(share: Option<f64>) -> String {
 fn figures(record: &Record, size: &SizeRecord, entry: &Entry) -> Vec<String> {
     let host = record.steps.iter().any(|step| step.host && step.name == entry.name);
     let peak = record.figures.map(|figures| figures.fp32_peak_gflops).filter(|_| !host);
-    match (entry.spread(), size.gflops(&entry.name)) {
-        (Some(spread), Some(gflops)) => vec![
-            ms(spread.median),
-            format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3),
-            percent(peak.map(|peak| gflops / peak)),
-            percent(size.share_of_cublas(&entry.name)),
-            size.over_previous(&entry.name)
-                .filter(|_| entry.name != CUBLAS)
-                .map_or_else(|| "–".to_owned(), |times| format!("{times:.2} ×")),
-        ],
-        _ => {
-            let word = match entry.outcome {
-                Outcome::Wrong => "**wrong**",
-                Outcome::Failed => "**fails**",
-                Outcome::Impossible => "cannot",
-                Outcome::Verified | Outcome::Skipped => "not run",
-            };
-            vec![word.to_owned(), "–".into(), "–".into(), "–".into(), "–".into()]
-        }
-    }
+    let (Some(spread), Some(gflops)) = (entry.spread(), size.gflops(&entry.name)) else {
+        let word = match entry.outcome {
+            Outcome::Wrong => "**wrong**",
+            Outcome::Failed => "**fails**",
+            Outcome::Impossible => "cannot",
+            Outcome::Verified | Outcome::Skipped => "not run",
+        };
+        return vec![word.to_owned(), "–".into(), "–".into(), "–".into(), "–".into()];
+    };
+    let over = size.over_previous(&entry.name).filter(|_| entry.name != CUBLAS);
+    vec![
+        ms(spread.median),
+        format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3),
+        percent(peak.map(|peak| gflops / peak)),
+        percent(size.share_of_cublas(&entry.name)),
+        over.map_or_else(|| "–".to_owned(), |times| format!("{times:.2} ×")),
+    ]
 }
 
 const FIGURES: [&str; 5] = ["time", "TFLOP/s", "of FP32 peak", "of cuBLAS", "over the step before"];
@@ -351,7 +345,9 @@ pub fn markdown_table(head: &[String], rows: &[Vec<String>]) -> String {
     };
     let rule: Vec<&str> = (0..head.len()).map(|column| if numeric(column) { "---:" } else { "---" }).collect();
     let mut table = line(head) + &format!("|{}|\n", rule.join("|"));
-    rows.iter().for_each(|row| table += &line(row));
+    for row in rows {
+        table += &line(row);
+    }
     table
 }
 

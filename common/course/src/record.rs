@@ -381,7 +381,7 @@ pub fn all() -> Result<Vec<(String, Record)>> {
     paths.sort();
     let is_record = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.ends_with(".json") && !name.starts_with("acceptance")
+        path.extension().is_some_and(|extension| extension == "json") && !name.starts_with("acceptance")
     };
     let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     paths.iter().filter(is_record).map(|path| Ok((name(path), Record::read(path)?))).collect()
@@ -407,7 +407,7 @@ pub fn clocks(index: usize) -> Option<Clocks> {
     // Newer drivers call the reasons events; older ones know the first name only.
     let ask = |reasons: &str| {
         let query = format!("--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,{reasons}");
-        nvidia_smi(&[&query, "--format=csv,noheader,nounits", "--id", &index.to_string()])
+        nvidia_smi(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
     };
     let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
