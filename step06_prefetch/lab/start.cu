@@ -1,14 +1,19 @@
-// Each thread computes a tile of C in registers, as a sum of outer products: THREAD_M elements of A and THREAD_N of B, read
-// once from shared memory, serve THREAD_M * THREAD_N multiplications. The host sets all constants.
+// Lab 6. Prefetching. This is step 5's kernel, with a tile that is fixed here (the host's own choice of a tile is undone), and
+// the launch that goes with it. VECTOR is still given by the host: 4 where N is a multiple of 4, else 1.
+//
+// launch: block 128,1 tile 128,64
 
 #ifndef ELEMENT
 #define ELEMENT float
 #endif
 
-// TILE_M, TILE_N     rows and columns of C that a block computes
-// TILE_K             depth of the tiles of A and B in shared memory
-// THREAD_M, THREAD_N rows and columns of C that a thread computes
-// VECTOR             elements of B in one copy: 4 where every row of B starts on 16 bytes, else 1
+#undef TILE_M
+#undef TILE_N
+#undef TILE_K
+#undef THREAD_M
+#undef THREAD_N
+constexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16;  // a block's tile of C, and the depth of the tiles of A and B
+constexpr int THREAD_M = 8, THREAD_N = 8;              // a thread's tile of C
 
 // A warp's lanes form a grid of 4 x 8, so a warp computes WARP_M x WARP_N elements of C.
 constexpr int WARP_M = 4 * THREAD_M, WARP_N = 8 * THREAD_N;
@@ -18,6 +23,7 @@ constexpr int A_ROWS = THREADS / 8, B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / 
 
 struct alignas(16) Four { ELEMENT at[4]; };  // moved by one 128-bit instruction
 
+// TODO task 2: copy asynchronously: cp.async, which goes on by itself.
 // Copies one or four elements to shared memory; outside of the matrix they are zeros.
 template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool inside)
 {
@@ -30,6 +36,7 @@ template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool
 extern "C" __global__ void __launch_bounds__(THREADS)
 matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
+    // TODO task 1: two pairs of tiles, [2][TILE_K][...], used in turn.
     // A's tile lies transposed, so that four rows are four neighbours; 4 words of padding keep the copies free of bank conflicts.
     __shared__ alignas(16) ELEMENT As[TILE_K][TILE_M + 4];
     __shared__ alignas(16) ELEMENT Bs[TILE_K][TILE_N];
@@ -50,7 +57,10 @@ matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
     const ELEMENT* b_from = B + (size_t)b_k * N + first_col + b_col;
 
     ELEMENT sum[THREAD_M][THREAD_N] = {}, a[THREAD_M], b[THREAD_N];
+    // TODO task 1: start copying the first pair of tiles here, before the loop.
     for (int left = K; left > 0; left -= TILE_K) {
+        // TODO task 1: copy the *next* pair, into the other buffer; one barrier for each pair is enough.
+        // TODO task 2: close the copies into a group (commit), and wait for the group before its tiles are read.
         for (int k = 0; k < TILE_K; k += 8)
             for (int i = 0; i < TILE_M / A_ROWS; ++i)
                 copy<1>(&As[k + a_k][a_row + i * A_ROWS], a_from[i] + k, k + a_k < left);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use common::analysis::Counters;
+use common::analysis::{Counters, HazardReport};
 use common::code::{Code, Source};
 use common::device::{self, Choice, Device, SimOptions};
 use common::exec::Session;
+use common::fault::KernelFault;
 use common::matrix::Operands;
 use common::run::{Request, verify_on};
 use common::timing::{self, Cache};
@@ -76,7 +77,7 @@ struct Candidate<'a> {
 struct Seen {
     verification: Verification,
     counters: Option<Counters>,
-    hazards: Vec<String>,
+    hazards: Vec<HazardReport>,
     plan: Plan,
 }
 
@@ -292,7 +293,12 @@ impl Candidate<'_> {
         let session = Session::new(device, &problem, plan.clone(), &code)?;
         let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
         let observations = device.observations();
-        Ok(Seen { verification, counters: observations.counters, hazards: Vec::new(), plan })
+        Ok(Seen {
+            verification,
+            counters: observations.counters,
+            hazards: observations.hazards.unwrap_or_default(),
+            plan,
+        })
     }
 
     fn compiles(&self, shapes: &[[u64; 3]]) -> Verdict {
@@ -314,7 +320,13 @@ impl Candidate<'_> {
             let found = match self.run(size, &SimOptions::default()) {
                 Ok(seen) if seen.verification.ok => continue,
                 Ok(seen) => {
-                    let mut next = format!("at {name} {}", seen.verification.diagnosis.unwrap_or_default());
+                    let diagnosis = seen.verification.diagnosis.unwrap_or_default();
+                    // What comes before any wrong sum says more than the sum.
+                    if let Some(hazard) = self.first_hazard(size, is_a_cause) {
+                        let next = format!("at {name}\n{hazard}\nthe product is wrong, too: {diagnosis}");
+                        return Verdict::Failed(Some(format!("not at {name}")), next);
+                    }
+                    let mut next = format!("at {name} {diagnosis}");
                     for mismatch in seen.verification.mismatches.iter().take(3) {
                         let got = match (mismatch.unwritten, mismatch.got) {
                             (true, _) => "was never written".to_owned(),
@@ -326,26 +338,36 @@ impl Candidate<'_> {
                             mismatch.row, mismatch.col, mismatch.expected
                         );
                     }
-                    // A wrong product often has a hazard behind it, which says more.
-                    if let Some(hazard) = self.first_hazard(size) {
-                        next += &format!("\nand a hazard was found there:\n{hazard}");
-                    }
                     next
                 }
-                Err(error) => format!("at {name} {error:#}"),
+                Err(error) => {
+                    // Threads that do each other's work may take forever; at a small size the hazard behind it shows.
+                    let limit = error.to_string().contains("limit reached");
+                    let small = smallest_ragged(&[shapes, &[size]].concat());
+                    let hazard = small.first().filter(|_| limit).and_then(|&small| self.first_hazard(small, |_| true));
+                    match hazard {
+                        Some(hazard) => format!(
+                            "at {name} the kernel does not end in time, and at {}\n{hazard}",
+                            names(&small[..1])
+                        ),
+                        None => at(&name, &explain(&error)),
+                    }
+                }
             };
             return Verdict::Failed(Some(format!("not at {name}")), found);
         }
         Verdict::Passed(None)
     }
 
-    fn first_hazard(&self, size: [u64; 3]) -> Option<String> {
-        self.checked(size).ok()?.into_iter().next()
+    /// The first hazard of a kind, at a size.
+    fn first_hazard(&self, size: [u64; 3], wanted: fn(&HazardReport) -> bool) -> Option<String> {
+        self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(in_words)
     }
 
     /// The hazards of a size.
-    fn checked(&self, size: [u64; 3]) -> Result<Vec<String>> {
-        Ok(self.run(size, &SimOptions::default())?.hazards)
+    fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
+        let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
+        Ok(seen.hazards)
     }
 
     fn safe(&self, shapes: &[[u64; 3]]) -> Verdict {
@@ -355,10 +377,10 @@ impl Candidate<'_> {
                     if let Some(first) = hazards.first() {
                         let more = hazards.len() - 1;
                         let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                        return Verdict::Failed(None, format!("at {} {first}{more}", names(&[size])));
+                        return Verdict::Failed(None, format!("at {}\n{}{more}", names(&[size]), in_words(first)));
                     }
                 }
-                Err(error) => return Verdict::Failed(None, format!("at {} {error:#}", names(&[size]))),
+                Err(error) => return Verdict::Failed(None, at(&names(&[size]), &explain(&error))),
             }
         }
         Verdict::Passed(None)
@@ -368,7 +390,7 @@ impl Candidate<'_> {
         let name = names(&[goal.size]);
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
-            Err(error) => return Verdict::Failed(None, format!("at {name} {error:#}")),
+            Err(error) => return Verdict::Failed(None, at(&name, &explain(&error))),
         };
         if !seen.verification.ok {
             let diagnosis = seen.verification.diagnosis.unwrap_or_default();
@@ -484,6 +506,35 @@ impl Candidate<'_> {
         }
         Ok((times[0], times[1]))
     }
+}
+
+/// A size and what was found there: in the same line, or in lines below.
+fn at(name: &str, found: &str) -> String {
+    let space = if found.starts_with('\n') { "" } else { " " };
+    format!("at {name}{space}{found}")
+}
+
+/// A hazard for people, without the indentation it has in a report.
+fn in_words(hazard: &HazardReport) -> String {
+    let text = hazard.text();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let margin = lines.clone().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+    lines.map(|line| line.get(margin..).unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// An error for people: a fault of the kernel with thread and line, where they are known.
+fn explain(error: &anyhow::Error) -> String {
+    let fault = error.chain().find_map(|cause| cause.downcast_ref::<KernelFault>());
+    fault
+        .and_then(|fault| fault.hazard.as_ref())
+        .map_or_else(|| format!("{error:#}"), |hazard| format!("\n{}", in_words(hazard)))
+}
+
+/// Whether a hazard is a cause of wrong products that a look at the product does not show.
+fn is_a_cause(hazard: &HazardReport) -> bool {
+    ["race", "asynchronous", "uninitialised shared", "unset", "barrier", "past the end of its array"]
+        .iter()
+        .any(|kind| hazard.kind.contains(kind))
 }
 
 /// A number in a few digits.

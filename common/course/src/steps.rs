@@ -37,10 +37,18 @@ impl StepFolder {
     /// The step's program: beside this one where it is built (a carried build), else built by cargo.
     pub fn program(&self) -> Result<PathBuf> {
         let name = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
-        let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(&name)));
+        let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
+        // A test's program lies one folder further down.
+        let folder =
+            folder.map(
+                |folder| if folder.ends_with("deps") { folder.parent().unwrap_or(&folder).to_owned() } else { folder },
+            );
+        // What is built the same way as this program lies beside it.
+        let profile = if folder.as_ref().is_some_and(|folder| folder.ends_with("debug")) { "dev" } else { "release" };
+        let beside = folder.map(|folder| folder.join(&name));
         // Cargo knows whether the program is up to date; without cargo, what is there is what there is.
         let build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--release", "--package", &self.name])
+            .args(["build", "--quiet", "--profile", profile, "--package", &self.name])
             .current_dir(workspace::root())
             .output();
         match (build, beside) {
