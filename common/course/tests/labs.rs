@@ -51,7 +51,7 @@ const WRONG: &[Case] = &[
     Case {
         name: "syntax_error", lab: "2", kernel: NAIVE,
         replace: &[("ELEMENT sum = 0;", "ELEMENT sum = ;")],
-        fails: Some("compiles"), next: "syntax_error.cu(15): error",
+        fails: Some("compiles"), next: "syntax_error.cu(14): error",
     },
     Case {
         name: "sum_not_reset", lab: "1", kernel: KERNELS[0],
@@ -125,7 +125,7 @@ const WRONG: &[Case] = &[
     Case {
         name: "early_return", lab: "3", kernel: BLOCK,
         replace: &[("    // Cooperative load", "    if (threadIdx.x == 0 && N > 1) return;\n    // Cooperative load")],
-        fails: Some("right at"), next: "",
+        fails: Some("right at"), next: "uninitialised shared memory read",
     },
     // Tiles.
     Case {
@@ -143,7 +143,7 @@ const WRONG: &[Case] = &[
     Case {
         name: "dropped_tail", lab: "4", kernel: TILED,
         replace: &[("k0 < K; k0 += TILE", "k0 + TILE <= K; k0 += TILE")],
-        fails: Some("right at"), next: "",
+        fails: Some("right at"), next: "the sum is never formed",
     },
     Case {
         name: "dropped_tail_of_large_k", lab: "4", kernel: TILED,
@@ -175,7 +175,7 @@ const WRONG: &[Case] = &[
     Case {
         name: "shared_index_out_of_its_array", lab: "4", kernel: TILED,
         replace: &[("sum += As[y][k] * Bs[k][x];", "sum += As[y][k] * (k + 1 < TILE ? Bs[k][x] : (&Bs[0][0])[TILE * TILE + x - TILE]) + 0 * As[TILE - 1][TILE - 1 + (y & 1)];")],
-        fails: Some(""), next: "",
+        fails: Some("no hazard"), next: "shared access past the end of its array: Bs",
     },
     Case {
         name: "step_4_in_lab_5", lab: "5", kernel: TILED,
