@@ -119,6 +119,30 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::CudaDevice;
+    use crate::exec;
+    use crate::problem::{Dtype, Fill};
+
+    #[test]
+    fn where_there_is_a_gpu_and_cublas_its_row_major_product_is_right() {
+        let Ok(mut device) = CudaDevice::open(0) else { return eprintln!("skipped: no CUDA device") };
+        if let Err(error) = cublas::find() {
+            return eprintln!("skipped: {error:#}");
+        }
+        // Three edges that differ: swapped operands or leading dimensions show.
+        let problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+        let operands = Operands::new(&problem).unwrap();
+        let buffers = exec::allocate(&mut device, &problem).unwrap();
+        let session = Session::cublas(&mut device, &problem, buffers).unwrap();
+        let found = verify_on(&mut device, &session, &problem, &operands).unwrap();
+        assert!(found.ok, "{:?}", found.diagnosis);
+        let mut cache = Cache::flushed(&mut device).unwrap();
+        let flushed = timing::time(&mut device, &session, &operands, &problem, Some(3), &mut cache).unwrap();
+        assert!(flushed.kernel_ms.min > 0.0 && flushed.products_per_sample == 1);
+        cache.close(&mut device).unwrap();
+        session.close(&mut device).unwrap();
+        exec::release(&mut device, buffers).unwrap();
+    }
 
     #[test]
     fn a_missing_library_is_a_sentence_and_no_number() {

@@ -564,7 +564,11 @@ fn table(record: &Record, size: &SizeRecord) -> String {
 
 fn words(entry: &Entry) -> String {
     let note = entry.note.clone().unwrap_or_default();
-    let note = note.lines().next().unwrap_or_default();
+    let mut lines = note.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    // A compiler's words stand below the sentence that announces them.
+    let next = lines.find(|line| line.contains("error")).filter(|_| first.ends_with(':'));
+    let note = next.map_or_else(|| first.to_owned(), |next| format!("{first} {}", next.trim()));
     match entry.outcome {
         Outcome::Verified => format!("right: {}", entry.method.map_or("checked", verify::Method::words)),
         Outcome::Wrong => format!("WRONG: {note}"),
@@ -624,7 +628,8 @@ pub fn traffic(options: &TrafficOptions) -> Result<bool> {
 
 /// Counts the global traffic of each kernel at the size of the ladder: one block of its grid, on the simulator.
 fn add_traffic(record: &mut Record) -> Result<()> {
-    let Some(size) = record.ladder_size().map(|size| [size.m, size.n, size.k]) else { return Ok(()) };
+    let ladder = record.ladder_size().filter(|_| record.has_times());
+    let Some(size) = ladder.map(|size| [size.m, size.n, size.k]) else { return Ok(()) };
     let problem = record.problem(size);
     let request = Request { device: Some(record.device.clone()), problems: vec![problem], variant: None };
     let mut found = BTreeMap::new();
