@@ -534,7 +534,12 @@ pub struct BlockHazards {
     time: u16,
     /// When each warp last met others at a barrier, and each thread its warp's others.
     barrier_time: Vec<u16>,
+    /// The earliest of these: what happened up to then is ordered before everything now.
+    all_met: u16,
     lane_time: Vec<u16>,
+    /// Races of the access at hand: lane, unit, earlier access, whether that wrote.
+    races: Vec<(u32, u32, Record, bool)>,
+    unwritten: Vec<(u32, u32)>,
     shared: Vec<Cell>,
     written: Vec<u64>,
     /// Thread + 1 and instruction of the copy that fills a word.
@@ -602,6 +607,9 @@ impl BlockHazards {
             threads: 0,
             time: 1,
             barrier_time: vec![],
+            all_met: 0,
+            races: vec![],
+            unwritten: vec![],
             lane_time: vec![],
             shared: vec![],
             written: vec![],
@@ -660,6 +668,7 @@ impl BlockHazards {
     fn forget(&mut self) {
         self.time = 1;
         self.barrier_time.fill(0);
+        self.all_met = 0;
         self.lane_time.fill(0);
         self.shared.fill(Cell::default());
     }
@@ -755,7 +764,84 @@ fn touch(
     race
 }
 
+/// Notes a read and says what it races with: as [`touch`], with the frequent cases first.
+#[inline]
+fn read(
+    cell: &mut Cell,
+    new: Record,
+    thread: u32,
+    met: u16,
+    barrier_time: &[u16],
+    lane_time: &[u16],
+) -> Option<(Record, bool)> {
+    let settled = |record: Record| !record.some() || record.time() <= met;
+    if settled(cell.write) {
+        for slot in &mut cell.reads {
+            if settled(*slot) || slot.thread() == thread {
+                *slot = new;
+                return None;
+            }
+        }
+    }
+    touch(cell, new, thread, false, barrier_time, lane_time)
+}
+
 impl BlockHazards {
+    /// Checks loads from shared memory, the most frequent access of all.
+    fn shared_loads(&mut self, unit: u32, access: &Access<'_>) {
+        let Self { shared, written, races, unwritten, barrier_time, lane_time, .. } = self;
+        let met = self.all_met;
+        let addresses = access.addresses;
+        let units = (access.bytes >> unit).max(1);
+        let all = access.lanes == u32::MAX;
+        for lane in each(access.lanes) {
+            let address = addresses[lane];
+            let thread = access.warp * 32 + lane as u32;
+            let new = Record::new(thread, self.time, access.instruction);
+            let start = (address >> unit) as u32;
+            // Two readers of a place are enough: a third lane of this warp need not be noted, unless another lane of the
+            // warp has just written there.
+            let same = |apart: usize| {
+                lane >= 2 * apart && addresses[lane - apart] == address && addresses[lane - 2 * apart] == address
+            };
+            let third = all && (same(1) || same(8));
+            for index in start..start + units {
+                let Some(cell) = shared.get_mut(index as usize) else { break };
+                if written[index as usize / 64] >> (index % 64) & 1 == 0 {
+                    unwritten.push((lane as u32, index));
+                }
+                if third && (!cell.write.some() || cell.write.time() <= met) {
+                    continue;
+                }
+                if let Some((old, old_writes)) = read(cell, new, thread, met, barrier_time, lane_time) {
+                    races.push((lane as u32, index, old, old_writes));
+                }
+            }
+        }
+        if !self.races.is_empty() || !self.unwritten.is_empty() {
+            self.report_loads(unit, access);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_loads(&mut self, unit: u32, access: &Access<'_>) {
+        let strong = self.strong(access.instruction);
+        for (lane, index, old, old_writes) in std::mem::take(&mut self.races) {
+            if !(strong && self.strong(old.instruction())) {
+                let thread = access.warp * 32 + lane;
+                self.race(Place::Shared(index << unit), old, old_writes, thread, access.instruction, false);
+            }
+        }
+        for (lane, index) in std::mem::take(&mut self.unwritten) {
+            let in_flight = self.flying.get((index << unit) as usize / 4).is_some_and(|flying| flying.0 != 0);
+            if !in_flight {
+                let side = self.side(access.warp * 32 + lane, access.instruction, Action::Reads);
+                add(&mut self.found, HazardKind::UninitialisedShared, Place::Shared(index << unit), side, None, 1);
+            }
+        }
+    }
+
     /// Checks a shared access of one lane.
     #[inline]
     fn shared_lane(
@@ -1045,6 +1131,7 @@ impl Observer for BlockHazards {
                 *time = now;
             }
         }
+        self.all_met = self.barrier_time.iter().copied().min().unwrap_or(0);
     }
 
     fn warp_sync(&mut self, warp: u32, _: u32, lanes: u32) {
@@ -1078,6 +1165,29 @@ impl BlockHazards {
                 let origin = plan.code().shared_origin[access.instruction as usize];
                 let copies = !self.flying.is_empty();
                 let now = self.time;
+                let array =
+                    origin.map(|origin| &plan.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0);
+                if let Some(array) = array {
+                    let end = array.offset + array.bytes;
+                    for lane in each(access.lanes) {
+                        let address = access.addresses[lane] as u32;
+                        if address < array.offset || address + access.bytes > end {
+                            let thread = access.warp * 32 + lane as u32;
+                            let side = self.side(thread, access.instruction, self.action(access.instruction, writes));
+                            add(&mut self.found, HazardKind::WrongArray, Place::Shared(address), side, None, 1);
+                        }
+                    }
+                }
+                if !writes {
+                    if copies {
+                        for lane in each(access.lanes) {
+                            let (thread, address) = (access.warp * 32 + lane as u32, access.addresses[lane] as u32);
+                            self.against_copies(thread, access.instruction, address, access.bytes, false);
+                        }
+                    }
+                    self.shared_loads(unit, access);
+                    return;
+                }
                 for lane in each(access.lanes) {
                     let thread = access.warp * 32 + lane as u32;
                     let address = access.addresses[lane] as u32;
@@ -1094,14 +1204,6 @@ impl BlockHazards {
                         continue;
                     }
                     self.shared_lane(unit, thread, access.instruction, address, access.bytes, writes, reads);
-                    if let Some(origin) = origin {
-                        let array = &plan.code().shared_arrays[origin as usize];
-                        let end = array.offset + array.bytes;
-                        if array.bytes > 0 && (address < array.offset || address + access.bytes > end) {
-                            let side = self.side(thread, access.instruction, self.action(access.instruction, writes));
-                            add(&mut self.found, HazardKind::WrongArray, Place::Shared(address), side, None, 1);
-                        }
-                    }
                 }
             }
             _ => {}

@@ -130,6 +130,10 @@ fn plain_run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers
                 }
                 registers.write(d, u32::MAX, &out);
             }
+            Micro::Mad([d, a, b, c]) => {
+                let inst = Inst { d, a, b, c, ..Inst::new(Op::Mad32) };
+                three(&inst, registers, u32::MAX, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
+            }
             Micro::Load1 { to, base, offset } => {
                 plain_load(to, &bases[base as usize % BASES], offset, words, registers);
             }

@@ -8,9 +8,9 @@ use std::arch::x86_64::{
     __m128i, __m512i, _CMP_UNORD_Q, _mm_loadu_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_castsi128_si512,
     _mm512_cmp_ps_mask, _mm512_cmpneq_epi64_mask, _mm512_fmadd_ps, _mm512_i32gather_epi32, _mm512_inserti32x4,
     _mm512_load_ps, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_mov_ps, _mm512_max_epu64, _mm512_min_epu64,
-    _mm512_or_si512, _mm512_reduce_max_epu64, _mm512_reduce_min_epu64, _mm512_reduce_or_epi64, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_set1_ps, _mm512_setr_epi64, _mm512_store_ps, _mm512_store_si512, _mm512_unpackhi_epi32,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    _mm512_mullo_epi32, _mm512_or_si512, _mm512_reduce_max_epu64, _mm512_reduce_min_epu64, _mm512_reduce_or_epi64,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set1_ps, _mm512_setr_epi64, _mm512_store_ps, _mm512_store_si512,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 /// Executes a run on all lanes.
@@ -35,6 +35,17 @@ pub(crate) unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32
                         );
                         let unordered = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
                         _mm512_store_ps(d.add(part), _mm512_mask_mov_ps(value, unordered, nan));
+                    }
+                }
+            }
+            Micro::Mad(operands) => {
+                let [d, a, b, c] = operands.map(|offset| r.get(offset).cast::<i32>());
+                for part in [0, 16] {
+                    // SAFETY: a register is 32 words, aligned to 64 bytes.
+                    unsafe {
+                        let load = |from: *mut i32| _mm512_load_si512(from.add(part).cast());
+                        let value = _mm512_add_epi32(_mm512_mullo_epi32(load(a), load(b)), load(c));
+                        _mm512_store_si512(d.add(part).cast(), value);
                     }
                 }
             }

@@ -749,7 +749,7 @@ fn run(raws: &[Raw]) -> Option<inst::Run> {
             break;
         }
         let written = match inst.op {
-            Op::FmaF32 => [inst.d, NONE, NONE, NONE],
+            Op::FmaF32 | Op::Mad32 => [inst.d, NONE, NONE, NONE],
             Op::LdShared => [inst.d, inst.b, inst.c, inst.e],
             _ => break,
         };
@@ -777,7 +777,8 @@ fn run(raws: &[Raw]) -> Option<inst::Run> {
             break;
         }
         let Some((number, shape, end, bytes)) = base else {
-            run.steps.push(inst::Micro::Fma([inst.d, inst.a, inst.b, inst.c]));
+            let operands = [inst.d, inst.a, inst.b, inst.c];
+            run.steps.push(if inst.op == Op::Mad32 { inst::Micro::Mad(operands) } else { inst::Micro::Fma(operands) });
             continue;
         };
         if number == run.bases.len() {
