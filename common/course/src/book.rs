@@ -164,7 +164,12 @@ fn regenerate(page: &str) -> Result<String> {
 pub fn generate(name: &str, arguments: &str) -> Option<Result<String>> {
     let words: Vec<&str> = arguments.split_whitespace().collect();
     match name {
-        "output" => Some(output(&words)),
+        "output" => Some(output(&words, None)),
+        // Parts of an output, from a line that begins like this to the end.
+        "lines" => Some(output(&words, Some("   line "))),
+        "hazards" => Some(output(&words, Some("  HAZARDS"))),
+        "trace" => Some(output(&words, Some("  block ("))),
+        "counter-names" => Some(counter_names()),
         "counters" => Some(counters(&words)),
         "diff" => Some(difference(&words)),
         _ => None,
@@ -172,7 +177,7 @@ pub fn generate(name: &str, arguments: &str) -> Option<Result<String>> {
 }
 
 /// A command of the course, run on the simulator: the command as one types it, and what it prints.
-fn output(words: &[&str]) -> Result<String> {
+fn output(words: &[&str], from: Option<&str>) -> Result<String> {
     let (program, arguments) = words.split_first().context("name a step, or course, and its arguments")?;
     let run = program_output(program, arguments)?;
     let typed = match *program {
@@ -182,6 +187,12 @@ fn output(words: &[&str]) -> Result<String> {
     let mut text = run.stdout + &run.stderr;
     if arguments.contains(&"--json") {
         text = without_seconds(&text);
+    }
+    if let Some(from) = from {
+        let start = text.lines().position(|line| line.starts_with(from));
+        let start = start.with_context(|| format!("{typed} prints no line that begins with {from:?}: {text}"))?;
+        let rest: Vec<&str> = text.lines().skip(start).collect();
+        text = format!("...\n{}\n", rest.join("\n"));
     }
     let text: String = text.trim_end().lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     ensure!(!text.contains("```"), "the output holds a code fence");
@@ -353,6 +364,24 @@ fn counters(words: &[&str]) -> Result<String> {
         }
         let cells: Vec<String> = values.into_iter().map(|value| value.map_or("–".into(), number)).collect();
         table += &format!("| {name} | {} |\n", cells.join(" | "));
+    }
+    Ok(table + "\n")
+}
+
+/// The counters' names with their documentation, as the simulator's source has it.
+fn counter_names() -> Result<String> {
+    let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
+    let fields = source.split_once("pub struct Counts {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let (fields, _) = fields.context("the simulator has no counters any more; mend the generator")?;
+    let mut table = String::from("\n\n| counter | counts |\n|---|---|\n");
+    let mut words: Vec<&str> = Vec::new();
+    for line in fields.lines().map(str::trim) {
+        if let Some(documentation) = line.strip_prefix("///") {
+            words.push(documentation.trim());
+        } else if let Some(name) = line.strip_prefix("pub ").and_then(|field| field.split(':').next()) {
+            table += &format!("| `{name}` | {} |\n", words.join(" ").replace('|', "\\|"));
+            words.clear();
+        }
     }
     Ok(table + "\n")
 }

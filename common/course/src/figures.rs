@@ -414,8 +414,11 @@ fn timeline() -> Result<String> {
                 tiles[tile] -= 1;
             }
             drawing.rect(x, row, (width - 1.0).max(1.0), 24.0, colour, 0.85);
+            let number = tiles[tile].to_string();
             if width > 14.0 {
-                drawing.text_middle(x + width / 2.0, row + 16.0, &tiles[tile].to_string(), "number");
+                drawing.text_middle(x + width / 2.0, row + 16.0, &number, "number");
+            } else if tile == 0 {
+                drawing.text_middle(x + width / 2.0, row - 4.0, &number, "label");
             }
             tiles[tile] += 1;
             x += width;
