@@ -31,9 +31,13 @@ pub struct LabProgress {
     pub hints: Vec<usize>,
 }
 
-/// The folder of the learner's own files; git ignores it.
+/// The environment variable that names another folder for the learner's own files.
+pub const FOLDER_VARIABLE: &str = "COURSE_MINE";
+
+/// The folder of the learner's own files: `mine/` in the course, which git ignores.
 pub fn folder() -> PathBuf {
-    workspace::root().join("mine")
+    let elsewhere = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
+    elsewhere.map_or_else(|| workspace::root().join("mine"), PathBuf::from)
 }
 
 fn file() -> PathBuf {

@@ -3,8 +3,9 @@
 //!
 //! A wrong answer is the step's kernel with one piece of text replaced, so that it follows the kernel when that changes.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -157,7 +158,7 @@ const WRONG: &[Case] = &[
     },
     Case {
         name: "stale_edge", lab: "4", kernel: TILED,
-        replace: &[("As[y][x] = row < M && k0 + x < K ? A[(size_t)row * K + k0 + x] : 0;", "if (row < M && k0 + x < K) As[y][x] = A[(size_t)row * K + k0 + x];")],
+        replace: &[("As[y][x] = k0 < end_a ? *a : 0;", "if (k0 < end_a) As[y][x] = *a;")],
         fails: Some("right at"), next: "uninitialised shared memory read",
     },
     Case {
@@ -208,12 +209,19 @@ fn main() -> ExitCode {
         trials.push(Trial::test(format!("wrong::{}", case.name), move || wrong(case).map_err(failed)));
     }
     trials.push(Trial::test("a_bad_launch_line_is_one_sentence", || bad_launch_line().map_err(failed)));
+    let needs_nothing = [
+        Trial::test("a_copy_is_made_once_and_never_overwritten", || copies().map_err(failed)),
+        Trial::test("hints_come_one_after_the_other", || hints().map_err(failed)),
+        Trial::test("without_nvrtc_one_sentence_says_how_to_get_it", || no_nvrtc().map_err(failed)),
+        Trial::test("an_unknown_lab_is_one_sentence", || unknown_lab().map_err(failed)),
+    ];
     if let Err(error) = common::nvrtc::find() {
         trials = trials
             .into_iter()
             .map(|trial| trial.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true))
             .collect();
     }
+    trials.extend(needs_nothing);
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -238,14 +246,29 @@ fn kernel(case: &Case) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The course's program. Steps' programs that cargo has just built are taken as they are: another build would have other
+/// features, and take a minute.
+fn course(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).current_dir(root()).stdin(Stdio::null());
+    let folder = Path::new(PROGRAM).parent().unwrap_or(Path::new("."));
+    let built = |kernel: &&str| {
+        let step = kernel.split('/').next().unwrap_or_default();
+        let changed = |path: PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let program = folder.join(format!("{step}{}", std::env::consts::EXE_SUFFIX));
+        changed(program).is_some_and(|time| Some(time) > changed(root().join(step).join("src/lib.rs")))
+    };
+    if KERNELS.iter().all(|kernel| built(&kernel)) {
+        command.env("CARGO", "cargo-is-not-asked");
+    }
+    command
+}
+
 /// What the grading prints, and its exit status.
 fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
-    let output = Command::new(PROGRAM)
-        .args(["lab", lab, "--seed", "7", "--kernel"])
-        .arg(kernel)
-        .current_dir(root())
-        .output()
-        .context("the program does not start")?;
+    let kernel = kernel.display().to_string();
+    let output =
+        course(&["lab", lab, "--seed", "7", "--kernel", &kernel]).output().context("the program does not start")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(!text.contains("panicked"), "{text}");
     Ok((text, output.status.code()))
@@ -277,5 +300,74 @@ fn bad_launch_line() -> Result<()> {
     ensure!(status == Some(2), "status {status:?}: {text}");
     ensure!(text.starts_with("error: ") && text.trim_end().lines().count() == 1, "{text}");
     ensure!(text.contains("line 1 is not a launch") && text.contains("; write for example"), "{text}");
+    Ok(())
+}
+
+/// A folder for the learner's files, empty.
+fn mine(name: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Runs the program with a folder for the learner's files, and an answer to what it asks.
+fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String, Option<i32>)> {
+    let mut command = course(arguments);
+    command.env("COURSE_MINE", folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("the program does not start")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(answer.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    ensure!(!text.contains("panicked"), "{text}");
+    Ok((text, output.status.code()))
+}
+
+fn copies() -> Result<()> {
+    let folder = mine("copies")?;
+    let (copy, kept) = (folder.join("step04.cu"), folder.join("step04.1.cu"));
+    let start = std::fs::read_to_string(root().join("step04_tiled/lab/start.cu"))?;
+    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
+    ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
+    ensure!(text.contains("cargo course lab 4 --watch") && text.contains("task 1: make it right"), "{text}");
+    std::fs::write(&copy, "// mine")?;
+    for answer in ["n\n", "", "what\n"] {
+        let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], answer)?;
+        ensure!(status == Some(0) && text.contains("nothing was changed"), "{text}");
+        ensure!(std::fs::read_to_string(&copy)? == "// mine" && !kept.exists(), "{text}");
+    }
+    let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], "y\n")?;
+    ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
+    ensure!(std::fs::read_to_string(&kept)? == "// mine", "{text}");
+    let (text, _) = with_mine(&folder, &[], "")?;
+    ensure!(text.contains("begin with cargo course lab 1"), "{text}");
+    ensure!(text.contains("step04.cu"), "{text}");
+    Ok(())
+}
+
+fn hints() -> Result<()> {
+    let folder = mine("hints")?;
+    let (first, status) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
+    ensure!(status == Some(0) && first.contains("  1. ") && !first.contains("  2. "), "{first}");
+    let (second, _) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
+    ensure!(second.contains("  2. ") && !second.contains("  3. "), "{second}");
+    Ok(())
+}
+
+fn no_nvrtc() -> Result<()> {
+    let folder = mine("no_nvrtc")?;
+    let kernel = root().join(NAIVE).display().to_string();
+    let output = course(&["lab", "2", "--kernel", &kernel]).env("NVRTC_PATH", &folder).output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(2) && error.trim_end().lines().count() == 1, "{error}");
+    ensure!(error.starts_with("error: ") && error.contains("NVRTC"), "{error}");
+    Ok(())
+}
+
+fn unknown_lab() -> Result<()> {
+    let (text, status) = with_mine(&mine("unknown")?, &["lab", "77"], "")?;
+    ensure!(status == Some(2) && text == "error: there is no lab 77; choose 1, 2, 3, 4, 5, 6\n", "{text}");
     Ok(())
 }
