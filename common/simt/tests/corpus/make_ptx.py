@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles every .cu of the corpus to the PTX beside it: make_ptx.py PATH_TO_LIBNVRTC (12.1)."""
+"""Compiles every .cu of the corpus to the PTX beside it: make_ptx.py PATH_TO_LIBNVRTC [FOLDER] (NVRTC 12.1).
+
+The corpus' programs begin with a line on their launch, which the PTX repeats."""
 import ctypes
 import pathlib
 import re
@@ -9,7 +11,9 @@ here = pathlib.Path(__file__).resolve().parent
 nvrtc = ctypes.CDLL(sys.argv[1])
 options = [b"--gpu-architecture=compute_80", b"-lineinfo", b"--std=c++17"]
 
-for path in sorted(here.glob("*/*.cu")):
+if len(sys.argv) > 2:
+    here = pathlib.Path(sys.argv[2])
+for path in sorted(here.glob("**/*.cu")):
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
@@ -27,5 +31,6 @@ for path in sorted(here.glob("*/*.cu")):
     ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
     # Module-wide constants of the compiler that no kernel of ours uses.
     ptx = "\n".join(line for line in ptx.split("\n") if "2nv6target" not in line)
-    launch = path.read_text().splitlines()[0]
-    path.with_suffix(".ptx").write_text(f"{launch}\n{ptx}")
+    launch = path.read_text(encoding="utf-8").splitlines()[0]
+    head = f"{launch}\n" if launch.startswith("// launch") else ""
+    path.with_suffix(".ptx").write_text(head + ptx, encoding="utf-8")
