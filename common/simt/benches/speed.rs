@@ -47,12 +47,14 @@ fn speed(criterion: &mut Criterion) {
     ];
     for (name, ptx, tile, block) in kernels {
         let mut case = Case::new(ptx, tile, block);
-        group.bench_function(format!("{name}/unchecked"), |bencher| bencher.iter(|| case.run(())));
+        group.bench_function(format!("{name}/unchecked"), |bencher| {
+            bencher.iter(|| case.run(()));
+        });
         group.bench_function(format!("{name}/counters"), |bencher| {
-            bencher.iter(|| black_box(case.run(Counters::new()).total()))
+            bencher.iter(|| case.run(Counters::new()).total());
         });
         group.bench_function(format!("{name}/checks"), |bencher| {
-            bencher.iter(|| black_box(case.run(Hazards::new()).report()))
+            bencher.iter(|| case.run(Hazards::new()).report());
         });
     }
     group.finish();
