@@ -124,10 +124,11 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let page = folder.join("page.md");
         let text = "# A title\n[a](page.md) [b](gone.md) `[c](d)` [e](#a-title) [f](#no-title) ![g](gone.svg) \
-                    [h](https://example.org)\n{{#include page.md}} {{#include page.md:none}}\n";
+                    [h](https://example.org)\n{{#include other.md}} {{#include other.md:none}}\n";
         std::fs::write(&page, text).unwrap();
+        std::fs::write(folder.join("other.md"), "other").unwrap();
         let dead = dead(&[page]).unwrap().join("\n");
-        for name in ["gone.md", "#no-title", "gone.svg", "page.md:none"] {
+        for name in ["gone.md", "#no-title", "gone.svg", "other.md:none"] {
             assert!(dead.contains(name), "{dead}");
         }
         assert_eq!(dead.lines().count(), 4, "{dead}");
