@@ -5,6 +5,8 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use cudarc::driver::sys::{
@@ -13,7 +15,7 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 use cudarc::nvrtc::Ptx;
 
-use super::{Buffer, Device, DeviceInfo, Figures, Kernel, KernelResources, Kind, Mark, Value, cores_per_sm};
+use super::{Buffer, Device, DeviceInfo, Figures, Hold, Kernel, KernelResources, Kind, Mark, Value, cores_per_sm};
 use crate::code::Code;
 use crate::cublas::Cublas;
 use crate::fault::KernelFault;
@@ -104,13 +106,38 @@ fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     }
 }
 
+/// A kernel, with what a launch would have to ask the driver for each time.
+struct Loaded {
+    function: CudaFunction,
+    /// Threads that a block of it may have, as far as its registers go.
+    max_threads: u64,
+    /// Dynamic shared memory that it may have, in bytes.
+    shared_bytes: u32,
+}
+
+/// The longest that work is held back on the stream: many times what a few hundred launches take.
+const LONGEST_HOLD: Duration = Duration::from_millis(50);
+
+/// Keeps the stream waiting until the flag is set, or for [`LONGEST_HOLD`].
+///
+/// # Safety
+/// `flag` must come from `Arc::<AtomicBool>::into_raw` and be passed to one call only.
+unsafe extern "C" fn wait_for_release(flag: *mut c_void) {
+    // SAFETY: the caller vouches for the pointer.
+    let released = unsafe { Arc::from_raw(flag.cast::<AtomicBool>()) };
+    let begin = Instant::now();
+    while !released.load(Ordering::Acquire) && begin.elapsed() < LONGEST_HOLD {
+        std::hint::spin_loop();
+    }
+}
+
 /// A CUDA device, its default stream, and what was allocated and loaded on it.
 pub struct CudaDevice {
     info: DeviceInfo,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     buffers: Vec<Option<CudaSlice<u8>>>,
-    kernels: Vec<CudaFunction>,
+    kernels: Vec<Loaded>,
     marks: Vec<CudaEvent>,
 }
 
@@ -155,7 +182,7 @@ impl CudaDevice {
     }
 
     fn function(&self, kernel: Kernel) -> &CudaFunction {
-        &self.kernels[kernel.0]
+        &self.kernels[kernel.0].function
     }
 }
 
@@ -246,7 +273,8 @@ impl Device for CudaDevice {
             }
             _ => explain(error, "finding the kernel"),
         })?;
-        self.kernels.push(function);
+        let max_threads = function.max_threads_per_block().map_or(u64::MAX, |limit| limit.max(0) as u64);
+        self.kernels.push(Loaded { function, max_threads, shared_bytes: DEFAULT_SHARED_BYTES });
         Ok(Kernel(self.kernels.len() - 1))
     }
 
@@ -266,25 +294,26 @@ impl Device for CudaDevice {
     }
 
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
-        let function = self.function(kernel);
+        let loaded = &mut self.kernels[kernel.0];
         let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();
-        if let Ok(limit) = function.max_threads_per_block()
-            && threads > limit as u64
-        {
+        if threads > loaded.max_threads {
             bail!(
-                "the block has {threads} threads and this kernel can have {limit} on this GPU; choose a smaller --block"
+                "the block has {threads} threads and this kernel can have {} on this GPU; choose a smaller --block",
+                loaded.max_threads
             );
         }
-        if launch.shared_bytes > DEFAULT_SHARED_BYTES {
+        if launch.shared_bytes > loaded.shared_bytes {
             let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            function.set_attribute(attribute, launch.shared_bytes as i32).map_err(|_| {
+            loaded.function.set_attribute(attribute, launch.shared_bytes as i32).map_err(|_| {
                 anyhow!(
                     "{} bytes of shared memory are more than a block of this GPU can have ({}); choose less",
                     launch.shared_bytes,
                     self.info.max_shared_bytes
                 )
             })?;
+            loaded.shared_bytes = launch.shared_bytes;
         }
+        let function = self.function(kernel);
         // The driver takes an array of pointers to the arguments' values, which must live until the call returns.
         let mut words: Vec<u64> = Vec::with_capacity(args.len());
         for arg in args {
@@ -333,6 +362,19 @@ impl Device for CudaDevice {
     fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64> {
         let (from, to) = (&self.marks[from.0], &self.marks[to.0]);
         from.elapsed_ms(to).map(f64::from).map_err(|error| explain(error, "running the kernel"))
+    }
+
+    fn hold(&mut self) -> Option<Hold> {
+        let released = Arc::new(AtomicBool::new(false));
+        let flag = Arc::into_raw(released.clone()).cast_mut().cast::<c_void>();
+        // SAFETY: the stream is live; the function takes the flag once, on a thread of the driver, and calls no CUDA.
+        let status = unsafe { sys::cuLaunchHostFunc(self.stream.cu_stream(), Some(wait_for_release), flag) };
+        if status == CUresult::CUDA_SUCCESS {
+            return Some(Hold::new(released));
+        }
+        // SAFETY: the driver has refused the call, so that nobody else takes the flag back.
+        drop(unsafe { Arc::from_raw(flag.cast::<AtomicBool>()) });
+        None
     }
 
     fn figures(&self) -> Option<Figures> {

@@ -5,6 +5,9 @@
 mod cuda;
 mod sim;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +130,23 @@ pub struct KernelResources {
     pub local_bytes: u32,
 }
 
+/// Work on a stream is held back as long as this lives.
+#[derive(Debug)]
+pub struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    /// Releases the work by setting the flag.
+    pub(crate) fn new(released: Arc<AtomicBool>) -> Self {
+        Self(released)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// What the driver says of a GPU's speed; for shares of a peak.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
@@ -198,6 +218,12 @@ pub trait Device {
 
     /// Milliseconds of device time between two marks; waits for the second.
     fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
+
+    /// Holds work on the stream back until the result is dropped, so that what is timed waits for no launch of the host;
+    /// `None` where the device cannot.
+    fn hold(&mut self) -> Option<Hold> {
+        None
+    }
 
     /// How fast the device can be, where it has a speed of its own (not the simulator).
     fn figures(&self) -> Option<Figures> {
