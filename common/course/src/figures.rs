@@ -73,7 +73,7 @@ fn elements() -> Result<String> {
         ),
     );
     let scale = 1.9;
-    for (panel, title) in ["one thread", "one warp: 32 lanes", "one block: 32×32 threads"].into_iter().enumerate() {
+    for (panel, title) in ["one thread", "one warp: 32 lanes", "one block: 32×16 threads"].into_iter().enumerate() {
         let x = 8.0 + panel as f64 * 240.0;
         drawing.text(x, 20.0, title, "title");
         let (k_size, m_size, n_size) = (k as f64 * scale, m as f64 * scale, n as f64 * scale);
@@ -185,7 +185,7 @@ fn walk() -> Result<String> {
              and one of B, one further down. It writes one tile of C."
         ),
     );
-    let (k_size, m_size, n_size) = (k as f64 * scale, m as f64 * scale, n as f64 * scale);
+    let (k_size, n_size) = (k as f64 * scale, n as f64 * scale);
     let (left, top) = (20.0, 30.0);
     let places = [
         (Matrix::A, "A", left, top + k_size - 20.0, k, m),
@@ -217,7 +217,7 @@ fn walk() -> Result<String> {
             let colour = match matrix {
                 Matrix::A => BLUE,
                 Matrix::B => ORANGE,
-                _ => GREEN,
+                Matrix::C => GREEN,
             };
             drawing.cells_with(x, y, scale, &set, colour, 0.95 - step as f64 * 0.2);
             if matrix != Matrix::C
@@ -230,7 +230,6 @@ fn walk() -> Result<String> {
     }
     drawing.text(left + k_size + n_size + 60.0, top + 14.0, "the block's four", "label");
     drawing.text(left + k_size + n_size + 60.0, top + 30.0, "steps along K", "label");
-    let _ = m_size;
     Ok(drawing.finish())
 }
 

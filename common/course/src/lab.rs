@@ -231,7 +231,7 @@ fn restart(lab: &Lab) -> Result<bool> {
         begin(lab)?;
         return Ok(true);
     }
-    let kept = (1..).map(|i| copy.with_extension(format!("{i}.cu"))).find(|path| !path.exists());
+    let kept = (1..10_000).map(|i| copy.with_extension(format!("{i}.cu"))).find(|path| !path.exists());
     let kept = kept.context("there is no name left for the old file; remove some of them")?;
     let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&kept));
     report::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;

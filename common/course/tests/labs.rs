@@ -258,7 +258,7 @@ fn course(arguments: &[&str]) -> Command {
         let program = folder.join(format!("{step}{}", std::env::consts::EXE_SUFFIX));
         changed(program).is_some_and(|time| Some(time) > changed(root().join(step).join("src/lib.rs")))
     };
-    if KERNELS.iter().all(|kernel| built(&kernel)) {
+    if KERNELS.iter().all(built) {
         command.env("CARGO", "cargo-is-not-asked");
     }
     command
