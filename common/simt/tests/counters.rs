@@ -14,8 +14,8 @@ fn size(value: &Value) -> Dim3 {
     Dim3::new(part(0), part(1), part(2))
 }
 
-fn simulate(launch: &Value) -> Counts {
-    let ptx = std::fs::read_to_string(folder().join(launch["kernel"].as_str().unwrap())).unwrap();
+fn simulate(folder: &Path, launch: &Value) -> Counts {
+    let ptx = std::fs::read_to_string(folder.join(launch["kernel"].as_str().unwrap())).unwrap();
     let kernel = Module::parse(&ptx).unwrap().kernel("matmul").unwrap();
     let mut memory = GlobalMemory::new();
     let mut arguments = vec![];
@@ -23,9 +23,10 @@ fn simulate(launch: &Value) -> Counts {
         let pointer = memory.alloc(name, launch["bytes"][index].as_u64().unwrap(), 4).unwrap();
         memory.fill(pointer, 1.0f32).unwrap();
         arguments.push(Arg::Pointer(pointer));
-        if name == "B" {
-            let start: Vec<i32> =
-                launch["b"].as_array().unwrap().iter().map(|value| value.as_i64().unwrap() as i32).collect();
+        if name == "B"
+            && let Some(start) = launch["b"].as_array()
+        {
+            let start: Vec<i32> = start.iter().map(|value| value.as_i64().unwrap() as i32).collect();
             memory.upload(pointer, 0, &start).unwrap();
         }
     }
@@ -38,8 +39,8 @@ fn simulate(launch: &Value) -> Counts {
 }
 
 /// The counts a reading holds the simulator to, as (metric, simulated, read).
-fn compare(launch: &Value) -> Vec<(&'static str, u64, u64)> {
-    let counts = simulate(launch);
+fn compare(folder: &Path, launch: &Value) -> Vec<(&'static str, u64, u64)> {
+    let counts = simulate(folder, launch);
     let read = |name: &str| launch["metrics"][name].as_u64().unwrap_or_else(|| panic!("no {name}"));
     let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
     vec![
@@ -80,7 +81,7 @@ fn equal_to_the_hardware() {
     let mut exempted = 0;
     for launch in readings {
         let name = launch["name"].as_str().unwrap();
-        for (metric, simulated, read) in compare(launch) {
+        for (metric, simulated, read) in compare(&folder(), launch) {
             if metric.contains("shared wavefronts") && exempt(name) {
                 exempted += 1;
             } else if simulated != read {
@@ -101,5 +102,24 @@ fn a_wrong_reading_is_noticed() {
     let name = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
     let value = launch["metrics"][name].as_u64().unwrap() + 1;
     launch["metrics"][name] = value.into();
-    assert!(compare(launch).iter().any(|(_, simulated, read)| simulated != read));
+    assert!(compare(&folder(), launch).iter().any(|(_, simulated, read)| simulated != read));
+}
+
+/// Compares with any other readings: `SIMT_READINGS=FILE cargo test -p simt --test counters -- other --nocapture`. The kernels are
+/// looked for relative to the file.
+#[test]
+fn other_readings() {
+    let Some(file) = std::env::var_os("SIMT_READINGS") else { return };
+    let file = Path::new(&file);
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let mut differences = 0;
+    for launch in recorded["readings"].as_array().unwrap() {
+        for (metric, simulated, read) in compare(file.parent().unwrap(), launch) {
+            if simulated != read {
+                println!("{}: {metric} is {simulated}, the hardware read {read}", launch["name"].as_str().unwrap());
+                differences += 1;
+            }
+        }
+    }
+    assert_eq!(differences, 0);
 }

@@ -376,7 +376,7 @@ pub(crate) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 3
 /// The data come from the cache's lines to shared memory bank by bank, and no word is given to two lanes at once. For 16-byte
 /// copies, whatever moves from a line by the same distance goes together. (Readings of copies whose lanes write neighbouring
 /// places: all 116 of 4 and 8 bytes but one, and 42 of 58 of 16 bytes, among them every aligned and contiguous one.)
-fn copy_wavefronts(lanes: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
+fn copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
     let bytes = copy.bytes;
     let parts = (bytes / 4) as usize;
     let size = 32 / parts;
@@ -384,20 +384,21 @@ fn copy_wavefronts(lanes: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
     for part in 0..parts {
         let range = part * size..(part + 1) * size;
         if bytes == 16 {
-            let mut moves: Vec<u64> = each(lanes, range)
+            let mut moves: Vec<u64> = each(reading, range.clone())
                 .map(|lane| {
                     let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
                     let turn = (from / 2).wrapping_sub(to / 2) % 4;
                     (from / 8) << 3 | turn << 1 | (from ^ to) & 1
                 })
                 .collect();
-            total += distinct(&mut moves);
+            // Lanes that read nothing only write zeros.
+            total += distinct(&mut moves).max(bank_passes(lanes & !reading, 4, copy.to, range));
         } else {
             let mut banks = [0u32; 32];
-            each(lanes, range.clone())
+            each(reading, range.clone())
                 .for_each(|lane| banks[(copy.from[lane] / u64::from(bytes)) as usize % size] += 1);
-            let reading = banks.into_iter().max().unwrap_or(0);
-            total += reading.max(bank_passes(lanes, u64::from(bytes / 4), copy.to, range));
+            let given = banks.into_iter().max().unwrap_or(0);
+            total += given.max(bank_passes(lanes, u64::from(bytes / 4), copy.to, range));
         }
     }
     (total, ideal(lanes, bytes, total))
@@ -473,13 +474,14 @@ impl Observer for BlockCounters {
             .filter(|&lane| copy.source_bytes[lane] > 0)
             .fold(0u32, |mask, lane| mask | 1 << lane);
         count.copy_requests += 1;
-        count.global_load_requests += 1;
+        // A copy whose lanes all read nothing, only fill with zeros, makes no request.
+        count.global_load_requests += u64::from(reading != 0);
         count.global_load_sectors += u64::from(copy_sectors(reading, copy));
         count.global_load_threads += u64::from(reading.count_ones());
         let bytes: u64 = each(reading, 0..32).map(|lane| u64::from(copy.source_bytes[lane])).sum();
         count.global_load_bytes += bytes;
         count.global_bytes_requested += bytes;
-        let (passes, fewest) = copy_wavefronts(copy.lanes, copy);
+        let (passes, fewest) = copy_wavefronts(copy.lanes, reading, copy);
         count.shared_store_wavefronts += u64::from(passes);
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
     }
