@@ -62,6 +62,10 @@ fn elements() -> Result<String> {
     let [m, n, k] = size;
     let run = Recording::of("step02_gpu_naive", None, size)?;
     let (block, warp, lane) = ([1, 0], 5, 7);
+    let of_block = || run.events.iter().filter(|event| event.block[..2] == block);
+    let tile = touched(of_block(), Matrix::C, n, None);
+    let rows = tile.iter().map(|(row, _)| row).collect::<BTreeSet<_>>().len();
+    let columns = tile.iter().map(|(_, column)| column).collect::<BTreeSet<_>>().len();
     let mut drawing = Drawing::new(
         "step02-elements",
         720,
@@ -69,7 +73,8 @@ fn elements() -> Result<String> {
         "Elements of A, B and C that one thread, one warp and one block of step 2 touch",
         &format!(
             "Recorded from a run at {m}×{n}×{k}. A thread reads one row of A and one column of B and writes one element of C. \
-             A warp reads one row of A and 32 columns of B and writes 32 neighbouring elements of C. A block reads 32 rows of A and 32 columns of B and writes a square of 32×32."
+             A warp reads one row of A and 32 columns of B and writes 32 neighbouring elements of C. A block reads {rows} rows of A and {columns} columns of B and writes \
+             {rows}×{columns} elements of C."
         ),
     );
     let scale = 1.9;

@@ -323,7 +323,9 @@ impl Candidate<'_> {
                     let diagnosis = seen.verification.diagnosis.unwrap_or_default();
                     // What comes before any wrong sum says more than the sum.
                     if let Some(hazard) = self.first_hazard(size, is_a_cause) {
-                        let next = format!("at {name}\n{hazard}\nthe product is wrong, too: {diagnosis}");
+                        // What it would say of the cause is beside the point then.
+                        let count = diagnosis.split(": ").next().unwrap_or_default();
+                        let next = format!("at {name}\n{hazard}\nthe product is wrong, too: {count}");
                         return Verdict::Failed(Some(format!("not at {name}")), next);
                     }
                     let mut next = format!("at {name} {diagnosis}");
