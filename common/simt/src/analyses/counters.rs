@@ -56,6 +56,10 @@ pub struct Counts {
     /// (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum` carries noise from arbitration and is not it.)
     pub shared_load_bank_conflicts: u64,
     /// The same for stores and asynchronous copies.
+    ///
+    /// Two cases are known in which the sum differs from the reading: where the assembler merges conflicting loads of
+    /// neighbouring words into wider ones (the conflicts of four loads become those of one), and 16-byte asynchronous copies from
+    /// rows that do not start on a 128-byte line, which took fewer passes in large kernels than by themselves.
     pub shared_store_bank_conflicts: u64,
     /// Asynchronous copy instructions with at least one lane. Equals `smsp__inst_executed_op_ldgsts.sum` where every copy
     /// has one.
