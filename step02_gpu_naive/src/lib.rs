@@ -3,8 +3,9 @@
 use anyhow::Result;
 use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
-/// Edge of a block: a warp covers 32 neighbouring columns of one row of C.
-pub const BLOCK: u32 = 32;
+/// Threads of a block, columns and rows: a warp covers 32 neighbouring columns of one row of C. (On an H100 16 rows are
+/// 8 % faster than 32: four blocks of 512 threads fill an SM more evenly than two of 1024.)
+pub const BLOCK: [u32; 2] = [32, 16];
 
 /// The step.
 pub const STEP: Step = Step {
@@ -13,14 +14,20 @@ pub const STEP: Step = Step {
     title: "one thread per element of C",
     plan,
     specialisations,
-    variants: &[Variant::same_launch("uncoalesced")],
+    variants: &[Variant { plan: Some(plan_uncoalesced), ..Variant::same_launch("uncoalesced") }],
     default_size,
     host: None,
 };
 
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[]);
-    Ok(Plan::tiled(problem, specialisation, [BLOCK, BLOCK], [BLOCK, BLOCK]))
+    Ok(Plan::tiled(problem, specialisation, BLOCK, BLOCK))
+}
+
+/// The same block with its axes swapped on C: threadIdx.x counts rows.
+fn plan_uncoalesced(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
+    let specialisation = Specialisation::single(problem.dtype, &[]);
+    Ok(Plan::tiled(problem, specialisation, BLOCK, [BLOCK[1], BLOCK[0]]))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {

@@ -6,8 +6,8 @@
 
 extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    const int row = blockIdx.y * blockDim.y + threadIdx.x;
-    const int col = blockIdx.x * blockDim.x + threadIdx.y;
+    const int row = blockIdx.y * blockDim.x + threadIdx.x;
+    const int col = blockIdx.x * blockDim.y + threadIdx.y;
 
     // The last blocks stick out where M or N is no multiple of the block's edge.
     if (row < M && col < N) {

@@ -14,11 +14,17 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     __shared__ ELEMENT As[TILE][TILE];
     __shared__ ELEMENT Bs[TILE][TILE];
 
+    // This thread's element of the first tile of A and of B.
+    const ELEMENT* a = A + (size_t)row * K + x;
+    const ELEMENT* b = B + (size_t)y * N + col;
+
     ELEMENT sum = 0;
     for (int k0 = 0; k0 < K; k0 += TILE) {
         // Coalesced: the lanes of a warp differ in x, the fastest index of both A and B.
-        As[y][x] = A[(size_t)row * K + k0 + x];
-        Bs[y][x] = B[(size_t)(k0 + y) * N + col];
+        As[y][x] = *a;
+        Bs[y][x] = *b;
+        a += TILE;
+        b += (size_t)TILE * N;
         // The tiles are complete before anyone reads them ...
         __syncthreads();
 

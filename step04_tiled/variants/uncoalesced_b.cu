@@ -15,11 +15,19 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     __shared__ ELEMENT As[TILE][TILE];
     __shared__ ELEMENT Bs[TILE][TILE + 1];
 
+    // This thread's element of the first tile of A and of B, and up to which k0 there is one: beyond the edge there is none.
+    const ELEMENT* a = A + (size_t)row * K + x;
+    const ELEMENT* b = B + (size_t)x * N + load_col;
+    const int end_a = row < M ? K - x : 0;
+    const int end_b = load_col < N ? K - x : 0;
+
     ELEMENT sum = 0;
     for (int k0 = 0; k0 < K; k0 += TILE) {
         // The lanes of a warp differ in x: a row of A, but a column of B. Beyond the edge, zeros add nothing.
-        As[y][x] = row < M && k0 + x < K ? A[(size_t)row * K + k0 + x] : 0;
-        Bs[x][y] = k0 + x < K && load_col < N ? B[(size_t)(k0 + x) * N + load_col] : 0;
+        As[y][x] = k0 < end_a ? *a : 0;
+        Bs[x][y] = k0 < end_b ? *b : 0;
+        a += TILE;
+        b += (size_t)TILE * N;
         // The tiles are complete before anyone reads them ...
         __syncthreads();
 

@@ -56,7 +56,7 @@ mod tests {
     const MOST: &[(&str, &str, usize)] = &[
         ("step01_cpu_naive", "step02_gpu_naive", 25),
         ("step02_gpu_naive", "step03_single_block", 30),
-        ("step03_single_block", "step04_tiled", 35),
+        ("step03_single_block", "step04_tiled", 40),
         ("step04_tiled", "step05_thread_tile", 110),
         ("step05_thread_tile", "step06_prefetch", 130),
     ];
