@@ -75,7 +75,8 @@ const WRONG: &[Case] = &[
         fails: Some("right at"), next: "never written",
     },
     Case {
-        name: "uncoalesced", lab: "2", kernel: "step02_gpu_naive/variants/uncoalesced.cu", replace: &[],
+        name: "uncoalesced", lab: "2", kernel: "step02_gpu_naive/variants/uncoalesced.cu",
+        replace: &[("// Uncoalesced", "// launch: block 32,32 tile 32,32\n// Uncoalesced")],
         fails: Some("a load touches 2.5 sectors"), next: "x must run along columns",
     },
     Case {
