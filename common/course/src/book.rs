@@ -98,7 +98,7 @@ pub fn run(options: &Options) -> Result<bool> {
 fn first_difference(old: &str, new: &str) -> String {
     let line = old.lines().zip(new.lines()).position(|(old, new)| old != new);
     let line = line.unwrap_or_else(|| old.lines().count().min(new.lines().count()));
-    let of = |text: &str| text.lines().nth(line).unwrap_or("(the end)").trim().to_owned();
+    let of = |text: &str| text.lines().nth(line).unwrap_or("(the end)").trim().chars().take(80).collect::<String>();
     format!(" (line {}: {:?} would be {:?})", line + 1, of(old), of(new))
 }
 
