@@ -12,7 +12,8 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     const int col = blockIdx.x * TILE + x;
 
     __shared__ ELEMENT As[TILE][TILE];
-    __shared__ ELEMENT Bs[TILE][TILE + 1];
+    // Volatile, or the assembler reads four elements of a row with one load and hides most of the conflict.
+    __shared__ volatile ELEMENT Bs[TILE][TILE + 1];
 
     // This thread's element of the first tile of A and of B, and up to which k0 there is one: beyond the edge there is none.
     const ELEMENT* a = A + (size_t)row * K + x;
