@@ -488,6 +488,29 @@ mod tests {
     }
 
     #[test]
+    fn every_step_with_a_lab_has_its_chapter() {
+        let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
+        for step in steps::find().unwrap().iter().filter(|step| step.path.join("lab/lab.json").is_file()) {
+            let name = &step.name;
+            for page in [format!("{name}/README.md"), format!("{name}/lab/README.md")] {
+                assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
+                let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
+                assert!(
+                    chapter.contains(&format!("{{{{#include ../../../{name}/"))
+                        || chapter.contains(&format!("{{{{#include ../../../../{name}/")),
+                    "{page} includes no page of its step"
+                );
+            }
+            let readme = read(&step.path.join("README.md")).unwrap();
+            for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
+                assert!(readme.contains(heading), "{name}: {heading} is missing");
+            }
+            let chapter = read(&workspace::root().join("docs/src").join(name).join("README.md")).unwrap();
+            assert!(chapter.contains(&format!("{name}/kernel.cu}}}}")), "{name}: the kernel is not included");
+        }
+    }
+
+    #[test]
     fn parts_of_other_generators_stay() {
         let page = "x\n<!-- generated:nobody knows -->\nkept\n<!-- /generated -->\ny\n";
         assert_eq!(regenerate(page).unwrap(), page);

@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".ptx") && !kept.contains(&name) {
+            if entry.path().extension().is_some_and(|extension| extension == "ptx") && !kept.contains(&name) {
                 stale += 1;
                 let what = if options.check { "left over:" } else { "removed" };
                 text += &format!("{what} {}\n", workspace::display(&entry.path()));
