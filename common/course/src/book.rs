@@ -29,6 +29,13 @@ pub struct Options {
     files: Vec<String>,
 }
 
+impl Options {
+    /// All pages and figures, made anew or checked.
+    pub fn generate(check: bool) -> Self {
+        Self { check, commands: false, files: Vec::new() }
+    }
+}
+
 const END: &str = "<!-- /generated -->";
 
 /// Runs the command; `false` where a check fails.

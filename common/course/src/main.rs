@@ -57,7 +57,7 @@ enum Command {
     Diff(difference::Options),
     /// Draw the charts of a record: ladder, speed over size, saw-tooth, roofline
     Chart(generate::ChartOptions),
-    /// Make the tables and charts of README and book anew from the records in docs/results
+    /// Make all generated parts anew: tables and charts from the records in docs/results, and what `book` makes
     Generate(generate::Options),
     /// On a machine with a GPU: all there is to measure, in one go
     Record(acceptance::Options),
