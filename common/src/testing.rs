@@ -1,5 +1,8 @@
 //! The tests that every step has: the kernel and its variants, over a grid of shapes, both element types, on the
-//! simulator, and on a GPU where there is one. What is skipped for want of a GPU is shown as ignored, with the reason.
+//! simulator, and on a GPU where there is one; the simulator's search for hazards in each of them, and without each of
+//! their barriers. What is skipped for want of a GPU is shown as ignored, with the reason.
+
+mod hazards;
 
 use std::process::ExitCode;
 
@@ -7,7 +10,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::code::Source;
-use crate::device::{self, Choice, SimOptions};
+use crate::device::{self, Choice, Device, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
 use crate::problem::{Dtype, Fill, Problem};
@@ -54,6 +57,7 @@ pub fn run(step: &'static Step) -> ExitCode {
             });
         }
     }
+    trials.extend(hazards::trials(step));
     if let Err(reason) = &gpu {
         println!("tests on a GPU are skipped: {reason:#}");
     }
@@ -66,18 +70,29 @@ fn failed(error: &anyhow::Error) -> Failed {
 
 /// Runs and verifies one product.
 pub fn product(step: &Step, variant: Option<&Variant>, problem: &Problem, choice: Choice) -> Result<Verification> {
-    let mut device = device::open(choice, &SimOptions::default())?;
-    let device = device.as_mut();
-    let path = match variant {
-        Some(variant) => step.path().join("variants").join(format!("{}.cu", variant.name)),
-        None => step.path().join("kernel.cu"),
-    };
-    let source = Source::read(&path)?;
+    product_on(device::open(choice, &SimOptions::default())?.as_mut(), step, variant, problem)
+}
+
+fn product_on(
+    device: &mut dyn Device,
+    step: &Step,
+    variant: Option<&Variant>,
+    problem: &Problem,
+) -> Result<Verification> {
+    let source = read(step, variant)?;
     let plan = step.plan_of(variant)(problem, device.info())?;
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(device, problem, plan, &code)?;
     let operands = crate::matrix::Operands::new(problem)?;
     verify_on(device, &session, problem, &operands)
+}
+
+/// The source of the step's kernel or of a variant.
+fn read(step: &Step, variant: Option<&Variant>) -> Result<Source> {
+    Source::read(&match variant {
+        Some(variant) => step.path().join("variants").join(format!("{}.cu", variant.name)),
+        None => step.path().join("kernel.cu"),
+    })
 }
 
 fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) -> Result<()> {

@@ -1,0 +1,237 @@
+//! What the simulator's search for hazards must say of every kernel: nothing where nothing is wrong, the defect where
+//! there is one, and a data race wherever one barrier is taken out of a kernel that needs them all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail, ensure};
+use libtest_mimic::Trial;
+
+use super::{failed, product_on, read};
+use crate::analysis::HazardReport;
+use crate::code::Code;
+use crate::device::{Device, DeviceInfo, SimDevice, SimOptions};
+use crate::exec::Session;
+use crate::fault::KernelFault;
+use crate::matrix::Operands;
+use crate::memory;
+use crate::plan::Plan;
+use crate::problem::{Dtype, Fill, Problem};
+use crate::step::{Defect, Step, Variant};
+use crate::verify::Verification;
+
+/// M, N, K: several tiles in each direction and a part of one; the last is deep enough for slices of K.
+const RAGGED: [[u64; 3]; 4] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600]];
+/// The same for a step that has one block, or one thread, for all.
+const RAGGED_SMALL: [[u64; 3]; 3] = [[25, 33, 17], [32, 32, 100], [13, 17, 200]];
+
+/// M, N, K, several tiles deep, and the multiprocessors of the device to plan for: where there are few, the large tiles
+/// are the best choice for small problems too. Each specialisation that a plan chooses here is tried once.
+const PROBLEMS: &[([u64; 3], u32)] = &[
+    ([129, 67, 45], 132),
+    ([129, 68, 45], 132),
+    // What fits one block.
+    ([25, 33, 17], 132),
+    // With tiles that fit the problem: large, medium, small and tall ones.
+    ([250, 252, 40], 1),
+    ([250, 253, 40], 1),
+    ([100, 100, 100], 1),
+    ([100, 101, 100], 1),
+    ([70, 132, 70], 1),
+    ([90, 190, 64], 1),
+    ([100, 100, 100], 8),
+    ([100, 101, 100], 8),
+    ([190, 28, 40], 1),
+    ([190, 29, 40], 1),
+];
+
+const RACE: &str = "data race";
+const OUT_OF_BOUNDS: &str = "access out of bounds";
+
+/// The trials of a step: `check::NAME::DTYPE` and `barriers::NAME`.
+pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for variant in std::iter::once(None).chain(step.variants.iter().map(Some)) {
+        let name = variant.map_or("kernel", |variant| variant.name);
+        for dtype in [Dtype::F32, Dtype::I32] {
+            let test = move || check(step, variant, dtype).map_err(|error| failed(&error));
+            trials.push(Trial::test(format!("check::{name}::{dtype}"), test));
+        }
+        // A source that cannot be read fails in the trial, which says why.
+        let waits = read(step, variant).map_or(true, |source| !lines_that_wait(&source.text).is_empty());
+        if waits && variant.is_none_or(|variant| variant.defect == Defect::None) {
+            let test = move || barriers(step, variant).map_err(|error| failed(&error));
+            trials.push(Trial::test(format!("barriers::{name}"), test));
+        }
+    }
+    trials
+}
+
+fn simulator() -> SimDevice {
+    SimDevice::new(SimOptions { check: true, ..SimOptions::default() })
+}
+
+fn problem([m, n, k]: [u64; 3], dtype: Dtype) -> Problem {
+    Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 3 }
+}
+
+/// What the search finds in the kernel as it is: nothing, or the defect that its variant is there to show.
+fn check(step: &Step, variant: Option<&Variant>, dtype: Dtype) -> Result<()> {
+    let info = DeviceInfo::simulated(memory::total_bytes());
+    // A step that runs on the host has one thread for all on a device.
+    let all = step.host.is_none() && RAGGED.iter().all(|&size| (step.plan)(&problem(size, dtype), &info).is_ok());
+    for &size in if all { &RAGGED[..] } else { &RAGGED_SMALL[..] } {
+        let problem = problem(size, dtype);
+        let mut device = simulator();
+        let found = product_on(&mut device, step, variant, &problem);
+        let hazards = device.observations().hazards.unwrap_or_default();
+        judge(variant.map_or(Defect::None, |variant| variant.defect), found, &hazards)
+            .with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
+    }
+    Ok(())
+}
+
+fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) -> Result<()> {
+    match defect {
+        Defect::None => {
+            let found = found?;
+            ensure!(hazards.is_empty(), "a kernel without a defect has hazards:\n{}", texts(hazards));
+            ensure!(found.ok, "{}", found.diagnosis.unwrap_or_default());
+        }
+        Defect::Race => {
+            // The product may be right by luck.
+            found?;
+            ensure!(races(hazards), "of {} hazards none is a {RACE}\n{}", hazards.len(), texts(hazards));
+        }
+        Defect::Edges => {
+            let error = match found {
+                Ok(_) => bail!("the kernel reads nothing beyond the edges of its matrices"),
+                Err(error) => error.downcast::<KernelFault>()?,
+            };
+            let kind = error.hazard.as_ref().map(|hazard| hazard.kind.as_str());
+            ensure!(kind == Some(OUT_OF_BOUNDS), "the fault is no {OUT_OF_BOUNDS}: {error}");
+        }
+    }
+    Ok(())
+}
+
+fn races(hazards: &[HazardReport]) -> bool {
+    hazards.iter().any(|hazard| hazard.kind == RACE)
+}
+
+fn texts(hazards: &[HazardReport]) -> String {
+    hazards.iter().map(HazardReport::text).collect()
+}
+
+/// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented.
+fn barriers(step: &Step, variant: Option<&Variant>) -> Result<()> {
+    let source = read(step, variant)?;
+    let info = DeviceInfo::simulated(memory::total_bytes());
+    let mut untried = lines_that_wait(&source.text);
+    let mut seen = BTreeSet::new();
+    let mut needless = Vec::new();
+    for &(size, sm_count) in PROBLEMS {
+        let problem = problem(size, Dtype::F32);
+        // A step's limits may be too narrow for the problem.
+        let planned = step.plan_of(variant)(&problem, &DeviceInfo { sm_count, ..info.clone() });
+        let Some(plan) = planned.ok().filter(|plan| seen.insert(plan.specialisation.name.clone())) else { continue };
+        for &compute_capability in &plan.specialisation.targets {
+            let info = DeviceInfo { compute_capability, ..info.clone() };
+            let code = source.code(&plan.specialisation, &info, source.committed_folder().as_deref())?;
+            let barriers = barriers_of(&code.ptx)?;
+            ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
+            let whole = hazards_of(&problem, &plan, &code)?;
+            ensure!(whole.is_empty(), "with all its barriers {} has hazards:\n{}", code.origin, texts(&whole));
+            for ((file, line), instructions) in barriers {
+                let code = Code { ptx: without(&code.ptx, &instructions), ..code.clone() };
+                if !races(&hazards_of(&problem, &plan, &code)?) {
+                    needless.push(format!("{file}:{line} in {}", code.committed.unwrap_or(code.origin)));
+                }
+                if file == source.display {
+                    untried.remove(&line);
+                }
+            }
+        }
+    }
+    ensure!(needless.is_empty(), "without these barriers nothing races: {}", needless.join(", "));
+    ensure!(untried.is_empty(), "{} has barriers on lines {untried:?} that no problem here compiles", source.display);
+    Ok(())
+}
+
+/// The hazards of one product, right or wrong.
+fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardReport>> {
+    let mut device = simulator();
+    let session = Session::new(&mut device, problem, plan.clone(), code)?;
+    session.upload(&mut device, &Operands::new(problem)?)?;
+    session.run(&mut device)?;
+    Ok(device.observations().hazards.unwrap_or_default())
+}
+
+/// The lines of a CUDA source that have a barrier, counted from 1.
+fn lines_that_wait(source: &str) -> BTreeSet<u32> {
+    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
+    (1..).zip(code).filter(|(_, code)| code.contains("__syncthreads()")).map(|(line, _)| line).collect()
+}
+
+/// By file and line of the source, the lines of the PTX, counted from 0, that are its barrier: several where a loop is
+/// unrolled.
+fn barriers_of(ptx: &str) -> Result<BTreeMap<(String, u32), Vec<usize>>> {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut files = BTreeMap::new();
+    let mut found: BTreeMap<(String, u32), Vec<usize>> = BTreeMap::new();
+    for line in ptx.lines().filter(|line| line.trim_start().starts_with(".file")) {
+        if let [_, number, name, ..] = words(line).as_slice() {
+            files.insert(number.clone(), name.trim_matches(['"', ',']).to_owned());
+        }
+    }
+    let mut at = None;
+    for (i, line) in ptx.lines().enumerate() {
+        let words = words(line.split("//").next().unwrap_or_default());
+        match words.as_slice() {
+            [directive, file, line, ..] if directive == ".loc" => at = Some((file.clone(), line.parse()?)),
+            words if words.iter().any(|word| word.starts_with("bar.sync") || word.starts_with("barrier.sync")) => {
+                let (file, line) = at.clone().context("a barrier in PTX has no line; compile it with -lineinfo")?;
+                let file = files.get(&file).context("a barrier in PTX has a line of no file; compile it anew")?;
+                found.entry((file.clone(), line)).or_default().push(i);
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The text without some of its lines, counted from 0; the others keep their numbers.
+fn without(ptx: &str, lines: &[usize]) -> String {
+    ptx.lines()
+        .enumerate()
+        .map(|(i, line)| if lines.contains(&i) { "\n".into() } else { format!("{line}\n") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "\t.loc\t1 7 5\n\tbar.sync \t0;\n\t.loc\t1 9 5, function_name $L__info_string0, inlined_at 1 20 3\n\
+        @%p1 bar.sync 0; // bar.sync\n\t.loc\t1 7 5\n\tmov.u32 %r1, 0; // bar.sync\n\tbarrier.sync \t0;\n\
+        \t.file\t1 \"a/kernel.cu\"\n";
+
+    #[test]
+    fn barriers_go_by_the_line_of_the_source() {
+        let found = barriers_of(PTX).unwrap();
+        let file = || "a/kernel.cu".to_owned();
+        assert_eq!(found, BTreeMap::from([((file(), 7), vec![1, 6]), ((file(), 9), vec![3])]));
+        assert!(barriers_of("bar.sync 0;").unwrap_err().to_string().contains("-lineinfo"));
+    }
+
+    #[test]
+    fn a_removed_barrier_leaves_the_other_lines_where_they_are() {
+        let text = without(PTX, &[1, 6]);
+        assert_eq!(text.lines().count(), PTX.lines().count());
+        assert_eq!(barriers_of(&text).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn barriers_in_comments_do_not_count() {
+        assert_eq!(lines_that_wait("// __syncthreads()\n  __syncthreads();  // waits\n"), BTreeSet::from([2]));
+    }
+}
