@@ -27,6 +27,8 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
 
 Exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage or environment."
 )]
+// Each is a switch of the command line, and goes with any other.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Args {
     /// Where to run: auto (CUDA if there is any, else the simulator), cuda, cuda:N or sim
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = parse_device)]

@@ -203,7 +203,9 @@ impl Report {
             }
             Some(hazards) => {
                 let _ = writeln!(text, "  {:<11}{}", "HAZARDS", hazards.len());
-                hazards.iter().for_each(|hazard| text += &hazard.text());
+                for hazard in hazards {
+                    text += &hazard.text();
+                }
             }
             None => {}
         }

@@ -119,8 +119,6 @@ matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 
     if (GROUPS > 1) {  // Each group has summed over its own k. The first one adds up, a row of the thread tile at a time.
         static_assert(2 * (GROUPS - 1) * THREAD_N * GROUP_THREADS <= BUFFERS * TILE_K * (TILE_M + 4), "two rows fit As");
-        wait<0>();
-        __syncthreads();  // the tiles are done with
         for (int m = 0; m < THREAD_M; ++m) {
             ELEMENT* exchange = &As[0][0][0] + m % 2 * (GROUPS - 1) * THREAD_N * GROUP_THREADS + thread % GROUP_THREADS;
             for (int n = 0; n < THREAD_N && group > 0; ++n) exchange[((group - 1) * THREAD_N + n) * GROUP_THREADS] = sum[m][n];

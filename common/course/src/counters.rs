@@ -52,7 +52,7 @@ const EXCESS: &str = "excess wavefronts";
 /// cache. For these no rule was found that gives the hardware's wavefronts: it reads other numbers for kernels whose copies
 /// are the same.
 fn copies_start_within_lines(launch: &RecordedLaunch, counts: &Counts) -> bool {
-    counts.copy_requests > 0 && launch.n % 4 == 0 && launch.n % 32 != 0
+    counts.copy_requests > 0 && launch.n.is_multiple_of(4) && !launch.n.is_multiple_of(32)
 }
 
 /// The page of the book that shows both.

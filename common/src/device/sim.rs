@@ -199,7 +199,9 @@ impl Device for SimDevice {
             self.hazards.extend(analysis::hazards(hazards.map(|hazards| hazards.report()).unwrap_or_default()));
             analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
             ended.map_err(explain)?;
-            counters.iter().for_each(|counters| self.counters.add(kernel, counters));
+            if let Some(counters) = counters {
+                self.counters.add(kernel, &counters);
+            }
         } else if let Some(mut counters) = counters {
             simt::launch(kernel, memory, &config, &pointers, &mut counters).map_err(explain)?;
             self.counters.add(kernel, &counters);
