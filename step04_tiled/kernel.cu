@@ -10,7 +10,7 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     const int x = threadIdx.x;
     const int y = threadIdx.y;
     const int row = blockIdx.y * TILE + y;
-    const int col = blockIdx.x * TILE + x;
+    const int col = (blockIdx.z * gridDim.x + blockIdx.x) * TILE + x;  // z: bands of columns, one after the other
 
     __shared__ ELEMENT As[TILE][TILE];
     __shared__ ELEMENT Bs[TILE][TILE];

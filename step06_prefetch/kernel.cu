@@ -27,10 +27,8 @@ template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool
 {
 #if __CUDA_ARCH__ >= 800  // no register is involved; `inside` says how many bytes are read, the rest is filled with zeros
     const unsigned shared = __cvta_generic_to_shared(to);
-    if (COUNT == 4)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared), "l"(from), "r"(inside ? 16 : 0) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(shared), "l"(from), "r"(inside ? 4 : 0) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(shared), "l"(from), "n"(4 * COUNT), "r"(inside ? 4 * COUNT : 0) : "memory");
 #else  // older devices wait for the elements here, in registers
     for (int i = 0; i < COUNT; ++i) to[i] = inside ? from[i] : ELEMENT(0);
 #endif

@@ -79,6 +79,7 @@ impl Session {
             tile: [problem.n as u32, problem.m as u32],
             tile_k: problem.k as u32,
             workspace_elements: 0,
+            banded: false,
             launches: Vec::new(),
         };
         let session = Self::with(device, problem, plan, HashMap::new(), buffers, true)?;

@@ -91,6 +91,9 @@ pub struct Plan {
     pub tile_k: u32,
     /// Scratch memory beside A, B and C, in elements.
     pub workspace_elements: u64,
+    /// Whether the launches' z counts bands of columns ([`Plan::in_bands`]).
+    #[serde(default)]
+    pub banded: bool,
     /// The launches, in order, on one stream.
     pub launches: Vec<Launch>,
 }
@@ -124,13 +127,42 @@ impl Plan {
                 }
             })
             .collect();
-        Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
+        Self { specialisation, tile, tile_k: 1, workspace_elements: 0, banded: false, launches }
     }
 
     /// The same with a main loop that walks K in steps of `tile_k`.
     #[must_use]
     pub fn with_tile_k(mut self, tile_k: u32) -> Self {
         self.tile_k = tile_k;
+        self
+    }
+
+    /// The same with the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start before
+    /// those of the next, and blocks that run at the same time share more of what they read.
+    ///
+    /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and at least half
+    /// as wide as `widest`; where no such width divides the grid, it stays whole.
+    #[must_use]
+    pub fn in_bands(mut self, widest: u32) -> Self {
+        for Launch { grid: [x, _, z], .. } in &mut self.launches {
+            let width = (widest.div_ceil(2)..=widest).rev().find(|&width| width > 0 && x.is_multiple_of(width));
+            if let Some(width) = width.filter(|&width| u64::from(*x / width) <= MAX_GRID_YZ) {
+                (*x, *z) = (width, *x / width);
+            }
+        }
+        self.banded = true;
+        self
+    }
+
+    /// The same with whole grids again: for kernels that know nothing of bands.
+    #[must_use]
+    pub fn without_bands(mut self) -> Self {
+        if self.banded {
+            for Launch { grid: [x, _, z], .. } in &mut self.launches {
+                (*x, *z) = (*x * *z, 1);
+            }
+        }
+        self.banded = false;
         self
     }
 
@@ -141,5 +173,30 @@ impl Plan {
             launch.shared_bytes = bytes;
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Fill;
+
+    #[test]
+    fn bands_cover_the_grid() {
+        for (columns, grid) in [
+            (1, [1, 1, 1]),
+            (32 * 32, [32, 1, 1]),
+            (33 * 32, [33, 1, 1]), // no width from 16 to 32 divides 33
+            (40 * 32, [20, 1, 2]),
+            (127 * 32, [127, 1, 1]),
+            (128 * 32, [32, 1, 4]),
+            (128 * 32 - 1, [32, 1, 4]),
+        ] {
+            let problem = Problem { m: 32, n: columns, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+            let whole = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [32, 32], [32, 32]);
+            let banded = whole.clone().in_bands(32);
+            assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
+            assert_eq!(banded.without_bands(), whole);
+        }
     }
 }

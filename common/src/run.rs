@@ -184,6 +184,8 @@ fn problem(args: &Args, default: [u64; 3]) -> Problem {
 /// The step's plan, or the launch that the learner describes for their own kernel.
 fn plan(step: &Step, variant: Option<&Variant>, args: &Args, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let own = step.plan_of(variant)(problem, device);
+    // The learner's kernel may know nothing of the step's bands.
+    let own = if args.kernel.is_some() { own.map(Plan::without_bands) } else { own };
     if args.block.is_none() && args.tile.is_none() && args.shared.is_none() {
         return own;
     }

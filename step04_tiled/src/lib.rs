@@ -6,6 +6,10 @@ use common::{Defect, DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Ste
 /// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
 pub const TILE: u32 = 32;
 
+/// Tiles in a row of a band, at most. On an H100, 264 blocks run at a time: 32 × 8 tiles of C need 32 columns of tiles of B and 8 rows
+/// of A; without bands they would be two rows of C, and need all of B.
+pub const BAND: u32 = 32;
+
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
@@ -17,6 +21,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("uncoalesced_b"),
         Variant::same_launch("bank_conflicts"),
         Variant::same_launch("bank_conflicts_padded"),
+        Variant::same_launch("row_by_row"),
         Variant::same_launch("no_first_barrier").with_defect(Defect::Race),
         Variant::same_launch("no_second_barrier").with_defect(Defect::Race),
         Variant::same_launch("no_edges").with_defect(Defect::Edges),
@@ -27,7 +32,7 @@ pub const STEP: Step = Step {
 
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[("TILE", TILE)]);
-    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE))
+    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE).in_bands(BAND))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {

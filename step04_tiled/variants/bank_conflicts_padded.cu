@@ -9,7 +9,7 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     const int x = threadIdx.x;
     const int y = threadIdx.y;
     const int row = blockIdx.y * TILE + y;
-    const int col = blockIdx.x * TILE + x;
+    const int col = (blockIdx.z * gridDim.x + blockIdx.x) * TILE + x;  // z: bands of columns, one after the other
 
     __shared__ ELEMENT As[TILE][TILE];
     // Volatile, or the assembler reads four elements of a row with one load and hides most of the conflict.

@@ -1,5 +1,5 @@
-// Lab 5. More than one element per thread. This is step 4's kernel with its launch: a block of 32 x 32 threads for 32 x 32
-// elements of C. Let a thread compute a column of elements first, then a tile of them, and change the launch accordingly.
+// Lab 5. More than one element per thread. This is step 4's kernel without its bands: a block of 32 x 32 threads for 32 x
+// 32 elements of C. Let a thread compute a column of elements first, then a tile of them, and change the launch accordingly.
 //
 // launch: block 32,32 tile 32,32
 

@@ -79,6 +79,8 @@ pub struct CopyAccess<'a> {
     pub lanes: u32,
     /// Bytes a lane writes: 4, 8 or 16.
     pub bytes: u32,
+    /// Whether the copy goes past the first-level cache (`.cg`, 16 bytes only) and not through it (`.ca`).
+    pub bypass: bool,
     /// Bytes each lane reads, at most `bytes`; the rest is filled with zeros.
     pub source_bytes: &'a [u32; 32],
     /// Global address of each lane.

@@ -1,5 +1,5 @@
-//! The counters against what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json`, recorded by
-//! `record.py`.
+//! The counters against what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json` and
+//! `copies.readings.json`, recorded by `record.py`.
 
 use serde_json::Value;
 use simt::{Arg, Counters, Counts, Dim3, GlobalMemory, LaunchConfig, Module};
@@ -62,47 +62,74 @@ fn compare(folder: &Path, launch: &Value) -> Vec<(&'static str, u64, u64)> {
     ]
 }
 
-/// 16-byte copies whose lanes move by different distances: the rule for their shared wavefronts is not known. One 8-byte copy
-/// by two lanes takes one pass where the rule says two.
-fn exempt(name: &str) -> bool {
-    let irregular =
-        ["random", "stride 3", "first 3 lanes", "first 15 lanes", "first 31 lanes", "reversed", "lane 0 far"];
-    name.strip_prefix("copy128: ").is_some_and(|shape| irregular.iter().any(|start| shape.starts_with(start)))
-        || name == "copy64: one lane of each half"
+/// The recorded launches of a list.
+fn readings(list: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder().join(format!("{list}.readings.json"))).unwrap();
+    let recorded: Value = serde_json::from_str(&text).unwrap();
+    recorded["readings"].as_array().unwrap().clone()
+}
+
+/// Copies past the cache in which two lanes read the same 16 bytes: for these the number of wavefronts is a lower bound.
+fn shares_a_source(launch: &Value) -> bool {
+    let mut places: Vec<i64> =
+        launch["b"].as_array().unwrap().iter().filter_map(Value::as_i64).filter(|&code| code >= 0).collect();
+    places.retain(|code| code >> 24 & 1 == 0);
+    places.iter_mut().for_each(|code| *code &= 0xfff);
+    places.sort_unstable();
+    places.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 #[test]
 fn equal_to_the_hardware() {
-    let text = std::fs::read_to_string(folder().join("launches.readings.json")).unwrap();
-    let recorded: Value = serde_json::from_str(&text).unwrap();
-    let readings = recorded["readings"].as_array().unwrap();
-    assert!(readings.len() > 1000);
     let mut differences = vec![];
-    let mut exempted = 0;
-    for launch in readings {
+    let mut compared = 0;
+    let mut above = 0;
+    for launch in readings("launches").iter().chain(&readings("copies")) {
         let name = launch["name"].as_str().unwrap();
+        if name.starts_with("copy128_bypass_p0") {
+            continue; // the next test
+        }
+        let bound = name.starts_with("copy128_bypass") && shares_a_source(launch);
         for (metric, simulated, read) in compare(&folder(), launch) {
-            if metric.contains("shared wavefronts") && exempt(name) {
-                exempted += 1;
+            compared += 1;
+            if bound && metric.contains("shared wavefronts") && simulated < read {
+                above += 1;
             } else if simulated != read {
                 differences.push(format!("{name}: {metric} is {simulated}, the hardware read {read}"));
             }
         }
     }
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
-    assert!(exempted < 80, "{exempted} comparisons left out");
+    assert!(compared > 11_000, "{compared} comparisons");
+    assert!(above < 20, "{above} wavefronts above the bound");
+}
+
+/// Where the assembler keeps the condition of a copy past the cache in its predicate P0, Nsight Compute takes it for false: no
+/// lane reads, and the wavefronts of the data are missing. This is why the course's kernels copy through the cache.
+#[test]
+fn the_profiler_misreads_p0() {
+    let mut missing = 0;
+    for launch in readings("copies").iter().filter(|launch| launch["kernel"] == "copy128_bypass_p0.ptx") {
+        let all = compare(&folder(), launch);
+        let (_, simulated, read) = all[all.len() - 2];
+        assert_eq!(read, 4, "as for a copy of zeros");
+        missing += simulated - read;
+    }
+    assert!(missing > 0);
 }
 
 /// The comparison must be able to fail: a reading changed by one is noticed.
 #[test]
 fn a_wrong_reading_is_noticed() {
-    let text = std::fs::read_to_string(folder().join("launches.readings.json")).unwrap();
-    let mut recorded: Value = serde_json::from_str(&text).unwrap();
-    let launch = &mut recorded["readings"][1];
-    let name = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
-    let value = launch["metrics"][name].as_u64().unwrap() + 1;
-    launch["metrics"][name] = value.into();
-    assert!(compare(&folder(), launch).iter().any(|(_, simulated, read)| simulated != read));
+    for list in ["launches", "copies"] {
+        let mut launch = readings(list).swap_remove(1);
+        for name in ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "memory_l1_wavefronts_shared"] {
+            let read = launch["metrics"][name].as_u64().unwrap();
+            launch["metrics"][name] = (read + 1).into();
+            assert!(compare(&folder(), &launch).iter().any(|(_, simulated, read)| simulated != read));
+            launch["metrics"][name] = read.into();
+        }
+    }
 }
 
 /// Compares with any other readings: `SIMT_READINGS=FILE cargo test -p simt --test counters -- other --nocapture`. The kernels are

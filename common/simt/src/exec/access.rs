@@ -819,6 +819,7 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
             instruction: inst.pc,
             lanes,
             bytes: copy.bytes,
+            bypass: copy.bypass,
             source_bytes: &source,
             from: &from,
             to: &to,

@@ -1598,7 +1598,9 @@ impl<'a> Decoder<'a> {
         let mut inst = Inst::new(Op::CopyAsync);
         let mut fields = A | B;
         (inst.a, inst.b) = (to, from);
-        let mut copy = Copy { bytes: bytes as u32, to_offset, from_offset, wide_to, ignore: false, wide_size: false };
+        let bytes = bytes as u32;
+        let mut copy =
+            Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, ignore: false, wide_size: false };
         if let Some(operand) = statement.operands.get(3) {
             fields |= C;
             let value = self.register_of(operand);

@@ -431,6 +431,8 @@ pub(crate) struct Copy {
     pub to_offset: i64,
     pub from_offset: i64,
     pub wide_to: bool,
+    /// Past the first-level cache (`.cg`).
+    pub bypass: bool,
     /// `c` is a predicate: copy zeros where it is set.
     pub ignore: bool,
     pub wide_size: bool,

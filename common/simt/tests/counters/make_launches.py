@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes launches.json: every access pattern whose counts are recorded on hardware. Deterministic."""
+"""Writes launches.json, every access pattern whose counts are recorded on hardware, and copies.json, the same for asynchronous
+copies. Deterministic."""
 import json
 import pathlib
 import random
@@ -51,7 +52,7 @@ for number in range(5):
     patterns[f"random halves alike {number}"] = base + base
 
 launches = []
-for kind in ("global_load", "global_store", "shared_load", "shared_store", "copy"):
+for kind in ("global_load", "global_store", "shared_load", "shared_store"):
     for width in (1, 2, 4):
         for name, pattern in patterns.items():
             if kind.startswith("shared") and max(pattern) * width >= SPACE - width:
@@ -59,7 +60,7 @@ for kind in ("global_load", "global_store", "shared_load", "shared_store", "copy
             stride = int(name.split()[1]) if name.startswith("stride") else 0
             if width > 1 and stride not in (*range(10), 12, 16, 17, 31, 32, 33):
                 continue
-            if kind in ("copy", "global_store") and (stride not in (0, 1, 2, 3, 4, 8, 9, 32) or "alike" in name or "share" in name):
+            if kind == "global_store" and (stride not in (0, 1, 2, 3, 4, 8, 9, 32) or "alike" in name or "share" in name):
                 continue
             launches.append(
                 {
@@ -75,6 +76,73 @@ for kind in ("global_load", "global_store", "shared_load", "shared_store", "copy
                     "b": pattern,
                 }
             )
-text = ",\n".join(json.dumps(launch) for launch in launches)
-(here / "launches.json").write_text(f"[\n{text}\n]\n")
-print(len(launches), "launches")
+copies = []
+
+
+def copy(kernel, name, places, targets, zeros=(), gaps=()):
+    """Lane i copies from places[i] to targets[i]; the lanes in zeros only fill, those in gaps take no part."""
+    copies.append(
+        {
+            "name": f"{kernel}: {name}",
+            "kernel": f"{kernel}.ptx",
+            "grid": [1, 1, 1],
+            "block": [32, 1, 1],
+            "shared": 32768,
+            "m": 1,
+            "n": 1,
+            "k": 1,
+            "bytes": [65536, 128, 128],
+            "b": [-1 if i in gaps else places[i] | targets[i] << 12 | (i in zeros) << 24 for i in lanes],
+        }
+    )
+
+
+def some(share):
+    return {lane for lane in lanes if random.random() < share}
+
+
+row = list(lanes)
+for kernel, width in (("copy32", 1), ("copy64", 2), ("copy128", 4), ("copy128_bypass", 4)):
+    past = kernel.endswith("bypass")
+    for start in range(8 if past else 4):
+        for to in range(8 if past else 4):
+            copy(kernel, f"row from {start} to {to}", [i + start for i in lanes], [i + to for i in lanes])
+    for stride in (0, 2, 3, 4, 5, 8, 9, 16, 31, 32):
+        spread = [i * stride for i in lanes]
+        copy(kernel, f"stride {stride} from", spread, row)
+        if stride:
+            copy(kernel, f"stride {stride} to", row, spread)
+            copy(kernel, f"stride {stride} from and to", spread, spread)
+    for count in (1, 3, 8, 15, 16, 17, 31):
+        copy(kernel, f"{count} lanes", row, row, gaps=range(count, 32))
+        copy(kernel, f"{count} lanes from 2, others zero", [i + 2 for i in lanes], row, zeros=range(count, 32))
+    copy(kernel, "no lane", row, row, gaps=lanes)
+    copy(kernel, "only zeros", row, row, zeros=lanes)
+    copy(kernel, "reversed", row[::-1], row)
+    copy(kernel, "pairs share", [i // 2 for i in lanes], row)
+    copy(kernel, "half-warps alike", [i % 16 for i in lanes], row)
+    copy(kernel, "one lane of each half", [32 * i for i in lanes], row, gaps=set(lanes) - {3, 21})
+    # Tiles: rows of 4, 8 and 16 lanes, from matrices of several widths; and 8 columns of 4 rows, transposed, into tiles of several widths.
+    for lanes_of_row in (4, 8, 16):
+        for pitch in (33, 34, 36, 66, 250):
+            start = random.choice((0, 1, 2, 4))
+            copy(kernel, f"rows of {lanes_of_row}, {pitch} apart, from {start}",
+                 [i // lanes_of_row * pitch + i % lanes_of_row + start for i in lanes], row)
+    for pitch in (32, 33, 36, 68):
+        for width_from in (45, 64, 66, 136):
+            copy(kernel, f"transposed, {width_from} and {pitch} apart",
+                 [i // 8 * width_from + i % 8 for i in lanes], [i % 8 * pitch + i // 8 for i in lanes])
+    for number in range(24):
+        copy(kernel, f"permuted {number}", random.sample(row, 32), random.sample(row, 32), gaps=some(0.3) if number % 3 == 0 else ())
+    for number in range(24):
+        copy(kernel, f"anywhere {number}", [random.randrange(64) for _ in lanes], random.sample(range(64), 32),
+             zeros=some((0, 0.2, 0.6)[number % 3]), gaps=some(0.2) if number % 4 == 0 else ())
+    for number in range(12):
+        copy(kernel, f"far {number}", random.sample(range(1000), 32), random.sample(range(1000), 32))
+for start in (0, 2, 3):
+    copy("copy128_bypass_p0", f"row from {start}", [i + start for i in lanes], row)
+
+for name, list_of in (("launches", launches), ("copies", copies)):
+    text = ",\n".join(json.dumps(launch) for launch in list_of)
+    (here / f"{name}.json").write_text(f"[\n{text}\n]\n")
+    print(len(list_of), name)

@@ -4,7 +4,7 @@
 #ifndef WIDTH // words of 4 bytes a lane accesses: 1, 2 or 4
 #define WIDTH 1
 #endif
-#ifndef OP // 0 global load, 1 global store, 2 shared load, 3 shared store, 4 asynchronous copy
+#ifndef OP // 0 global load, 1 global store, 2 shared load, 3 shared store
 #define OP 0
 #endif
 
@@ -40,19 +40,6 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
     if (place >= 0) reinterpret_cast<Element*>(shared)[place] = make(t);
     __syncthreads();
     answer = shared[t];
-#elif OP == 4
-    if (place >= 0) {
-        const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(reinterpret_cast<Element*>(shared) + t));
-        const Element* from = reinterpret_cast<const Element*>(A) + place;
-#if WIDTH == 4
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
-#else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(4 * WIDTH));
-#endif
-    }
-    asm volatile("cp.async.wait_all;");
-    __syncthreads();
-    if (place >= 0) answer = sum(reinterpret_cast<const Element*>(shared)[t]);
 #endif
 #if OP != 1
     C[t] = answer;
