@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         trial("a_closed_pipe_is_no_panic", a_closed_pipe_is_no_panic),
         trial("help_and_lists_end_well", help_and_lists_end_well),
         trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
+        trial("bands_are_for_the_steps_own_kernels", bands_are_for_the_steps_own_kernels),
     ];
     for (name, args, status, words) in bad_usage() {
         trials.push(Trial::test(format!("bad_usage::{name}"), move || {
@@ -194,7 +195,7 @@ fn help_and_lists_end_well() -> Result<()> {
     ensure!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples"), "{help:?}");
     let variants = run(&["--list-variants"])?;
     let text = String::from_utf8_lossy(&variants.stdout);
-    ensure!(variants.status.success() && text.lines().count() == 6 && text.contains("no_first_barrier"), "{text}");
+    ensure!(variants.status.success() && text.lines().count() == 7 && text.contains("no_first_barrier"), "{text}");
     Ok(())
 }
 
@@ -206,6 +207,17 @@ fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
         json(&["--size", "6x10x4", "--kernel", &kernel, "--block", "4,2", "--tile", "4,3", "--shared", "128"])?;
     let launch = serde_json::json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
     ensure!(report["launch"] == launch, "{}", report["launch"]);
+    Ok(())
+}
+
+/// The step cuts wide grids into bands; a kernel that uses blockIdx.x and y alone must be right at those sizes, too.
+fn bands_are_for_the_steps_own_kernels() -> Result<()> {
+    let naive = concat!(env!("CARGO_MANIFEST_DIR"), "/../step02_gpu_naive/ptx/kernel-f32.sm75.ptx");
+    for (kernel, grid) in [(&[][..], [32, 1, 2]), (&["--kernel", naive][..], [64, 1, 1])] {
+        let (report, _) = json(&[&["--size", "1x2048x4"], kernel].concat())?;
+        ensure!(report["launch"]["grid"] == serde_json::json!(grid), "{}", report["launch"]);
+        ensure!(report["verification"]["ok"] == true, "{}", report["verification"]);
+    }
     Ok(())
 }
 

@@ -71,10 +71,9 @@ fn readings(list: &str) -> Vec<Value> {
 
 /// Copies past the cache in which two lanes read the same 16 bytes: for these the number of wavefronts is a lower bound.
 fn shares_a_source(launch: &Value) -> bool {
-    let mut places: Vec<i64> =
-        launch["b"].as_array().unwrap().iter().filter_map(Value::as_i64).filter(|&code| code >= 0).collect();
-    places.retain(|code| code >> 24 & 1 == 0);
-    places.iter_mut().for_each(|code| *code &= 0xfff);
+    let codes = launch["b"].as_array().unwrap().iter().filter_map(Value::as_i64);
+    let reading = codes.filter(|&code| code >= 0 && code >> 24 & 1 == 0);
+    let mut places: Vec<i64> = reading.map(|code| code & 0xfff).collect();
     places.sort_unstable();
     places.windows(2).any(|pair| pair[0] == pair[1])
 }

@@ -6,7 +6,7 @@ use super::fault;
 use super::registers::Registers;
 use super::warp::Warp;
 use crate::ast::{Space, Type};
-use crate::lower::inst::{AtomicOp, BASES, Inst, NONE, Run, Shape};
+use crate::lower::inst::{AtomicOp, BASES, CopyCount, Inst, NONE, Run, Shape};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::{Access, CopyAccess, Observer};
 use crate::{AccessKind, Dim3, Fault, FaultKind};
@@ -774,12 +774,11 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
     let mut source = [copy.bytes; 32];
     if inst.c != NONE {
         for (lane, source) in source.iter_mut().enumerate() {
-            let asked = if copy.ignore {
-                if predicates[inst.c as usize] >> lane & 1 != 0 { 0 } else { copy.bytes }
-            } else if copy.wide_size {
-                r.lane64(inst.c, lane).min(u64::from(u32::MAX)) as u32
-            } else {
-                r.lane(inst.c, lane)
+            let asked = match copy.count {
+                CopyCount::Ignore if predicates[inst.c as usize] >> lane & 1 != 0 => 0,
+                CopyCount::Ignore => copy.bytes,
+                CopyCount::WideBytes => r.lane64(inst.c, lane).min(u64::from(u32::MAX)) as u32,
+                CopyCount::Bytes => r.lane(inst.c, lane),
             };
             if asked > copy.bytes && lanes >> lane & 1 != 0 {
                 let text = format!("asynchronous copy of {asked} bytes into {} bytes,", copy.bytes);

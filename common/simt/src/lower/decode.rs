@@ -1,6 +1,8 @@
 //! One statement to one instruction. Every word of the opcode must be understood, or the statement is refused.
 
-use super::inst::{Atomic, AtomicOp, Combine, Compare, Copy, Detail, Function, Inst, Op, Rounding, Shape, sub};
+use super::inst::{
+    Atomic, AtomicOp, Combine, Compare, Copy, CopyCount, Detail, Function, Inst, Op, Rounding, Shape, sub,
+};
 use super::{Decoded, Flat, LOCAL_WINDOW, Layout, Place, Preset, Raw, SHARED_WINDOW, Special, Value};
 use crate::ast::{Operand, Position, Space, Statement, Type};
 use crate::{Error, SharedArray};
@@ -1599,22 +1601,22 @@ impl<'a> Decoder<'a> {
         let mut fields = A | B;
         (inst.a, inst.b) = (to, from);
         let bytes = bytes as u32;
-        let mut copy =
-            Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, ignore: false, wide_size: false };
+        let mut copy = Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, count: CopyCount::Bytes };
         if let Some(operand) = statement.operands.get(3) {
             fields |= C;
             let value = self.register_of(operand);
             if let Some(value) = value
                 && self.values[value as usize].kind == Type::Pred
             {
-                copy.ignore = true;
+                copy.count = CopyCount::Ignore;
                 inst.c = value;
             } else {
                 let kind = value.map_or(Type::U32, |value| self.values[value as usize].kind);
-                copy.wide_size = kind.bytes() == 8;
-                if !matches!(kind.bytes(), 4 | 8) {
-                    return Err(self.refuse("a size in a register of this width"));
-                }
+                copy.count = match kind.bytes() {
+                    4 => CopyCount::Bytes,
+                    8 => CopyCount::WideBytes,
+                    _ => return Err(self.refuse("a size in a register of this width")),
+                };
                 inst.c = self.source(operand, kind)?;
             }
         }

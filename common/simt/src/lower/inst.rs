@@ -424,7 +424,18 @@ pub(crate) struct Atomic {
     pub offset: i64,
 }
 
-/// The fixed part of an [`Op::CopyAsync`]: `a` destination, `b` source, `c` bytes to read or ignore-predicate.
+/// What `c` of an [`Op::CopyAsync`] says of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CopyCount {
+    /// How many bytes to read, in 32 bits.
+    Bytes,
+    /// The same in 64 bits.
+    WideBytes,
+    /// A predicate: read nothing where it is set.
+    Ignore,
+}
+
+/// The fixed part of an [`Op::CopyAsync`]: `a` destination, `b` source, `c` as `count` says, if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Copy {
     pub bytes: u32,
@@ -433,9 +444,7 @@ pub(crate) struct Copy {
     pub wide_to: bool,
     /// Past the first-level cache (`.cg`).
     pub bypass: bool,
-    /// `c` is a predicate: copy zeros where it is set.
-    pub ignore: bool,
-    pub wide_size: bool,
+    pub count: CopyCount,
 }
 
 /// Kinds of [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`], [`Op::BarRed`], in their `sub`.

@@ -139,6 +139,9 @@ for kernel, width in (("copy32", 1), ("copy64", 2), ("copy128", 4), ("copy128_by
              zeros=some((0, 0.2, 0.6)[number % 3]), gaps=some(0.2) if number % 4 == 0 else ())
     for number in range(12):
         copy(kernel, f"far {number}", random.sample(range(1000), 32), random.sample(range(1000), 32))
+# Past the cache, with several lanes that read the same 16 bytes: the only copies for which the rule is not exact.
+for number in range(30):
+    copy("copy128_bypass", f"sharing {number}", [random.randrange(8) for _ in lanes], row, gaps=range(8, 32))
 for start in (0, 2, 3):
     copy("copy128_bypass_p0", f"row from {start}", [i + start for i in lanes], row)
 
