@@ -16,6 +16,9 @@ pub const THREAD_N: u32 = 8;
 /// Threads of a block.
 pub const THREADS: u32 = TILE_M * TILE_N / (THREAD_M * THREAD_N);
 
+/// Tiles in a row of a band, at most: 8 tiles are as wide as a band of step 4.
+pub const BAND: u32 = 8;
+
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
@@ -52,7 +55,7 @@ fn specialisation(dtype: Dtype, vector: u32) -> Specialisation {
 
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = specialisation(problem.dtype, vector(problem));
-    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
+    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K).in_bands(BAND))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {

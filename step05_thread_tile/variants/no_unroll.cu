@@ -38,7 +38,7 @@ matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
     const int row = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
     const int col = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
-    const int first_row = blockIdx.y * TILE_M, first_col = blockIdx.x * TILE_N;
+    const int first_row = blockIdx.y * TILE_M, first_col = (blockIdx.z * gridDim.x + blockIdx.x) * TILE_N;  // z: bands of columns
 
     // This thread's share of the copies. Rows of A past M start over at 0: any will do, as what they give is not stored.
     const int a_row = thread / 8, a_k = thread % 8;

@@ -1,5 +1,5 @@
-// Lab 6. Prefetching. This is step 5's kernel, with a tile that is fixed here (the host's own choice of a tile is undone), and
-// the launch that goes with it. VECTOR is still given by the host: 4 where N is a multiple of 4, else 1.
+// Lab 6. Prefetching. This is step 5's kernel without its bands, with a tile that is fixed here (the host's own choice of a tile
+// is undone), and the launch that goes with it. VECTOR is still given by the host: 4 where N is a multiple of 4, else 1.
 //
 // launch: block 128,1 tile 128,64
 
