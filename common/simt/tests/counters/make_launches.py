@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes launches.json, every access pattern whose counts are recorded on hardware, and copies.json, the same for asynchronous
-copies. Deterministic."""
+"""Writes the lists of accesses whose counts are recorded on hardware: launches.json, sharing.json (lanes that share addresses,
+in whole and partly active warps) and copies.json (asynchronous copies). Deterministic."""
 import json
 import pathlib
 import random
@@ -145,7 +145,63 @@ for number in range(30):
 for start in (0, 2, 3):
     copy("copy128_bypass_p0", f"row from {start}", [i + start for i in lanes], row)
 
-for name, list_of in (("launches", launches), ("copies", copies)):
+# Lanes that share addresses in many ways, partly active warps among them: wide loads can take fewer wavefronts for it.
+sharing = []
+
+
+def shape():
+    """A name and the place of each lane: as it occurs in kernels, or by chance."""
+    pool = [place + 8 * random.randrange(3) for place in random.sample(range(8), random.choice([1, 2, 2, 3, 4, 6, 8]))]
+    kind = random.choice(["grid", "bits", "chance", "pairs", "two apart", "period", "permuted", "fragment"])
+    if kind == "grid":
+        lanes_of_row, pitch, step = random.choice([2, 4, 8, 16]), random.choice([1, 2, 4, 8, 9, 17, 32, 33, 36]), random.choice([0, 1, 1, 2, 4, 9])
+        return kind, [i // lanes_of_row * pitch + i % lanes_of_row * step for i in lanes]
+    if kind == "bits":
+        steps = [random.choice([0, 1, 2, 3, 4, 5, 8, 9, 16, 32]) for _ in range(5)]
+        return kind, [sum(step for bit, step in enumerate(steps) if i >> bit & 1) for i in lanes]
+    if kind == "chance":
+        return kind, [random.choice(pool) for _ in lanes]
+    if kind == "pairs":
+        places = [random.choice(pool) for _ in range(16)]
+        return kind, [places[i // 2] for i in lanes]
+    if kind == "two apart":
+        places = [random.choice(pool) for _ in range(16)]
+        return kind, [places[i // 4 * 2 + i % 2] for i in lanes]
+    if kind == "period":
+        count = random.choice([4, 8, 16])
+        places = [random.randrange(32) for _ in range(count)]
+        return kind, [places[i % count] for i in lanes]
+    if kind == "permuted":
+        return kind, random.sample(range(random.choice([32, 64])), 32)
+    places = [random.randrange(32) for _ in range(8)]
+    return kind, [places[i // 16 * 2 + i % 2] for i in lanes] if random.random() < 0.5 else [places[i // 2 % 8] for i in lanes]
+
+
+def active():
+    """A set of lanes: all, those of a mask, the first so many, or any."""
+    kind = random.randrange(6)
+    if kind == 0:
+        mask = random.choice([0xFF, 0xFFFF, 0xFFFF0000, 0xF0F0F0F0, 0x55555555, 0x33333333, 0x0F0F0F0F, 0x7FFFFFFF, 0xFFFFFFFE, 0x7FFF7FFF])
+        return {i for i in lanes if mask >> i & 1}
+    if kind == 1:
+        return set(range(random.randrange(1, 32)))
+    return some(random.choice([0.2, 0.5, 0.8, 0.9])) if kind < 4 else set(lanes)
+
+
+for kernel, count in (
+    ("shared_load128", 300),
+    ("shared_load64", 150),
+    *((kernel, 30) for kernel in ("shared_load32", "shared_store32", "shared_store64", "shared_store128")),
+    *((kernel, 20) for kernel in ("global_load64", "global_load128", "global_store64", "global_store128")),
+):
+    width = int(kernel.lstrip("abcdefghijklmnopqrstuvwxyz_")) // 32
+    for number in range(count):
+        (name, places), taking_part = shape(), active()
+        pattern = [place if i in taking_part else -1 for i, place in enumerate(places)]
+        if max(pattern) * width < SPACE - width:
+            sharing.append({**launches[0], "name": f"{kernel}: {name} {number}", "kernel": f"{kernel}.ptx", "b": pattern})
+
+for name, list_of in (("launches", launches), ("copies", copies), ("sharing", sharing)):
     text = ",\n".join(json.dumps(launch) for launch in list_of)
     (here / f"{name}.json").write_text(f"[\n{text}\n]\n")
     print(len(list_of), name)
