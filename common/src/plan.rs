@@ -141,16 +141,16 @@ impl Plan {
     /// those of the next, and blocks that run at the same time share more of what they read.
     ///
     /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and at least half
-    /// as wide as `widest`; where no such width divides the grid, it stays whole.
+    /// as wide as `widest`; where no such width divides the grid, or where z counts something else already, it stays as it is.
     #[must_use]
     pub fn in_bands(mut self, widest: u32) -> Self {
         for Launch { grid: [x, _, z], .. } in &mut self.launches {
             let width = (widest.div_ceil(2)..=widest).rev().find(|&width| width > 0 && x.is_multiple_of(width));
-            if let Some(width) = width.filter(|&width| u64::from(*x / width) <= MAX_GRID_YZ) {
+            if let Some(width) = width.filter(|&width| *z == 1 && u64::from(*x / width) <= MAX_GRID_YZ) {
                 (*x, *z) = (width, *x / width);
+                self.banded = true;
             }
         }
-        self.banded = true;
         self
     }
 
@@ -182,6 +182,15 @@ mod tests {
     use crate::problem::Fill;
 
     #[test]
+    fn layers_that_count_something_else_stay() {
+        let problem = Problem { m: 32, n: 4096, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+        let mut sliced = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [32, 32], [32, 32]);
+        sliced.launches[0].grid[2] = 3;
+        assert_eq!(sliced.clone().in_bands(32), sliced);
+        assert_eq!(sliced.clone().in_bands(32).without_bands(), sliced);
+    }
+
+    #[test]
     fn bands_cover_the_grid() {
         for (columns, grid) in [
             (1, [1, 1, 1]),
@@ -196,6 +205,7 @@ mod tests {
             let whole = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [32, 32], [32, 32]);
             let banded = whole.clone().in_bands(32);
             assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
+            assert_eq!(banded.clone().in_bands(32), banded, "cut once only");
             assert_eq!(banded.without_bands(), whole);
         }
     }
