@@ -192,6 +192,11 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
     }
 }
 
+/// A line of a file, or of the PTX where there is no file.
+fn place(file: Option<&str>, line: u32) -> String {
+    file.map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"))
+}
+
 fn triple([x, y, z]: [u32; 3]) -> String {
     if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
 }
@@ -213,10 +218,7 @@ impl HazardReport {
         let mut text = format!("  {}: {}\n", self.kind, self.place);
         for side in &self.threads {
             let (block, thread) = (triple(side.block), triple(side.thread));
-            let place = match &side.file {
-                Some(file) => format!("{file}:{}", side.line),
-                None => format!("PTX line {}", side.line),
-            };
+            let place = place(side.file.as_deref(), side.line);
             let _ = writeln!(text, "    thread {thread} of block {block} {} at {place}", side.action);
             let _ = writeln!(text, "        {}", side.text);
         }
@@ -236,10 +238,7 @@ impl ThreadReport {
             text.push_str("    accesses nothing, or is not in the grid\n");
         }
         for access in &self.accesses {
-            let place = match &access.file {
-                Some(file) => format!("{file}:{}", access.line),
-                None => format!("PTX line {}", access.line),
-            };
+            let place = place(access.file.as_deref(), access.line);
             let width = if access.bytes == 4 { String::new() } else { format!(", {} bytes", access.bytes) };
             let element = format!("{}[{}]", access.array, access.index);
             let _ =

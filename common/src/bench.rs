@@ -136,7 +136,7 @@ fn on_device(
         }
     };
     memory::ensure_fits(&problem, Some(&plan), device)?;
-    let source = Source::read(&step.path().join("kernel.cu"))?;
+    let source = Source::read(&step.source_path(None))?;
     let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
     let session = Session::new(device, &problem, plan, &code)?;
     let verified = Operands::new(&problem).and_then(|operands| verify_on(device, &session, &problem, &operands));

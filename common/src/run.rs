@@ -55,7 +55,6 @@ pub fn finish(result: Result<bool>) -> ExitCode {
 }
 
 fn execute(step: &Step, args: &Args) -> Result<bool> {
-    let folder = step.path();
     if args.list_variants {
         return report::print(&list_variants(step)?).map(|()| true);
     }
@@ -70,12 +69,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         return show(&report, args);
     }
 
-    let path = match (&args.kernel, variant) {
-        (Some(kernel), _) => kernel.clone(),
-        (None, Some(variant)) => folder.join("variants").join(format!("{}.cu", variant.name)),
-        (None, None) => folder.join("kernel.cu"),
-    };
-    let source = Source::read(&path)?;
+    let source = Source::read(&args.kernel.clone().unwrap_or_else(|| step.source_path(variant)))?;
     let mut device = open(args)?;
     let problem = problem(args, (step.default_size)(device.info()));
     let device = device.as_mut();
@@ -225,7 +219,7 @@ fn find_variant<'a>(step: &'a Step, name: &str) -> Result<&'a Variant> {
 fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
-        let source = Source::read(&step.path().join("variants").join(format!("{}.cu", variant.name)))?;
+        let source = Source::read(&step.source_path(Some(variant)))?;
         let comment: Vec<&str> = source.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim).collect();
         text += &format!("{:<24}{}\n", variant.name, comment.join(" "));
     }

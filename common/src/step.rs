@@ -1,7 +1,7 @@
 //! What a step is to the rest of the course.
 
 use std::num::Wrapping;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -85,11 +85,21 @@ pub struct Step {
     pub host: Option<HostProduct>,
 }
 
+/// The file of a kernel in a step's folder, or of the variant of this name.
+pub fn source_path(folder: &Path, variant: Option<&str>) -> PathBuf {
+    folder.join(variant.map_or_else(|| "kernel.cu".to_owned(), |variant| format!("variants/{variant}.cu")))
+}
+
 impl Step {
     /// The step's folder: where it was built, or where the workspace is now.
     pub fn path(&self) -> PathBuf {
         let built = PathBuf::from(self.folder);
         if built.is_dir() { built } else { workspace::root().join(self.name) }
+    }
+
+    /// The file of the step's kernel, or of one of its variants.
+    pub fn source_path(&self, variant: Option<&Variant>) -> PathBuf {
+        source_path(&self.path(), variant.map(|variant| variant.name))
     }
 
     /// Every specialisation of the step itself or of one of its variants.

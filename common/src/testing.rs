@@ -79,20 +79,12 @@ fn product_on(
     variant: Option<&Variant>,
     problem: &Problem,
 ) -> Result<Verification> {
-    let source = read(step, variant)?;
+    let source = Source::read(&step.source_path(variant))?;
     let plan = step.plan_of(variant)(problem, device.info())?;
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(device, problem, plan, &code)?;
     let operands = crate::matrix::Operands::new(problem)?;
     verify_on(device, &session, problem, &operands)
-}
-
-/// The source of the step's kernel or of a variant.
-fn read(step: &Step, variant: Option<&Variant>) -> Result<Source> {
-    Source::read(&match variant {
-        Some(variant) => step.path().join("variants").join(format!("{}.cu", variant.name)),
-        None => step.path().join("kernel.cu"),
-    })
 }
 
 fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) -> Result<()> {

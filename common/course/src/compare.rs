@@ -660,7 +660,7 @@ fn traffic_of(folder: &StepFolder, request: &Request, problem: &Problem) -> Resu
     plan.launches.truncate(1);
     plan.launches.iter_mut().for_each(|launch| launch.grid = [1, 1, 1]);
     let mut device = device::SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
-    let source = Source::read(&folder.path.join("kernel.cu"))?;
+    let source = Source::read(&folder.source(None))?;
     let code = source.code(&plan.specialisation, device.info(), Some(&folder.path.join("ptx")))?;
     let session = Session::new(&mut device, problem, plan, &code)?;
     session.buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;

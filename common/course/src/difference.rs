@@ -19,7 +19,7 @@ pub struct Options {
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let steps = steps::find()?;
-    let read = |name: &str| -> Result<Source> { Source::read(&find(&steps, name)?.path.join("kernel.cu")) };
+    let read = |name: &str| -> Result<Source> { Source::read(&find(&steps, name)?.source(None)) };
     let (one, other) = (read(&options.one)?, read(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
     let text = book::diff(&one.text.replace("\r\n", "\n"), &other.text.replace("\r\n", "\n"));
@@ -65,7 +65,7 @@ mod tests {
     fn each_step_differs_from_the_one_before_by_its_lesson_only() {
         let steps = steps::find().unwrap();
         for (one, other, most) in MOST {
-            let [one, other] = [one, other].map(|name| find(&steps, name).map(|step| step.path.join("kernel.cu")));
+            let [one, other] = [one, other].map(|name| find(&steps, name).map(|step| step.source(None)));
             let [one, other] = [one, other].map(|path| Source::read(&path.unwrap()).unwrap());
             let (gone, new) = size(&one.text, &other.text);
             assert!(

@@ -486,7 +486,7 @@ impl Candidate<'_> {
         let info = device.info().clone();
         let other = steps::find()?.into_iter().find(|step| step.name == speed.than);
         let other = other.with_context(|| format!("there is no step {}; restore lab.json with git", speed.than))?;
-        let theirs = Source::read(&other.path.join("kernel.cu"))?;
+        let theirs = Source::read(&other.source(None))?;
         let mut times = Vec::new();
         for (step, source, launch) in [(self.step, &self.source, self.launch), (&other, &theirs, None)] {
             let request = Request { device: Some(info.clone()), problems: vec![problem], variant: None };

@@ -75,8 +75,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
     if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
         return of_kernel(step, variant, &SMALL_SIZES);
     }
-    let file = variant.map_or_else(|| "kernel.cu".to_owned(), |variant| format!("variants/{variant}.cu"));
-    let source = Source::read(&step.path.join(file))?;
+    let source = Source::read(&step.source(variant))?;
     let mut launches = Vec::new();
     for (problem, plan) in problems.iter().zip(plans) {
         let Ok(plan) = plan else { continue };

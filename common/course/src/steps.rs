@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::run::{Description, Request};
+use common::step::source_path;
 use common::workspace;
 
 /// A step's folder.
@@ -34,6 +35,11 @@ pub fn find() -> Result<Vec<StepFolder>> {
 }
 
 impl StepFolder {
+    /// The file of the step's kernel, or of a variant.
+    pub fn source(&self, variant: Option<&str>) -> PathBuf {
+        source_path(&self.path, variant)
+    }
+
     /// The step's program: beside this one where it is built (a carried build), else built by cargo.
     pub fn program(&self) -> Result<PathBuf> {
         let name = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);

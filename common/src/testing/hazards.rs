@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
-use super::{failed, product_on, read};
+use super::{failed, product_on};
 use crate::analysis::HazardReport;
-use crate::code::Code;
+use crate::code::{Code, Source};
 use crate::device::{Device, DeviceInfo, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
@@ -57,7 +57,8 @@ pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
             trials.push(Trial::test(format!("check::{name}::{dtype}"), test));
         }
         // A source that cannot be read fails in the trial, which says why.
-        let waits = read(step, variant).map_or(true, |source| !lines_that_wait(&source.text).is_empty());
+        let waits =
+            Source::read(&step.source_path(variant)).map_or(true, |source| !lines_that_wait(&source.text).is_empty());
         if waits && variant.is_none_or(|variant| variant.defect == Defect::None) {
             let test = move || barriers(step, variant).map_err(|error| failed(&error));
             trials.push(Trial::test(format!("barriers::{name}"), test));
@@ -124,7 +125,7 @@ fn texts(hazards: &[HazardReport]) -> String {
 
 /// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented.
 fn barriers(step: &Step, variant: Option<&Variant>) -> Result<()> {
-    let source = read(step, variant)?;
+    let source = Source::read(&step.source_path(variant))?;
     let info = DeviceInfo::simulated(memory::total_bytes());
     let mut untried = lines_that_wait(&source.text);
     let mut seen = BTreeSet::new();

@@ -152,11 +152,8 @@ impl Recording {
             Request { device: Some(device.clone()), problems: vec![problem], variant: variant.map(str::to_owned) };
         let plan = step.describe(&request)?.plans.into_iter().next().context("the step plans nothing")?;
         let plan = plan.map_err(|error| anyhow!("{error}"))?;
-        let path = match variant {
-            Some(variant) => step.path.join(format!("variants/{variant}.cu")),
-            None => step.path.join("kernel.cu"),
-        };
-        let code = Source::read(&path)?.code(&plan.specialisation, &device, Some(&step.path.join("ptx")))?;
+        let code =
+            Source::read(&step.source(variant))?.code(&plan.specialisation, &device, Some(&step.path.join("ptx")))?;
         let module = simt::Module::parse(&code.ptx)?;
         let mut memory = simt::GlobalMemory::new();
         let elements =

@@ -2,31 +2,18 @@
 """Compiles every .cu of the corpus to the PTX beside it: make_ptx.py PATH_TO_LIBNVRTC [FOLDER] (NVRTC 12.1).
 
 The corpus' programs begin with a line on their launch, which the PTX repeats."""
-import ctypes
 import pathlib
 import re
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
-nvrtc = ctypes.CDLL(sys.argv[1])
-options = [b"--gpu-architecture=compute_80", b"-lineinfo", b"--std=c++17"]
+sys.path.insert(0, str(here.parent))
+import nvrtc
 
 if len(sys.argv) > 2:
     here = pathlib.Path(sys.argv[2])
 for path in sorted(here.glob("**/*.cu")):
-    program = ctypes.c_void_p()
-    nvrtc.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)
-    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-    size = ctypes.c_size_t()
-    if status:
-        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetProgramLog(program, log)
-        sys.exit(f"{path}\n{log.value.decode()}")
-    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
-    text = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetPTX(program, text)
-    ptx = text.value.decode()
+    ptx = nvrtc.compile(sys.argv[1], path, "-lineinfo", "--std=c++17")
     # NVRTC names the source by the folder it ran in; the same text must come out everywhere.
     ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
     # Module-wide constants of the compiler that no kernel of ours uses.

@@ -51,6 +51,23 @@ for number in range(5):
     base = [random.randrange(64) for _ in range(16)]
     patterns[f"random halves alike {number}"] = base + base
 
+
+def launch(kernel, name, b, shared=4 * SPACE, m=SPACE, sizes=(32768, 128, 32768)):
+    """One warp of a kernel of this folder; B begins with what each lane is to do."""
+    return {
+        "name": f"{kernel}: {name}",
+        "kernel": f"{kernel}.ptx",
+        "grid": [1, 1, 1],
+        "block": [32, 1, 1],
+        "shared": shared,
+        "m": m,
+        "n": 1,
+        "k": 1,
+        "bytes": list(sizes),
+        "b": b,
+    }
+
+
 launches = []
 for kind in ("global_load", "global_store", "shared_load", "shared_store"):
     for width in (1, 2, 4):
@@ -62,39 +79,14 @@ for kind in ("global_load", "global_store", "shared_load", "shared_store"):
                 continue
             if kind == "global_store" and (stride not in (0, 1, 2, 3, 4, 8, 9, 32) or "alike" in name or "share" in name):
                 continue
-            launches.append(
-                {
-                    "name": f"{kind}{32 * width}: {name}",
-                    "kernel": f"{kind}{32 * width}.ptx",
-                    "grid": [1, 1, 1],
-                    "block": [32, 1, 1],
-                    "shared": 4 * SPACE,
-                    "m": SPACE,
-                    "n": 1,
-                    "k": 1,
-                    "bytes": [32768, 128, 32768],
-                    "b": pattern,
-                }
-            )
+            launches.append(launch(f"{kind}{32 * width}", name, pattern))
 copies = []
 
 
 def copy(kernel, name, places, targets, zeros=(), gaps=()):
     """Lane i copies from places[i] to targets[i]; the lanes in zeros only fill, those in gaps take no part."""
-    copies.append(
-        {
-            "name": f"{kernel}: {name}",
-            "kernel": f"{kernel}.ptx",
-            "grid": [1, 1, 1],
-            "block": [32, 1, 1],
-            "shared": 32768,
-            "m": 1,
-            "n": 1,
-            "k": 1,
-            "bytes": [65536, 128, 128],
-            "b": [-1 if i in gaps else places[i] | targets[i] << 12 | (i in zeros) << 24 for i in lanes],
-        }
-    )
+    codes = [-1 if i in gaps else places[i] | targets[i] << 12 | (i in zeros) << 24 for i in lanes]
+    copies.append(launch(kernel, name, codes, shared=32768, m=1, sizes=(65536, 128, 128)))
 
 
 def some(share):
@@ -199,7 +191,7 @@ for kernel, count in (
         (name, places), taking_part = shape(), active()
         pattern = [place if i in taking_part else -1 for i, place in enumerate(places)]
         if max(pattern) * width < SPACE - width:
-            sharing.append({**launches[0], "name": f"{kernel}: {name} {number}", "kernel": f"{kernel}.ptx", "b": pattern})
+            sharing.append(launch(kernel, f"{name} {number}", pattern))
 
 for name, list_of in (("launches", launches), ("copies", copies), ("sharing", sharing)):
     text = ",\n".join(json.dumps(launch) for launch in list_of)
