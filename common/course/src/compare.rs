@@ -720,7 +720,7 @@ fn side_by_side(one: &Record, other: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::example;
+    use crate::example::example;
 
     #[test]
     fn a_table_shows_times_and_says_what_failed() {

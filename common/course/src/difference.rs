@@ -4,7 +4,6 @@ use anyhow::{Result, anyhow};
 use common::code::Source;
 use common::report::print;
 
-use crate::book;
 use crate::steps::{self, StepFolder};
 
 /// Options of `cargo course diff`.
@@ -22,7 +21,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let read = |name: &str| -> Result<Source> { Source::read(&find(&steps, name)?.source(None)) };
     let (one, other) = (read(&options.one)?, read(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
-    let text = book::diff(&one.text.replace("\r\n", "\n"), &other.text.replace("\r\n", "\n"));
+    let text = diff(&one.text.replace("\r\n", "\n"), &other.text.replace("\r\n", "\n"));
     print(&format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n", one.display, other.display))?;
     Ok(true)
 }
@@ -38,7 +37,7 @@ fn find<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder> {
 
 /// Lines that are gone and lines that are new, without empty ones and comments.
 fn size(one: &str, other: &str) -> (usize, usize) {
-    let text = book::diff(&code(one), &code(other));
+    let text = diff(&code(one), &code(other));
     let count = |sign: char| text.lines().filter(|line| line.starts_with(sign)).count();
     (count('-'), count('+'))
 }
@@ -48,9 +47,50 @@ fn code(text: &str) -> String {
     lines.filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }
 
+/// A line-by-line difference: what is common, what is gone (`-`), what is new (`+`).
+pub fn diff(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    // Length of the longest common subsequence of the rests.
+    let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            common[i][j] = if old[i] == new[j] {
+                // A line with something on it is worth more than an empty one or a brace.
+                common[i + 1][j + 1] + if old[i].trim().len() > 1 { 4 } else { 1 }
+            } else {
+                common[i + 1][j].max(common[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut text = String::new();
+    while i < old.len() || j < new.len() {
+        let (sign, line) = if i < old.len() && j < new.len() && old[i] == new[j] {
+            (i, j) = (i + 1, j + 1);
+            (' ', new[j - 1])
+        } else if i < old.len() && (j == new.len() || common[i + 1][j] >= common[i][j + 1]) {
+            i += 1;
+            ('-', old[i - 1])
+        } else {
+            j += 1;
+            ('+', new[j - 1])
+        };
+        text += format!("{sign}{line}").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_shows_what_is_gone_and_what_is_new() {
+        let text = diff("a\nb\nc\nd\n", "a\nx\nc\nd\ne\n");
+        assert_eq!(text, " a\n-b\n+x\n c\n d\n+e\n");
+        assert_eq!(diff("a\n", "a\n"), " a\n");
+    }
 
     /// Lines of code, gone and new, that each step may differ by from the one before: a step is one lesson.
     const MOST: &[(&str, &str, usize)] = &[

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use common::{report, workspace};
 use serde::Deserialize;
 
-use crate::book;
+use crate::files;
 use crate::lab_grade::{self, Grade, State};
 use crate::progress::{self, Progress};
 use crate::steps::{self, StepFolder};
@@ -138,7 +138,7 @@ impl Lab {
         if !file.is_file() {
             return Ok(None);
         }
-        let data = serde_json::from_str(&book::read(&file)?)
+        let data = serde_json::from_str(&files::read(&file)?)
             .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
         Ok(Some(Self { step: step.clone(), number: number_of(&step.name), data }))
     }
@@ -208,7 +208,7 @@ pub fn run(options: &Options) -> Result<bool> {
 /// Copies the start where the learner has nothing yet.
 fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
-    book::write(&copy, &book::read(&lab.start())?)?;
+    files::write(&copy, &files::read(&lab.start())?)?;
     let mut text =
         format!("{} is yours now, a copy of {}\n\n", workspace::display(&copy), workspace::display(&lab.start()));
     for (number, task) in lab.data.tasks.iter().enumerate() {

@@ -10,7 +10,7 @@ use common::{report, workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::lab::Lab;
-use crate::{book, steps};
+use crate::{files, steps};
 
 /// Everything that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl Progress {
     pub fn write(&self) -> Result<()> {
         // Whole or not at all: an interrupted write must not lose what was there.
         let part = file().with_extension("part");
-        book::write(&part, &(serde_json::to_string_pretty(self)? + "\n"))?;
+        files::write(&part, &(serde_json::to_string_pretty(self)? + "\n"))?;
         fs::rename(&part, file()).with_context(|| {
             format!("{} cannot be written; check the folder's permissions", workspace::display(&file()))
         })

@@ -9,7 +9,9 @@ use common::nvrtc::{self, PINNED_PACKAGE};
 use common::run::Request;
 use common::{report, workspace};
 
-use crate::{registers, steps};
+use course::steps;
+
+use crate::registers;
 
 /// Options of `cargo course ptx`.
 #[derive(clap::Args)]

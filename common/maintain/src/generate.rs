@@ -12,7 +12,7 @@ use common::workspace;
 use crate::acceptance::{Acceptance, markdown};
 use crate::book;
 use crate::charts::{self, Chart};
-use crate::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
+use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
 
 /// Options of `cargo course generate`.
 #[derive(clap::Args)]
@@ -81,7 +81,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     for page in book::pages()? {
-        let old = book::read(&page)?;
+        let old = course::files::read(&page)?;
         let fresh = regenerate(&old, &page, &records).with_context(|| workspace::display(&page))?;
         if fresh != old {
             keep(&page, &fresh)?;
@@ -356,7 +356,7 @@ pub fn markdown_table(head: &[String], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::example;
+    use course::example::example;
 
     fn records() -> Vec<(String, Record)> {
         vec![("h100".to_owned(), example())]

@@ -8,7 +8,7 @@ use common::run::{Description, Request};
 use common::{Arg, DeviceInfo, Dtype, Fill, Problem, report, workspace};
 use serde::{Deserialize, Serialize};
 
-use crate::steps::{self, StepFolder};
+use course::steps::{self, StepFolder};
 
 /// Sizes at which every step is compared: a cube, and two that are multiples of no tile.
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];

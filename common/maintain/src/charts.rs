@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{CUBLAS, Record, SizeRecord, size_words};
+use course::record::{CUBLAS, Record, SizeRecord, size_words};
 
 /// A chart that can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,7 +376,7 @@ pub fn alternative(chart: Chart, record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::example;
+    use course::example::example;
 
     #[test]
     fn every_chart_has_a_title_a_description_and_a_dark_theme_and_no_bare_ampersand() {

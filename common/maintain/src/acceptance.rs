@@ -17,9 +17,11 @@ use common::run::Request;
 use common::{DeviceInfo, Dtype, Problem, device};
 use serde::{Deserialize, Serialize};
 
-use crate::record::{self, size_words, write_whole};
-use crate::steps::{self, StepFolder};
-use crate::{doctor, generate};
+use course::doctor;
+use course::record::{self, size_words, write_whole};
+use course::steps::{self, StepFolder};
+
+use crate::generate;
 
 /// Options of `cargo course record`.
 #[derive(clap::Args)]

@@ -8,7 +8,7 @@ use common::run::Request;
 use common::{Arg, DeviceInfo, Dtype, Fill, Problem};
 use simt::{AccessKind, Analysis, BlockInfo, CopyAccess, Observer, Space};
 
-use crate::steps;
+use course::steps;
 
 /// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,12 @@ use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::{report, workspace};
+use course::difference::diff;
+use course::files::{read, write};
+use course::steps;
 use serde_json::Value;
 
-use crate::{figures, links, steps};
+use crate::{figures, links};
 
 /// Options of `cargo course book`.
 #[derive(clap::Args)]
@@ -132,21 +135,6 @@ pub fn pages() -> Result<Vec<PathBuf>> {
     pages.retain(|path| path.is_file());
     pages.sort();
     Ok(pages)
-}
-
-/// Reads a text file with line feeds.
-pub fn read(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read; restore it with git", workspace::display(path)))?;
-    Ok(text.replace("\r\n", "\n"))
-}
-
-/// Writes a file and its folder.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, text))
-        .with_context(|| format!("{} cannot be written; check the folder's permissions", workspace::display(path)))
 }
 
 /// The page with all parts that are known here made anew.
@@ -406,40 +394,6 @@ fn difference(words: &[&str]) -> Result<String> {
     Ok(format!("\n```diff\n{}```\n", diff(&old, &new)))
 }
 
-/// A line-by-line difference: what is common, what is gone (`-`), what is new (`+`).
-pub fn diff(old: &str, new: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    // Length of the longest common subsequence of the rests.
-    let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            common[i][j] = if old[i] == new[j] {
-                // A line with something on it is worth more than an empty one or a brace.
-                common[i + 1][j + 1] + if old[i].trim().len() > 1 { 4 } else { 1 }
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut text = String::new();
-    while i < old.len() || j < new.len() {
-        let (sign, line) = if i < old.len() && j < new.len() && old[i] == new[j] {
-            (i, j) = (i + 1, j + 1);
-            (' ', new[j - 1])
-        } else if i < old.len() && (j == new.len() || common[i + 1][j] >= common[i][j + 1]) {
-            i += 1;
-            ('-', old[i - 1])
-        } else {
-            j += 1;
-            ('+', new[j - 1])
-        };
-        text += format!("{sign}{line}").trim_end();
-        text.push('\n');
-    }
-    text
-}
-
 /// The commands of a page's ```` ```sh ```` blocks, run: each must end as the page says (`# exit status N`, else 0).
 fn commands(page: &str) -> Vec<(String, Result<()>)> {
     let mut inside = false;
@@ -486,13 +440,6 @@ fn try_command(line: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_difference_shows_what_is_gone_and_what_is_new() {
-        let text = diff("a\nb\nc\nd\n", "a\nx\nc\nd\ne\n");
-        assert_eq!(text, " a\n-b\n+x\n c\n d\n+e\n");
-        assert_eq!(diff("a\n", "a\n"), " a\n");
-    }
 
     #[test]
     fn every_step_with_a_lab_has_its_chapter() {

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use common::workspace;
 
-use crate::book;
-
 /// Dead links, as `FILE: LINK`. Links to other sites are not looked at: nothing is fetched.
 pub fn dead(pages: &[PathBuf]) -> Result<Vec<String>> {
     let mut dead = Vec::new();
     for page in pages {
-        let text = book::read(page)?;
+        let text = course::files::read(page)?;
         let folder = page.parent().unwrap_or(Path::new("."));
         // Links of an included page are links of this one: in the book they start from here.
         for link in targets(&expand(page, &text, "md")) {
@@ -23,7 +21,8 @@ pub fn dead(pages: &[PathBuf]) -> Result<Vec<String>> {
             let target = if path.is_empty() { page.clone() } else { folder.join(path) };
             let alive = target.exists()
                 && anchor.is_none_or(|anchor| {
-                    book::read(&target).is_ok_and(|text| anchors(&expand(&target, &text, "md")).contains(anchor))
+                    course::files::read(&target)
+                        .is_ok_and(|text| anchors(&expand(&target, &text, "md")).contains(anchor))
                 });
             if !alive {
                 dead.push(format!("{}: {link}", workspace::display(page)));
@@ -32,7 +31,7 @@ pub fn dead(pages: &[PathBuf]) -> Result<Vec<String>> {
         for file in includes(&text) {
             let (path, anchor) = file.split_once(':').map_or((file.as_str(), None), |(path, a)| (path, Some(a)));
             let target = folder.join(path);
-            let found = book::read(&target).ok();
+            let found = course::files::read(&target).ok();
             let alive = found.is_some_and(|text| anchor.is_none_or(|name| text.contains(&format!("ANCHOR: {name}"))));
             if !alive {
                 dead.push(format!("{}: {{{{#include {file}}}}}", workspace::display(page)));
@@ -49,7 +48,7 @@ fn expand(page: &Path, text: &str, extension: &str) -> String {
     for file in includes(text) {
         let (path, anchor) = file.split_once(':').map_or((file.as_str(), None), |(path, a)| (path, Some(a)));
         if Path::new(path).extension().is_some_and(|found| found == extension) {
-            let included = book::read(&folder.join(path)).unwrap_or_default();
+            let included = course::files::read(&folder.join(path)).unwrap_or_default();
             let part = match anchor {
                 None => included.as_str(),
                 Some(name) => {

@@ -1,0 +1,14 @@
+//! What learners do across the steps: where they stand, labs, comparing, the difference between two steps.
+//!
+//! The program `cargo course` is a thin shell around this crate; the maintainers' program, `cargo x`, uses it too.
+
+pub mod compare;
+pub mod difference;
+pub mod doctor;
+pub mod example;
+pub mod files;
+pub mod lab;
+pub mod lab_grade;
+pub mod progress;
+pub mod record;
+pub mod steps;
