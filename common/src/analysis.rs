@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use simt::Counts;
 
+use crate::units::grouped;
 use crate::workspace;
 
 /// What the analyses that were asked for saw since they were asked last.
@@ -325,19 +326,6 @@ pub fn source_lines(file: &str) -> Vec<String> {
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// A number with a thin mark between thousands.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Columns of the table of lines: a heading and the counter under it.
 const COLUMNS: [(&str, &str); 8] = [
     ("instr.", "instructions"),
@@ -400,15 +388,5 @@ impl Counters {
             "  gl., gs.: global loads and stores, in requests and 32-byte sectors; sh.: shared memory, in wavefronts\n",
         );
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!([0, 12, 999, 1000, 1_234_567].map(grouped), ["0", "12", "999", "1,000", "1,234,567"]);
     }
 }

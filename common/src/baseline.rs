@@ -3,14 +3,15 @@
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
+use crate::check::verify_on;
 use crate::cublas;
-use crate::device::{Device, Kind};
-use crate::exec::Session;
+use crate::cublas_product::CublasProduct;
+use crate::device::Device;
+use crate::info::Kind;
 use crate::matrix::Operands;
-use crate::problem::Problem;
-use crate::report::ms;
-use crate::run::verify_on;
+use crate::product::Matrices;
 use crate::timing::{self, Cache, Timing};
+use crate::units::ms;
 
 /// What `--baseline` can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,35 +59,34 @@ impl Baseline {
         Self { name: Choice::Cublas, version: None, ok: None, timing: None, share: None, missing }
     }
 
-    /// Computes the product with cuBLAS in the session's matrices, verifies and times it. That it cannot be is no error.
+    /// Computes the product with cuBLAS in the step's matrices, verifies and times it. Where that cannot be done, the
+    /// result says why.
     pub fn run(
         device: &mut dyn Device,
-        session: &Session,
-        problem: &Problem,
+        matrices: &Matrices,
         operands: &Operands,
         samples: Option<usize>,
         cache: &mut Cache,
         step: Option<&Timing>,
     ) -> Self {
         let reason = match device.info().kind {
-            Kind::Cuda => cublas::refuses(problem),
+            Kind::Cuda => cublas::refuses(&matrices.problem),
             Kind::Sim | Kind::Host => Some("cuBLAS runs on a CUDA device only; take --device cuda where there is one"),
         };
         if let Some(reason) = reason {
             return Self::missing(reason);
         }
         let mut run = || -> Result<Self> {
-            let library = Session::cublas(device, problem, session.buffers())?;
-            let version = library.cublas_version().map(ToOwned::to_owned);
-            let verification = verify_on(device, &library, problem, operands)?;
+            let library = CublasProduct::new(device, matrices)?;
+            let version = Some(library.version().to_owned());
+            let verification = verify_on(device, &library, &matrices.problem, operands)?;
             if !verification.ok {
                 let diagnosis = verification.diagnosis.unwrap_or_default();
                 return Err(anyhow!(
                     "cuBLAS's own product fails the check ({diagnosis}); compare with another version"
                 ));
             }
-            let timing = timing::time(device, &library, operands, problem, samples, cache)?;
-            library.close(device)?;
+            let timing = timing::time(device, &library, operands, samples, cache)?;
             let share = step.map(|step| timing.kernel_ms.median / step.kernel_ms.median);
             let name = Choice::Cublas;
             Ok(Self { name, version, ok: Some(true), timing: Some(timing), share, missing: None })
@@ -119,30 +119,6 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::CudaDevice;
-    use crate::exec;
-    use crate::problem::{Dtype, Fill};
-
-    #[test]
-    fn where_there_is_a_gpu_and_cublas_its_row_major_product_is_right() {
-        let Ok(mut device) = CudaDevice::open(0) else { return eprintln!("skipped: no CUDA device") };
-        if let Err(error) = cublas::find() {
-            return eprintln!("skipped: {error:#}");
-        }
-        // Three edges that differ: swapped operands or leading dimensions show.
-        let problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
-        let operands = Operands::new(&problem).unwrap();
-        let buffers = exec::allocate(&mut device, &problem).unwrap();
-        let session = Session::cublas(&mut device, &problem, buffers).unwrap();
-        let found = verify_on(&mut device, &session, &problem, &operands).unwrap();
-        assert!(found.ok, "{:?}", found.diagnosis);
-        let mut cache = Cache::flushed(&mut device).unwrap();
-        let flushed = timing::time(&mut device, &session, &operands, &problem, Some(3), &mut cache).unwrap();
-        assert!(flushed.kernel_ms.min > 0.0 && flushed.products_per_sample == 1);
-        cache.close(&mut device).unwrap();
-        session.close(&mut device).unwrap();
-        exec::release(&mut device, buffers).unwrap();
-    }
 
     #[test]
     fn a_missing_library_is_a_sentence_and_no_number() {

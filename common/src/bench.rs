@@ -11,13 +11,16 @@ use anyhow::{Result, ensure};
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
+use crate::check::verify_on;
 use crate::code::Source;
-use crate::device::{self, Choice, Device, Kind, SimOptions};
+use crate::device::{self, Choice, Device, SimOptions};
 use crate::exec::Session;
+use crate::info::Kind;
 use crate::matrix::Operands;
 use crate::memory;
+use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
-use crate::run::{host_product, verify_on};
+use crate::product::Product as _;
 use crate::step::{HostProduct, Step};
 use crate::timing::{self, Cache};
 

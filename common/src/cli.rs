@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum as _};
 
 use crate::baseline;
 use crate::device::Choice;
-use crate::problem::{Dtype, Fill};
+use crate::problem::{Dtype, Fill, Problem};
 
 /// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.
 pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
@@ -205,6 +205,12 @@ impl Args {
     /// Whether something is asked for that only the simulator can show.
     pub fn analyses(&self) -> bool {
         self.counters.is_some() || self.check || !self.trace.is_empty()
+    }
+
+    /// The problem that is asked for; `default` is M, N, K where no size is given.
+    pub fn problem(&self, default: [u64; 3]) -> Problem {
+        let [m, n, k] = self.size.unwrap_or(default);
+        Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }
     }
 
     /// Reads the process's arguments. The error is one sentence, or the text and status 0 of `--help`.

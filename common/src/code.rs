@@ -8,7 +8,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::device::{DeviceInfo, Kind};
+use crate::driver::driver_version;
+use crate::info::{DeviceInfo, Kind};
+use crate::output::io_reason;
 use crate::plan::Specialisation;
 use crate::{nvrtc, workspace};
 
@@ -145,7 +147,7 @@ impl Source {
         let target = nvrtc.target_for(newest)?;
         let (major, minor) = nvrtc.version;
         // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
-        let newer = crate::device::driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
+        let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
         let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
@@ -231,12 +233,6 @@ fn defines(specialisation: &Specialisation) -> Vec<String> {
     let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
     defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
     defines
-}
-
-/// The reason of an I/O error in lower case, without the number of the operating system's error.
-pub fn io_reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Vec<PathBuf>) {

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Result, anyhow, bail, ensure};
 use libloading::Library;
 
+use crate::driver::driver_version;
 use crate::libraries;
 use crate::problem::{Dtype, Problem};
 
@@ -38,11 +39,6 @@ pub fn find() -> Result<String> {
     open().map(|open| open.version.clone())
 }
 
-/// Where cuBLAS was found.
-pub fn path() -> Option<&'static Path> {
-    open().ok().map(|open| open.path.as_path())
-}
-
 /// How to get cuBLAS, as the end of an error's sentence.
 pub fn remedy() -> &'static str {
     "pip install nvidia-cublas-cu12 brings cuBLAS, and so does a CUDA toolkit on the library path"
@@ -60,10 +56,7 @@ fn open() -> Result<&'static Open> {
 
 fn search() -> Result<Open> {
     // Without a driver it does not load, and a Python need not be started to say so.
-    ensure!(
-        crate::device::driver_version().is_some(),
-        "cuBLAS needs an NVIDIA driver; install one from nvidia.com/drivers"
-    );
+    ensure!(driver_version().is_some(), "cuBLAS needs an NVIDIA driver; install one from nvidia.com/drivers");
     if let Some(open) = LIBRARY.likely_files().iter().find_map(|path| Open::new(path).ok()) {
         return Ok(open);
     }

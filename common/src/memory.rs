@@ -1,31 +1,13 @@
-//! How much memory a problem takes and how much there is: said before anything is allocated.
+//! Whether a problem fits the memory there is: said before anything is allocated.
 
 use anyhow::{Result, ensure};
-use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use crate::device::{Device, Kind};
+use crate::device::Device;
+use crate::host;
+use crate::info::Kind;
 use crate::plan::Plan;
 use crate::problem::Problem;
-
-/// Where the system does not tell, nothing is refused beforehand.
-const UNKNOWN: u64 = u64::MAX;
-
-fn system() -> Option<System> {
-    System::new_with_specifics(RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram())).ok()
-}
-
-/// Memory of the host in bytes, within the limit of its control group.
-pub fn total_bytes() -> u64 {
-    let Some(system) = system() else { return UNKNOWN };
-    system.cgroup_limits().map_or(system.total_memory(), |limits| limits.total_memory.min(system.total_memory()))
-}
-
-/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group.
-pub fn available_bytes() -> u64 {
-    let Some(system) = system() else { return UNKNOWN };
-    let available = system.available_memory();
-    system.cgroup_limits().map_or(available, |limits| limits.free_memory.min(available))
-}
+use crate::verify;
 
 /// Bytes of A, B, C and the workspace.
 pub fn device_bytes(problem: &Problem, workspace_elements: u64) -> u64 {
@@ -42,13 +24,13 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
     let on_device = device_bytes(problem, workspace);
     let free = device.free_bytes()?;
     let operands = problem.a_elements().saturating_add(problem.b_elements()).saturating_mul(4);
-    let on_host = operands.saturating_add(crate::verify::host_bytes(problem));
+    let on_host = operands.saturating_add(verify::host_bytes(problem));
     if device.info().kind == Kind::Cuda {
         ensure!(
             on_device <= free,
             "a problem of {size} takes {on_device} bytes on the GPU and {free} are free; choose a smaller --size"
         );
-        let available = available_bytes();
+        let available = host::available_bytes();
         ensure!(
             on_host <= available,
             "a problem of {size} takes {on_host} bytes on the host and {available} are available; choose a smaller --size"
@@ -65,8 +47,8 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
 
 /// Fails where the problem does not fit the host, on which it is computed.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
-    let needed = device_bytes(problem, 0).saturating_add(crate::verify::host_bytes(problem));
-    let available = available_bytes();
+    let needed = device_bytes(problem, 0).saturating_add(verify::host_bytes(problem));
+    let available = host::available_bytes();
     ensure!(
         needed <= available,
         "a problem of {}×{}×{} takes {needed} bytes on the host and {available} are available; choose a smaller --size",

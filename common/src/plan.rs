@@ -98,6 +98,22 @@ pub struct Plan {
     pub launches: Vec<Launch>,
 }
 
+/// How a kernel divides the work, as far as the diagnosis of a wrong product needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Columns and rows of C per block.
+    pub tile: [u32; 2],
+    /// Steps of K per pass of the main loop.
+    pub tile_k: u32,
+}
+
+impl Shape {
+    /// All of C at once: for what divides the work in ways that nobody knows.
+    pub fn whole(problem: &Problem) -> Self {
+        Self { tile: [problem.n as u32, problem.m as u32], tile_k: 1 }
+    }
+}
+
 impl Plan {
     /// A grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
     ///
@@ -164,6 +180,11 @@ impl Plan {
         }
         self.banded = false;
         self
+    }
+
+    /// How the kernel divides the work.
+    pub fn shape(&self) -> Shape {
+        Shape { tile: self.tile, tile_k: self.tile_k }
     }
 
     /// The same with `bytes` of dynamic shared memory in every launch.

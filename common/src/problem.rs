@@ -15,6 +15,11 @@ pub enum Dtype {
     I32,
 }
 
+/// Byte that C is filled with before a launch: an `f32` of these is NaN.
+const POISON_F32: u8 = 0xFF;
+/// The same for `i32`: 2139062143, which no small product is.
+const POISON_I32: u8 = 0x7F;
+
 impl Dtype {
     /// The C type, as the kernel's `ELEMENT`.
     pub fn c_type(self) -> &'static str {
@@ -22,6 +27,19 @@ impl Dtype {
             Self::F32 => "float",
             Self::I32 => "int",
         }
+    }
+
+    /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident.
+    pub fn poison_byte(self) -> u8 {
+        match self {
+            Self::F32 => POISON_F32,
+            Self::I32 => POISON_I32,
+        }
+    }
+
+    /// The 32-bit word that marks an element of C as never written.
+    pub fn poison(self) -> u32 {
+        u32::from_ne_bytes([self.poison_byte(); 4])
     }
 }
 

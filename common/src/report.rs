@@ -1,19 +1,19 @@
 //! What a run found, for people and for programs.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
 use crate::cli::CounterDetail;
-use crate::code::io_reason;
-use crate::device::{DeviceInfo, Kind};
+use crate::info::{DeviceInfo, Kind};
 use crate::occupancy::Occupancy;
+use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::timing::Timing;
+use crate::units::ms;
 use crate::verify::Verification;
 
 /// The device of a run.
@@ -224,6 +224,16 @@ impl Report {
 }
 
 impl LaunchReport {
+    /// The first launch of a plan.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        plan.launches.first().map(|launch| Self {
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            launches: plan.launches.len(),
+        })
+    }
+
     fn words(&self) -> String {
         let [x, y, z] = self.grid;
         let [block_x, block_y, block_z] = self.block;
@@ -247,24 +257,4 @@ fn verified(verification: &Verification) -> String {
         }
         _ => how.to_owned(),
     }
-}
-
-/// A time with a unit that suits it.
-pub fn ms(ms: f64) -> String {
-    match ms {
-        ms if ms < 1.0 => format!("{:.2} µs", ms * 1e3),
-        ms if ms < 1e3 => format!("{ms:.3} ms"),
-        ms => format!("{:.3} s", ms / 1e3),
-    }
-}
-
-/// Writes to standard output; a closed pipe or a full disk is an error, not a panic.
-pub fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
-        anyhow!(
-            "standard output cannot be written ({}); send it to a file with room or to a program that reads it",
-            io_reason(&error)
-        )
-    })
 }

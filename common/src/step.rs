@@ -3,9 +3,9 @@
 use std::num::Wrapping;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
-use crate::device::DeviceInfo;
+use crate::info::DeviceInfo;
 use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 use crate::workspace;
@@ -95,6 +95,17 @@ impl Step {
     pub fn path(&self) -> PathBuf {
         let built = PathBuf::from(self.folder);
         if built.is_dir() { built } else { workspace::root().join(self.name) }
+    }
+
+    /// The variant of this name; the error names those that there are.
+    pub fn variant(&self, name: &str) -> Result<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.variants.iter().map(|variant| variant.name).collect();
+            match names.as_slice() {
+                [] => anyhow!("{} has no variants; leave --variant out", self.name),
+                names => anyhow!("{} has no variant {name:?}; choose {}", self.name, names.join(", ")),
+            }
+        })
     }
 
     /// The file of the step's kernel, or of one of its variants.

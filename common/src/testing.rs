@@ -3,20 +3,20 @@
 //! their barriers. What is skipped for want of a GPU is shown as ignored, with the reason.
 
 mod hazards;
+mod product;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 
-use crate::code::Source;
-use crate::device::{self, Choice, Device, SimOptions};
-use crate::exec::Session;
+use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
+use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
-use crate::run::verify_on;
 use crate::step::{Defect, Step, Variant};
 use crate::verify::Verification;
+use product::{failed, product};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
 const SHAPES: &[[u64; 3]] = &[
@@ -62,29 +62,6 @@ pub fn run(step: &'static Step) -> ExitCode {
         println!("tests on a GPU are skipped: {reason:#}");
     }
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-fn failed(error: &anyhow::Error) -> Failed {
-    format!("{error:#}").into()
-}
-
-/// Runs and verifies one product.
-pub fn product(step: &Step, variant: Option<&Variant>, problem: &Problem, choice: Choice) -> Result<Verification> {
-    product_on(device::open(choice, &SimOptions::default())?.as_mut(), step, variant, problem)
-}
-
-fn product_on(
-    device: &mut dyn Device,
-    step: &Step,
-    variant: Option<&Variant>,
-    problem: &Problem,
-) -> Result<Verification> {
-    let source = Source::read(&step.source_path(variant))?;
-    let plan = step.plan_of(variant)(problem, device.info())?;
-    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
-    let session = Session::new(device, problem, plan, &code)?;
-    let operands = crate::matrix::Operands::new(problem)?;
-    verify_on(device, &session, problem, &operands)
 }
 
 fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) -> Result<()> {
@@ -145,9 +122,9 @@ fn host_is_right(step: &Step) -> Result<()> {
     let Some(host) = step.host else { return Ok(()) };
     for &[m, n, k] in SHAPES.iter().chain([&TALL]) {
         let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 2 };
-        let found = crate::run::host_product(&problem, host)?;
+        let found = host_product(&problem, host)?;
         ensure!(found.ok, "{m}×{n}×{k}: {}", found.diagnosis.unwrap_or_default());
-        let found = crate::run::host_product(&Problem { dtype: Dtype::I32, ..problem }, host)?;
+        let found = host_product(&Problem { dtype: Dtype::I32, ..problem }, host)?;
         ensure!(found.ok, "{m}×{n}×{k} i32: {}", found.diagnosis.unwrap_or_default());
     }
     Ok(())

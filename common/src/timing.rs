@@ -6,9 +6,9 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{Buffer, Device};
-use crate::exec::Session;
 use crate::matrix::Operands;
 use crate::problem::{Dtype, Problem};
+use crate::product::Product;
 
 /// Samples where `--samples` is not given, as long as they take no more than [`SAMPLE_SECONDS`].
 const DEFAULT_SAMPLES: usize = 20;
@@ -170,14 +170,14 @@ pub fn peak_share(device: &dyn Device, problem: &Problem, gflops: f64) -> Option
 }
 
 /// One sample: device time of a product in milliseconds, the mean of `products`.
-pub fn sample(device: &mut dyn Device, session: &Session, cache: &mut Cache, products: usize) -> Result<f64> {
+pub fn sample(device: &mut dyn Device, product: &dyn Product, cache: &mut Cache, products: usize) -> Result<f64> {
     cache.prepare(device)?;
     // A short kernel ends sooner than the host launches the next one: all launches are queued before the first begins.
-    let queued = products * session.plan().launches.len().max(2);
+    let queued = products * product.launches().max(2);
     let hold = if queued <= MOST_QUEUED { device.hold() } else { None };
     let Some(before) = device.mark()? else { bail!("the simulator has no clock; its speed is not a GPU's") };
     for _ in 0..products {
-        session.launch(device)?;
+        product.launch(device)?;
     }
     let Some(after) = device.mark()? else { bail!("the device lost its clock; run again") };
     drop(hold);
@@ -187,36 +187,36 @@ pub fn sample(device: &mut dyn Device, session: &Session, cache: &mut Cache, pro
 /// Times a product that is verified already.
 pub fn time(
     device: &mut dyn Device,
-    session: &Session,
+    product: &dyn Product,
     operands: &Operands,
-    problem: &Problem,
     samples: Option<usize>,
     cache: &mut Cache,
 ) -> Result<Timing> {
+    let problem = &product.matrices().problem;
     device.synchronize()?;
     let begin = Instant::now();
-    session.upload(device, operands)?;
-    session.launch(device)?;
-    read_all(device, session, problem)?;
+    product.matrices().upload(device, operands)?;
+    product.launch(device)?;
+    product.matrices().download(device)?;
     let end_to_end_ms = begin.elapsed().as_secs_f64() * 1e3;
 
     let mut warm_up = 0.0;
     for _ in 0..WARM_UPS {
-        warm_up = sample(device, session, cache, 1)?;
+        warm_up = sample(device, product, cache, 1)?;
     }
     let products = cache.products_per_sample(warm_up);
     let affordable = (SAMPLE_SECONDS * 1e3 / (warm_up * products as f64).max(1e-6)) as usize;
     let count = samples.unwrap_or_else(|| affordable.clamp(LEAST_SAMPLES, DEFAULT_SAMPLES)).max(1);
     let mut kernel = Vec::with_capacity(count);
     for _ in 0..count {
-        kernel.push(sample(device, session, cache, products)?);
+        kernel.push(sample(device, product, cache, products)?);
     }
     let mut launch = Vec::with_capacity(count);
     for _ in 0..count {
         cache.prepare(device)?;
         device.synchronize()?;
         let begin = Instant::now();
-        session.launch(device)?;
+        product.launch(device)?;
         device.synchronize()?;
         launch.push(begin.elapsed().as_secs_f64() * 1e3);
     }
@@ -228,26 +228,13 @@ pub fn time(
         kernel_ms,
         launch_ms: launch_ms.median,
         end_to_end_ms,
-        first_launch_ms: session.first_launch_ms(),
+        first_launch_ms: product.first_launch_ms(),
         gflops,
         peak_share: peak_share(device, problem, gflops),
         samples: count,
         products_per_sample: products,
         l2: Some(cache.state()),
     })
-}
-
-/// Copies C to the host in panels, as the end-to-end time counts it.
-fn read_all(device: &mut dyn Device, session: &Session, problem: &Problem) -> Result<()> {
-    let bytes = problem.c_elements() * 4;
-    let mut panel = vec![0_u8; bytes.min(64 << 20) as usize];
-    let mut offset = 0;
-    while offset < bytes {
-        let len = (bytes - offset).min(panel.len() as u64);
-        device.read(session.c, offset, &mut panel[..len as usize])?;
-        offset += len;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,15 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use common::check::verify_c;
 use common::cli::parse_size;
 use common::code::{Code, Source};
-use common::device::{self, Buffer, Choice, Device, SimOptions};
-use common::exec::{self, Session};
+use common::cublas_product::CublasProduct;
+use common::describe::{Description, Request};
+use common::device::{self, Choice, Device, SimOptions};
+use common::exec::Session;
 use common::matrix::Operands;
-use common::report::{LaunchReport, Report, ms, print};
-use common::run::{Description, Request};
+use common::output::print;
+use common::product::{Matrices, Product};
+use common::report::{LaunchReport, Report};
 use common::timing::{self, Cache};
-use common::verify::{self, Rows, Shape};
+use common::units::ms;
+use common::verify;
 use common::{Dtype, Fill, Kind, Plan, Problem, cublas, memory, nvrtc};
 
 use crate::record::{self, CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic};
@@ -90,10 +95,10 @@ struct Participant {
     code: BTreeMap<String, Result<Code, String>>,
 }
 
-/// A kernel that has a session at the size at hand.
+/// A kernel, or the vendor's library, that is ready at the size at hand.
 struct Runner {
     entry: usize,
-    session: Session,
+    product: Box<dyn Product>,
 }
 
 /// Runs the command; `false` where a product is wrong or a step fails.
@@ -289,8 +294,8 @@ fn one_size(
     let mut entries = Vec::new();
     let mut runners = Vec::new();
     let fits = memory::ensure_fits(problem, None, device);
-    let buffers = match fits.and_then(|()| exec::allocate(device, problem)) {
-        Ok(buffers) => buffers,
+    let matrices = match fits.and_then(|()| Matrices::allocate(device, problem)) {
+        Ok(matrices) => matrices,
         Err(error) => {
             let skipped = |name: &str| Entry::new(name, Outcome::Skipped, Some(format!("{error:#}")));
             entries.extend(record.names().into_iter().map(skipped));
@@ -299,9 +304,9 @@ fn one_size(
     };
     for participant in &mut *participants {
         let name = participant.folder.name.clone();
-        match session(record, device, participant, at, problem, buffers) {
-            Ok(Prepared::Session(session, entry)) => {
-                runners.push(Runner { entry: entries.len(), session: *session });
+        match session(record, device, participant, at, &matrices) {
+            Ok(Prepared::Session(product, entry)) => {
+                runners.push(Runner { entry: entries.len(), product });
                 entries.push(entry);
             }
             Ok(Prepared::Entry(entry)) => entries.push(entry),
@@ -309,16 +314,16 @@ fn one_size(
         }
     }
     if record.cublas.is_some() {
-        match (record.faulted.get(CUBLAS), Session::cublas(device, problem, buffers)) {
-            (None, Ok(session)) => {
-                runners.push(Runner { entry: entries.len(), session });
+        match (record.faulted.get(CUBLAS), CublasProduct::new(device, &matrices)) {
+            (None, Ok(library)) => {
+                runners.push(Runner { entry: entries.len(), product: Box::new(library) });
                 entries.push(Entry::new(CUBLAS, Outcome::Verified, None));
             }
             (Some(reason), _) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(reason.clone()))),
             (None, Err(error)) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
         }
     }
-    verify_all(device, &runners, &mut entries, problem, buffers)?;
+    verify_all(device, &runners, &mut entries, &matrices)?;
     let mut clocks_after = None;
     if device.info().kind == Kind::Cuda {
         runners.retain(|runner| entries[runner.entry].outcome == Outcome::Verified);
@@ -328,17 +333,17 @@ fn one_size(
     }
     for runner in runners {
         let entry = &mut entries[runner.entry];
-        entry.resources = runner.session.main_kernel().map(|kernel| device.resources(kernel));
-        entry.first_launch_ms = runner.session.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
-        runner.session.close(device)?;
+        entry.resources = runner.product.main_kernel().map(|kernel| device.resources(kernel));
+        entry.first_launch_ms = runner.product.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
+        runner.product.close(device)?;
     }
-    exec::release(device, buffers)?;
+    matrices.release(device)?;
     Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: clocks_after })
 }
 
 /// A step at a size: ready to run, or done with.
 enum Prepared {
-    Session(Box<Session>, Entry),
+    Session(Box<dyn Product>, Entry),
     Entry(Entry),
 }
 
@@ -347,9 +352,9 @@ fn session(
     device: &mut dyn Device,
     participant: &mut Participant,
     at: usize,
-    problem: &Problem,
-    buffers: [Buffer; 3],
+    matrices: &Matrices,
 ) -> Result<Prepared> {
+    let problem = &matrices.problem;
     let name = participant.folder.name.clone();
     if let Some(reason) = record.faulted.get(&name) {
         return Ok(Prepared::Entry(Entry::new(&name, Outcome::Failed, Some(reason.clone()))));
@@ -371,15 +376,10 @@ fn session(
     let entry = Entry {
         origin: Some(code.origin.clone()),
         defines: plan.specialisation.defines.clone(),
-        launch: plan.launches.first().map(|launch| LaunchReport {
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes,
-            launches: plan.launches.len(),
-        }),
+        launch: LaunchReport::of(&plan),
         ..Entry::new(&name, Outcome::Verified, None)
     };
-    Ok(Prepared::Session(Box::new(Session::sharing(device, problem, plan, &code, buffers)?), entry))
+    Ok(Prepared::Session(Box::new(Session::sharing(device, plan, &code, matrices)?), entry))
 }
 
 /// A step of the host in its own process, on the same data: the generator is the same.
@@ -413,44 +413,27 @@ fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
     })
 }
 
-/// Rows of C on the device.
-struct DeviceRows<'a> {
-    device: &'a mut dyn Device,
-    c: Buffer,
-    n: u64,
-}
-
-impl Rows for DeviceRows<'_> {
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
-        self.device.read(self.c, first * self.n * 4, bytemuck::cast_slice_mut(words))
-    }
-}
-
 /// Runs and checks every kernel: first on the integer twin where the check wants one, then on the problem itself, whose
 /// A and B stay on the device.
 fn verify_all(
     device: &mut dyn Device,
     runners: &[Runner],
     entries: &mut [Entry],
-    problem: &Problem,
-    [a, b, c]: [Buffer; 3],
+    matrices: &Matrices,
 ) -> Result<(), Broken> {
-    for problem in verify::twin(problem).iter().chain([problem]) {
+    for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
         let operands = Operands::new(problem)?;
-        device.write(a, 0, operands.a_bytes())?;
-        device.write(b, 0, operands.b_bytes())?;
+        matrices.upload(device, &operands)?;
         for runner in runners {
             let entry = &mut entries[runner.entry];
             if entry.outcome != Outcome::Verified {
                 continue;
             }
-            if let Err(error) = runner.session.run(device) {
+            if let Err(error) = runner.product.run(device) {
                 fail(device, entry, &error)?;
                 continue;
             }
-            let shape = Shape { tile: runner.session.plan().tile, tile_k: runner.session.plan().tile_k };
-            let found =
-                verify::verify(problem, &operands, shape, &mut DeviceRows { device: &mut *device, c, n: problem.n })?;
+            let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
             entry.method = Some(found.method);
             entry.worst_bound_share = found.worst_bound_share;
             if !found.ok {
@@ -479,15 +462,15 @@ fn time_all(
             }
             let mut timed = || -> Result<Vec<f64>> {
                 // The kernel before has left its own traces in the caches.
-                let mut warm_up = timing::sample(device, &runner.session, cache, 1)?;
+                let mut warm_up = timing::sample(device, runner.product.as_ref(), cache, 1)?;
                 if round == 0 {
-                    warm_up = warm_up.min(timing::sample(device, &runner.session, cache, 1)?);
+                    warm_up = warm_up.min(timing::sample(device, runner.product.as_ref(), cache, 1)?);
                     entry.products_per_sample = cache.products_per_sample(warm_up);
                     let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
                     *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
                 }
                 (0..*samples)
-                    .map(|_| timing::sample(device, &runner.session, cache, entry.products_per_sample))
+                    .map(|_| timing::sample(device, runner.product.as_ref(), cache, entry.products_per_sample))
                     .collect()
             };
             match timed() {
@@ -663,7 +646,7 @@ fn traffic_of(folder: &StepFolder, request: &Request, problem: &Problem) -> Resu
     let source = Source::read(&folder.source(None))?;
     let code = source.code(&plan.specialisation, device.info(), Some(&folder.path.join("ptx")))?;
     let session = Session::new(&mut device, problem, plan, &code)?;
-    session.buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;
+    session.matrices().buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;
     session.launch(&mut device)?;
     let counters = device.observations().counters.context("the simulator counted nothing; report this as a defect")?;
     let count = |name: &str| {

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use common::code::Source;
-use common::report::print;
+use common::output::print;
 
 use crate::steps::{self, StepFolder};
 

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::{device, nvrtc, report};
+use common::{device, nvrtc, output};
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
 pub fn run() -> Result<bool> {
-    report::print(&text()).map(|()| true)
+    output::print(&text()).map(|()| true)
 }
 
 /// All of it, in lines.

@@ -3,15 +3,14 @@
 //! What is asked of a lab is data beside it, `stepNN_name/lab/lab.json`: shapes, tasks and goals in counters. Grading
 //! runs on the simulator, in this process, so that it is the same on every machine and takes a second.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
-use common::{report, workspace};
+use anyhow::{Context, Result};
+use common::{output, workspace};
 use serde::Deserialize;
 
 use crate::files;
@@ -221,7 +220,7 @@ fn begin(lab: &Lab) -> Result<()> {
         "\nread {}, edit the file, and have it graded:\n  cargo course lab {number}            once\n  cargo course lab {number} --watch    at each save\n  cargo course lab {number} --hint     with a little help\n",
         workspace::display(&lab.step.path.join("lab/README.md"))
     );
-    report::print(&text)
+    output::print(&text)
 }
 
 /// Begins anew, when the learner says yes; the old file stays beside the new one.
@@ -234,12 +233,12 @@ fn restart(lab: &Lab) -> Result<bool> {
     let kept = (1..10_000).map(|i| copy.with_extension(format!("{i}.cu"))).find(|path| !path.exists());
     let kept = kept.context("there is no name left for the old file; remove some of them")?;
     let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&kept));
-    report::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
+    output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
     std::io::stdout().flush().ok();
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
-        report::print("nothing was changed\n")?;
+        output::print("nothing was changed\n")?;
         return Ok(true);
     }
     fs::rename(&copy, &kept).with_context(|| format!("{copy_name} cannot be renamed; close it elsewhere"))?;
@@ -254,7 +253,7 @@ fn hint(lab: &Lab) -> Result<bool> {
     let Some((number, task)) =
         lab.data.tasks.iter().enumerate().find(|(number, _)| !progress.has_passed(name, *number))
     else {
-        report::print("all tasks of this lab have passed; there is nothing to hint at\n")?;
+        output::print("all tasks of this lab have passed; there is nothing to hint at\n")?;
         return Ok(true);
     };
     let seen = progress.labs.entry(name.clone()).or_default();
@@ -272,7 +271,7 @@ fn hint(lab: &Lab) -> Result<bool> {
         left => writeln!(text, "\n{left} more hints are left; ask again"),
     };
     progress.write()?;
-    report::print(&text)?;
+    output::print(&text)?;
     Ok(true)
 }
 
@@ -284,7 +283,7 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
         progress.note(&lab.step.name, &grade.passed);
         progress.write()?;
     }
-    report::print(&text(lab, kernel, &grade))?;
+    output::print(&text(lab, kernel, &grade))?;
     Ok(grade.passed.iter().zip(&lab.data.tasks).all(|(passed, task)| *passed || task.open))
 }
 
@@ -305,9 +304,9 @@ fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
             std::thread::sleep(Duration::from_millis(50));
             graded = stamp();
             if let Err(error) = grade(lab, kernel, own, seed) {
-                report::print(&format!("error: {error:#}\n"))?;
+                output::print(&format!("error: {error:#}\n"))?;
             }
-            report::print(&format!("\nwaiting for {} to change (Ctrl-C ends)\n\n", workspace::display(kernel)))?;
+            output::print(&format!("\nwaiting for {} to change (Ctrl-C ends)\n\n", workspace::display(kernel)))?;
         }
         std::thread::sleep(Duration::from_millis(150));
     }
@@ -350,73 +349,9 @@ fn text(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     text
 }
 
-/// The launch that the learner asks for in a line of the kernel: `// launch: block 32,4 tile 32,32 shared 4096`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnLaunch {
-    /// Threads per block in x and y.
-    pub block: [u32; 2],
-    /// Columns and rows of C per block.
-    pub tile: [u32; 2],
-    /// Dynamic shared memory in bytes.
-    pub shared: u32,
-}
-
-impl OwnLaunch {
-    /// Reads it from a kernel; `None` where there is no such line.
-    pub fn read(source: &str) -> Result<Option<Self>> {
-        let Some((number, line)) = source
-            .lines()
-            .enumerate()
-            .find_map(|(number, line)| Some((number + 1, line.trim().strip_prefix("// launch:")?)))
-        else {
-            return Ok(None);
-        };
-        let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let mut values = BTreeMap::new();
-        for pair in words.chunks(2) {
-            let [name, value] = pair else { bail!("line {number} is not a launch; {example}") };
-            let numbers: Option<Vec<u32>> = value.split(',').map(|number| number.parse().ok()).collect();
-            let numbers =
-                numbers.with_context(|| format!("line {number} is not a launch: {value:?} is no number; {example}"))?;
-            values.insert(*name, numbers);
-        }
-        let unknown = values.keys().find(|name| !["block", "tile", "shared"].contains(name));
-        ensure!(unknown.is_none(), "line {number} is not a launch: {:?} is unknown; {example}", unknown.unwrap_or(&""));
-        let pair = |name: &str| match values.get(name).map(Vec::as_slice) {
-            Some(&[x, y]) if x > 0 && y > 0 => Ok(Some([x, y])),
-            None => Ok(None),
-            _ => bail!("line {number} is not a launch: {name} takes two numbers from 1 on; {example}"),
-        };
-        let block =
-            pair("block")?.with_context(|| format!("line {number} is not a launch: block is missing; {example}"))?;
-        let shared = match values.get("shared").map(Vec::as_slice) {
-            None => 0,
-            Some(&[bytes]) => bytes,
-            _ => bail!("line {number} is not a launch: shared takes one number; {example}"),
-        };
-        Ok(Some(Self { block, tile: pair("tile")?.unwrap_or(block), shared }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_launch_is_read_from_a_comment() {
-        let launch = OwnLaunch::read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
-        assert_eq!(launch, Some(OwnLaunch { block: [32, 4], tile: [32, 64], shared: 128 }));
-        let launch = OwnLaunch::read("// launch: block 8,8").unwrap();
-        assert_eq!(launch, Some(OwnLaunch { block: [8, 8], tile: [8, 8], shared: 0 }));
-        assert_eq!(OwnLaunch::read("int x;").unwrap(), None);
-        for wrong in
-            ["block", "block 8", "block 8,x", "tile 8,8", "block 0,8", "block 8,8 size 3,3", "block 8,8 shared 1,2"]
-        {
-            let error = OwnLaunch::read(&format!("// launch: {wrong}")).unwrap_err().to_string();
-            assert!(error.contains("line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
-        }
-    }
 
     #[test]
     fn every_lab_of_the_course_can_be_read() {

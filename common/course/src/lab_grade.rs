@@ -6,17 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use common::analysis::{Counters, HazardReport};
+use common::check::verify_on;
 use common::code::{Code, Source};
+use common::describe::Request;
 use common::device::{self, Choice, Device, SimOptions};
 use common::exec::Session;
 use common::fault::KernelFault;
 use common::matrix::Operands;
-use common::run::{Request, verify_on};
+use common::mix::mix;
+use common::own_launch::OwnLaunch;
 use common::timing::{self, Cache};
 use common::verify::Verification;
-use common::{DeviceInfo, Dtype, Fill, Plan, Problem, Specialisation, workspace};
+use common::{DeviceInfo, Dtype, Fill, Plan, Problem, workspace};
 
-use crate::lab::{Goal, Lab, OwnLaunch, Speed};
+use crate::lab::{Goal, Lab, Speed};
 use crate::steps::{self, StepFolder};
 
 /// What became of a line of the checklist.
@@ -65,7 +68,7 @@ const INSTRUCTION_LIMIT: u64 = 30_000_000;
 struct Candidate<'a> {
     step: &'a StepFolder,
     source: Source,
-    launch: Option<OwnLaunch>,
+    launch: OwnLaunch,
     /// Plans of the step's own launch, by size; errors say which limit of the step is met.
     plans: RefCell<BTreeMap<[u64; 3], Result<Plan, String>>>,
     codes: RefCell<BTreeMap<String, Code>>,
@@ -92,7 +95,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
     let candidate = Candidate {
         step: &lab.step,
         source,
-        launch,
+        launch: launch.unwrap_or_default(),
         plans: RefCell::default(),
         codes: RefCell::default(),
         device,
@@ -225,14 +228,6 @@ fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
     chosen
 }
 
-/// A number from a number (the finaliser of SplitMix64, by G. Steele, D. Lea and C. Flood, 2014).
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 fn hidden_shapes(lab: &Lab, seed: u64) -> Vec<[u64; 3]> {
     let random = &lab.data.random;
     (0..random.count).map(|i| [0, 1, 2].map(|axis| 1 + mix(seed ^ (i * 3 + axis as u64)) % random.most[axis])).collect()
@@ -262,13 +257,7 @@ impl Candidate<'_> {
     /// The step's own launch, or the one that the kernel asks for.
     fn plan(&self, size: [u64; 3]) -> Result<Plan> {
         let own = self.plans.borrow().get(&size).cloned().context("this size was not planned")?;
-        let Some(launch) = self.launch else { return own.map_err(|error| anyhow!("{error}")) };
-        let (specialisation, tile_k) = match &own {
-            Ok(plan) => (plan.specialisation.clone(), plan.tile_k),
-            Err(_) => (Specialisation::single(Dtype::F32, &[]), 1),
-        };
-        let plan = Plan::tiled(&self.problem(size), specialisation, launch.block, launch.tile);
-        Ok(plan.with_tile_k(tile_k).with_shared_bytes(launch.shared))
+        self.launch.plan(&self.problem(size), own).map_err(|error| anyhow!("{error}"))
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.
@@ -488,22 +477,16 @@ impl Candidate<'_> {
         let other = other.with_context(|| format!("there is no step {}; restore lab.json with git", speed.than))?;
         let theirs = Source::read(&other.source(None))?;
         let mut times = Vec::new();
-        for (step, source, launch) in [(self.step, &self.source, self.launch), (&other, &theirs, None)] {
+        for (step, source, launch) in [(self.step, &self.source, self.launch), (&other, &theirs, OwnLaunch::default())]
+        {
             let request = Request { device: Some(info.clone()), problems: vec![problem], variant: None };
             let own = step.describe(&request)?.plans.into_iter().next().context("the step plans nothing")?;
-            let plan = match (launch, own) {
-                (None, own) => own.map_err(|error| anyhow!("{error}"))?,
-                (Some(launch), own) => {
-                    let specialisation =
-                        own.map_or_else(|_| Specialisation::single(Dtype::F32, &[]), |plan| plan.specialisation);
-                    Plan::tiled(&problem, specialisation, launch.block, launch.tile).with_shared_bytes(launch.shared)
-                }
-            };
+            let plan = launch.plan(&problem, own).map_err(|error| anyhow!("{error}"))?;
             let code = source.code(&plan.specialisation, &info, Some(&step.path.join("ptx")))?;
             let session = Session::new(device, &problem, plan, &code)?;
             let verification = verify_on(device, &session, &problem, &operands)?;
             anyhow::ensure!(verification.ok, "{}: {}", source.display, verification.diagnosis.unwrap_or_default());
-            let timing = timing::time(device, &session, &operands, &problem, None, &mut Cache::warm())?;
+            let timing = timing::time(device, &session, &operands, None, &mut Cache::warm())?;
             times.push(timing.kernel_ms.median);
             session.close(device)?;
         }

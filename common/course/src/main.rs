@@ -31,7 +31,7 @@ enum Command {
 fn main() -> ExitCode {
     let matches = Cli::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::run::finish(match cli.command {
+        Ok(cli) => common::exit::finish(match cli.command {
             None => progress::show(),
             Some(Command::Lab(options)) => lab::run(&options),
             Some(Command::Diff(options)) => difference::run(&options),
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             Some(Command::Doctor) => doctor::run(),
         }),
         Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::run::finish(common::report::print(&help).map(|()| true)),
+            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
             (sentence, status) => {
                 eprint!("{sentence}");
                 ExitCode::from(status)

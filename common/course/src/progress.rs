@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use common::{report, workspace};
+use common::{output, workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::lab::Lab;
@@ -106,7 +106,7 @@ pub fn show() -> Result<bool> {
         None => writeln!(text, "\nall tasks are done; the open challenges, and docs/src/next.md, are what is left"),
     };
     text.push_str("all commands: cargo course --help\n");
-    report::print(&text)?;
+    output::print(&text)?;
     Ok(true)
 }
 

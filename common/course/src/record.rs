@@ -262,7 +262,7 @@ impl Record {
         let text = std::fs::read_to_string(path).map_err(|error| {
             anyhow::anyhow!(
                 "{name} cannot be read ({}); give a record of cargo course compare",
-                common::code::io_reason(&error)
+                common::output::io_reason(&error)
             )
         })?;
         let record: Self = serde_json::from_str(&text)
@@ -365,7 +365,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
         std::fs::rename(&beside, path)
     };
     write().map_err(|error| {
-        anyhow::anyhow!("{name} cannot be written ({}); choose another place", common::code::io_reason(&error))
+        anyhow::anyhow!("{name} cannot be written ({}); choose another place", common::output::io_reason(&error))
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::run::{Description, Request};
+use common::describe::{Description, Request};
 use common::step::source_path;
 use common::workspace;
 

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use common::report::{Report, print};
-use common::run::Request;
+use common::describe::Request;
+use common::output::print;
+use common::report::Report;
 use common::{DeviceInfo, Dtype, Problem, device};
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use common::{report, workspace};
+use common::units::number;
+use common::{output, workspace};
 use course::difference::diff;
 use course::files::{read, write};
 use course::steps;
@@ -100,7 +101,7 @@ pub fn run(options: &Options) -> Result<bool> {
             }
         }
     }
-    report::print(&text)?;
+    output::print(&text)?;
     Ok(ok)
 }
 
@@ -323,22 +324,6 @@ const ROWS: &[Row] = &[
     ("barriers of warps", |c| get(c, "barriers")),
 ];
 
-/// A number as people read it: thousands apart, or three digits.
-fn number(value: f64) -> String {
-    if value.fract() != 0.0 {
-        return if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") };
-    }
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A table of counters: one column for each kernel.
 fn counters(words: &[&str]) -> Result<String> {
     let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
@@ -476,11 +461,6 @@ mod tests {
         let page = "<!-- generated:diff step01_cpu_naive step02_gpu_naive -->\nold\n<!-- /generated -->\n";
         let fresh = regenerate(page).unwrap();
         assert!(fresh.contains("+    const int row = blockIdx.y") && !fresh.contains("\nold\n"), "{fresh}");
-    }
-
-    #[test]
-    fn numbers_are_read_by_people() {
-        assert_eq!([1_234_567.0, 999.0, 0.25, 16.5, 1000.0].map(number), ["1,234,567", "999", "0.25", "16.5", "1,000"]);
     }
 
     #[test]

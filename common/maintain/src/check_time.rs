@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use common::cli::parse_size;
 use common::matrix::Operands;
-use common::report::print;
+use common::output::print;
 use common::verify::{self, HostRows, Shape};
 use common::{Dtype, Fill, Problem};
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use common::analysis::grouped;
-use common::{code, report, workspace};
+use common::units::grouped;
+use common::{code, output, workspace};
 use serde::Deserialize;
 use simt::{Arg, Counters, Counts, GlobalMemory, LaunchConfig, Module};
 use std::collections::BTreeMap;
@@ -87,9 +87,9 @@ pub fn run(options: &Options) -> Result<bool> {
         std::fs::write(&file, &page).with_context(|| format!("{PAGE} cannot be written; free some room"))?;
     }
     for problem in &problems {
-        report::print(&format!("{problem}\n"))?;
+        output::print(&format!("{problem}\n"))?;
     }
-    report::print(&format!(
+    output::print(&format!(
         "{} launches compared with {} (driver {}, {}): {}\n",
         record.readings.len(),
         record.gpu,

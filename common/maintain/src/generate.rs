@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use common::report::{ms, print};
+use common::output::print;
+use common::units::ms;
 use common::workspace;
 
 use crate::acceptance::{Acceptance, markdown};

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use common::code::Source;
-use common::run::{Description, Request};
-use common::{Arg, DeviceInfo, Dtype, Fill, Problem, report, workspace};
+use common::describe::{Description, Request};
+use common::{Arg, DeviceInfo, Dtype, Fill, Problem, output, workspace};
 use serde::{Deserialize, Serialize};
 
 use course::steps::{self, StepFolder};
@@ -49,7 +49,7 @@ pub fn run() -> Result<bool> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
         .and_then(|()| std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))))
         .with_context(|| format!("{} cannot be written; free some room", workspace::display(&path)))?;
-    report::print(&format!("{} launches in {}\n", launches.len(), workspace::display(&path)))?;
+    output::print(&format!("{} launches in {}\n", launches.len(), workspace::display(&path)))?;
     Ok(true)
 }
 

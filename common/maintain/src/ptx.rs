@@ -5,9 +5,9 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use common::code::{Registers, Source};
+use common::describe::Request;
 use common::nvrtc::{self, PINNED_PACKAGE};
-use common::run::Request;
-use common::{report, workspace};
+use common::{output, workspace};
 
 use course::steps;
 
@@ -107,6 +107,6 @@ pub fn run(options: &Options) -> Result<bool> {
         Some(_) => String::new(),
         None => format!("; registers were not counted, for which pip install {}", registers::PACKAGE),
     };
-    report::print(&format!("{text}{files} PTX files, {verdict}{uncounted}\n"))?;
+    output::print(&format!("{text}{files} PTX files, {verdict}{uncounted}\n"))?;
     Ok(!options.check || stale == 0)
 }

@@ -3,6 +3,7 @@
 //! The driver library may be missing, and calling into a missing library panics: every path into it starts at
 //! [`driver_present`].
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,32 +16,18 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 use cudarc::nvrtc::Ptx;
 
-use super::{Buffer, Device, DeviceInfo, Figures, Hold, Kernel, KernelResources, Kind, Mark, Value, cores_per_sm};
+use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 use crate::code::Code;
 use crate::cublas::Cublas;
+use crate::driver::driver_present;
 use crate::fault::KernelFault;
+use crate::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
 use crate::occupancy::SmLimits;
 use crate::plan::Launch;
 use crate::problem::Problem;
 
 /// Shared memory that every kernel may have without asking, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
-
-fn driver_present() -> bool {
-    // SAFETY: only asks whether the library can be opened; its initialisers are the driver's own.
-    unsafe { sys::is_culib_present() }
-}
-
-/// Version of the installed driver as CUDA counts it (12040 is 12.4), where there is a driver.
-pub fn driver_version() -> Option<i32> {
-    if !driver_present() {
-        return None;
-    }
-    let mut version = 0;
-    // SAFETY: the library is present; the pointer is to a live integer. The call needs no initialisation.
-    let status = unsafe { sys::cuDriverGetVersion(&raw mut version) };
-    (status == CUresult::CUDA_SUCCESS).then_some(version)
-}
 
 /// What each CUDA device is, or why there is none.
 pub fn cuda_devices() -> Result<Vec<DeviceInfo>> {
@@ -158,18 +145,13 @@ impl CudaDevice {
         Ok(Self { info, context, stream, buffers: Vec::new(), kernels: Vec::new(), marks: Vec::new() })
     }
 
-    /// The context, for libraries that run on the same device.
-    pub fn stream(&self) -> &Arc<CudaStream> {
-        &self.stream
-    }
-
-    /// Address of a buffer, for libraries that run on the same device.
-    pub fn address(&self, buffer: Buffer) -> Result<u64> {
+    /// Address of a buffer in the device's memory.
+    fn address(&self, buffer: Buffer) -> Result<u64> {
         Ok(self.slice(buffer)?.device_ptr(&self.stream).0)
     }
 
     /// A number the driver knows of the device, e.g. its clock in kHz.
-    pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
+    fn attribute(&self, attribute: Attribute) -> Result<i32> {
         self.context.attribute(attribute).map_err(|error| explain(error, "asking for a property"))
     }
 
@@ -393,13 +375,22 @@ impl Device for CudaDevice {
         })
     }
 
-    fn cublas(&mut self) -> Result<Cublas> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What the vendor's library needs of the device.
+impl CudaDevice {
+    /// Opens cuBLAS on the device's stream.
+    pub fn cublas(&self) -> Result<Cublas> {
         self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
         // SAFETY: the stream is the device's own and lives as long as the device, which outlives its sessions.
         unsafe { Cublas::new(self.stream.cu_stream().cast()) }
     }
 
-    fn launch_cublas(&mut self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
+    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
+    pub fn launch_cublas(&self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
         let bytes = |buffer| self.slice(buffer).map(|slice| slice.len() as u64);
         let fits = bytes(a)? >= problem.a_elements() * 4
             && bytes(b)? >= problem.b_elements() * 4

@@ -1,12 +1,15 @@
 //! The embedded GPU as a device.
 
+use std::any::Any;
+
 use anyhow::{Context, Result, anyhow};
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelResources, Mark, Value};
+use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
 use crate::code::Code;
 use crate::fault::KernelFault;
-use crate::memory;
+use crate::host;
+use crate::info::{DeviceInfo, KernelResources};
 use crate::plan::{Arg, Launch};
 
 /// What is asked of the simulator beside the product.
@@ -41,7 +44,7 @@ pub struct SimDevice {
 impl SimDevice {
     /// A device with the host's memory.
     pub fn new(options: SimOptions) -> Self {
-        let info = DeviceInfo::simulated(memory::total_bytes());
+        let info = DeviceInfo::simulated(host::total_bytes());
         Self {
             info,
             options,
@@ -114,7 +117,7 @@ impl Device for SimDevice {
     }
 
     fn free_bytes(&self) -> Result<u64> {
-        Ok(memory::available_bytes())
+        Ok(host::available_bytes())
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer> {
@@ -237,5 +240,9 @@ impl Device for SimDevice {
 
     fn elapsed_ms(&self, _from: Mark, _to: Mark) -> Result<f64> {
         Err(anyhow!("the simulator has no clock; its speed is not a GPU's"))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

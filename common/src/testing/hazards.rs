@@ -6,16 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
-use super::{failed, product_on};
+use super::product::{failed, product_on};
 use crate::analysis::HazardReport;
 use crate::code::{Code, Source};
-use crate::device::{Device, DeviceInfo, SimDevice, SimOptions};
+use crate::device::{Device, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
+use crate::host;
+use crate::info::DeviceInfo;
 use crate::matrix::Operands;
-use crate::memory;
 use crate::plan::Plan;
 use crate::problem::{Dtype, Fill, Problem};
+use crate::product::Product as _;
 use crate::step::{Defect, Step, Variant};
 use crate::verify::Verification;
 
@@ -77,7 +79,7 @@ fn problem([m, n, k]: [u64; 3], dtype: Dtype) -> Problem {
 
 /// What the search finds in the kernel as it is: nothing, or the defect that its variant is there to show.
 fn check(step: &Step, variant: Option<&Variant>, dtype: Dtype) -> Result<()> {
-    let info = DeviceInfo::simulated(memory::total_bytes());
+    let info = DeviceInfo::simulated(host::total_bytes());
     // A step that runs on the host has one thread for all on a device.
     let all = step.host.is_none() && RAGGED.iter().all(|&size| (step.plan)(&problem(size, dtype), &info).is_ok());
     for &size in if all { &RAGGED[..] } else { &RAGGED_SMALL[..] } {
@@ -126,7 +128,7 @@ fn texts(hazards: &[HazardReport]) -> String {
 /// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented.
 fn barriers(step: &Step, variant: Option<&Variant>) -> Result<()> {
     let source = Source::read(&step.source_path(variant))?;
-    let info = DeviceInfo::simulated(memory::total_bytes());
+    let info = DeviceInfo::simulated(host::total_bytes());
     let mut untried = lines_that_wait(&source.text);
     let mut seen = BTreeSet::new();
     let mut needless = Vec::new();
@@ -162,7 +164,7 @@ fn barriers(step: &Step, variant: Option<&Variant>) -> Result<()> {
 fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardReport>> {
     let mut device = simulator();
     let session = Session::new(&mut device, problem, plan.clone(), code)?;
-    session.upload(&mut device, &Operands::new(problem)?)?;
+    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
     session.run(&mut device)?;
     Ok(device.observations().hazards.unwrap_or_default())
 }

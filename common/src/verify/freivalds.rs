@@ -8,9 +8,10 @@
 use anyhow::Result;
 use rayon::prelude::*;
 
-use super::judge::spread;
-use super::{Rows, panel_rows};
+use super::rows::{Rows, panel_rows};
+use super::spread::spread;
 use crate::matrix::Operands;
+use crate::mix::mix;
 use crate::problem::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
@@ -19,14 +20,6 @@ const VECTORS: usize = 2;
 const WRAPPING_VECTORS: usize = 16;
 /// Wrong rows that are returned at most.
 const WRONG_ROWS: usize = 64;
-
-/// A random number from a number (the finaliser of SplitMix64, by G. Steele, D. Lea and C. Flood, 2014).
-pub fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
 
 /// Rows of C that are not rows of the product: the first ones and others spread over C.
 pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> Result<Vec<u64>> {
@@ -94,8 +87,8 @@ fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
 mod tests {
     use super::*;
     use crate::problem::Fill;
-    use crate::verify::HostRows;
     use crate::verify::reference::Reference;
+    use crate::verify::rows::HostRows;
 
     fn product(problem: &Problem) -> (Operands, Vec<u32>) {
         let operands = Operands::new(problem).unwrap();

@@ -5,9 +5,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::reference::{Panel, Reference};
-use super::{Rows, Shape, panel_rows};
-use crate::exec::poison;
+use super::rows::{Rows, panel_rows};
+use super::spread::spread;
 use crate::matrix::Operands;
+use crate::mix::mix;
+use crate::plan::Shape;
 use crate::problem::{Dtype, Problem};
 
 /// A wrong element of C.
@@ -121,7 +123,7 @@ pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
     let stride = (problem.m / SAMPLED_ROWS).max(1);
     let inner = (0..problem.m).step_by(stride as usize).map(|first| {
         // Somewhere in each of 16 bands, never at the same place of a tile.
-        first + crate::verify::freivalds::mix(problem.seed ^ first) % stride.min(problem.m - first)
+        first + mix(problem.seed ^ first) % stride.min(problem.m - first)
     });
     let mut rows: Vec<u64> = [0, problem.m - 1].into_iter().chain(inner).collect();
     rows.sort_unstable();
@@ -140,7 +142,7 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
         let words = &mut words[..rows * n];
         c.read(first, words)?;
         let bad = |row: &&[u32]| {
-            row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == poison(problem.dtype))
+            row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == problem.dtype.poison())
         };
         let panel: Vec<&[u32]> = words.chunks(n).collect();
         let suspects: Vec<u64> =
@@ -148,19 +150,6 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
         found.extend(suspects);
     }
     Ok(spread(&found, SUSPECTS))
-}
-
-/// At most `most` of the items: the first half of that many, the others spread over the rest.
-pub fn spread<T: Copy>(items: &[T], most: usize) -> Vec<T> {
-    if items.len() <= most {
-        return items.to_vec();
-    }
-    let (head, tail) = items.split_at(most / 2);
-    let step = tail.len().div_ceil(most / 2);
-    // From the end, so that the last item is among them.
-    let mut spread: Vec<T> = tail.iter().rev().step_by(step).copied().collect();
-    spread.reverse();
-    head.iter().copied().chain(spread).collect()
 }
 
 impl Found {
@@ -211,7 +200,7 @@ fn judge_row(
 ) -> RowFound {
     let mut found = RowFound::default();
     let tile_x = shape.tile[0].max(1) as usize;
-    let poison = poison(problem.dtype);
+    let poison = problem.dtype.poison();
     for (col, (&word, &expected)) in words.iter().zip(expected).enumerate() {
         let got = value(problem.dtype, word);
         let error = (got - expected).abs();
@@ -254,6 +243,7 @@ fn judge_row(
 mod tests {
     use super::*;
     use crate::problem::Fill;
+    use crate::verify::rows::HostRows;
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
@@ -269,7 +259,7 @@ mod tests {
     }
 
     fn judged(problem: &Problem, operands: &Operands, words: &[u32]) -> Found {
-        all_rows(problem, operands, SHAPE, &mut super::super::HostRows { words, n: problem.n }).unwrap()
+        all_rows(problem, operands, SHAPE, &mut HostRows { words, n: problem.n }).unwrap()
     }
 
     #[test]
@@ -290,7 +280,7 @@ mod tests {
             ((f32::from_bits(words[777]) + 1e-3).to_bits(), false),
             (f32::NAN.to_bits(), false),
             (f32::INFINITY.to_bits(), false),
-            (poison(Dtype::F32), true),
+            (Dtype::F32.poison(), true),
         ] {
             let mut words = words.clone();
             words[777] = bits;
@@ -317,14 +307,7 @@ mod tests {
         let problem = problem(Fill::Uniform);
         let (_, mut words) = right(&problem);
         words[69 * 45 + 44] = f32::NAN.to_bits();
-        let rows = rows_with_nan(&problem, &mut super::super::HostRows { words: &words, n: 45 }).unwrap();
+        let rows = rows_with_nan(&problem, &mut HostRows { words: &words, n: 45 }).unwrap();
         assert_eq!(rows, [69]);
-    }
-
-    #[test]
-    fn a_spread_keeps_the_first_and_the_last() {
-        let items: Vec<u32> = (0..1000).collect();
-        let spread = spread(&items, 64);
-        assert!(spread.len() <= 64 && spread[..32] == items[..32] && spread.last() == Some(&999));
     }
 }

@@ -14,7 +14,12 @@
 mod diagnose;
 mod freivalds;
 mod judge;
+mod method;
 mod reference;
+mod rows;
+mod spread;
+#[cfg(test)]
+mod tests;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -22,47 +27,12 @@ use serde::{Deserialize, Serialize};
 use crate::matrix::Operands;
 use crate::problem::{Dtype, Fill, Problem};
 
+pub use crate::plan::Shape;
 pub use diagnose::TileMap;
 pub use judge::Mismatch;
-
-/// How a product was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Every element, against float64 and the error bound.
-    Full,
-    /// Every element, exactly.
-    Exact,
-    /// Freivalds' check in integer arithmetic.
-    Freivalds,
-    /// Freivalds' check of an integer twin, and sampled rows of the problem itself.
-    FreivaldsAndSampledRows,
-}
-
-impl Method {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Full => "every element against a float64 product",
-            Self::Exact => "every element, exactly",
-            Self::Freivalds => "Freivalds' check, exact in integers",
-            Self::FreivaldsAndSampledRows => "Freivalds' check of an integer twin, and sampled rows against float64",
-        }
-    }
-
-    /// The method for a problem on this machine: the strongest that takes a few seconds at most.
-    pub fn choose(problem: &Problem) -> Self {
-        let cores = rayon::current_num_threads() as u128;
-        // A float64 product and one of absolute values take about 1/10 ns a multiply-add and core, exact integers 1/2 ns.
-        let affordable = |per_core: u128| problem.multiply_adds() <= cores * per_core;
-        match (problem.dtype, problem.fill) {
-            (Dtype::F32, Fill::Uniform) if affordable(20_000_000_000) => Self::Full,
-            (Dtype::F32, Fill::Uniform) => Self::FreivaldsAndSampledRows,
-            _ if affordable(1_000_000_000) => Self::Exact,
-            _ => Self::Freivalds,
-        }
-    }
-}
+pub use method::Method;
+use rows::panel_rows;
+pub use rows::{HostRows, Rows};
 
 /// The verdict on a product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,45 +71,6 @@ impl Verification {
             seconds: 0.0,
         }
     }
-}
-
-/// Rows of C, wherever C is.
-pub trait Rows {
-    /// Copies whole rows of C, from row `first` on, into `words`: the bits of the elements.
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()>;
-}
-
-/// C on the host, row-major.
-pub struct HostRows<'a> {
-    /// The bits of all elements.
-    pub words: &'a [u32],
-    /// Columns.
-    pub n: u64,
-}
-
-impl Rows for HostRows<'_> {
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
-        let start = (first * self.n) as usize;
-        words.copy_from_slice(&self.words[start..start + words.len()]);
-        Ok(())
-    }
-}
-
-/// What the check knows of the kernel, for the diagnosis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Columns and rows of C per block.
-    pub tile: [u32; 2],
-    /// Steps of K per pass of the main loop.
-    pub tile_k: u32,
-}
-
-/// Elements of C that are on the host at a time, at most.
-const PANEL_ELEMENTS: u64 = 8 << 20;
-
-/// Rows of C on the host at a time.
-fn panel_rows(problem: &Problem) -> u64 {
-    (PANEL_ELEMENTS / problem.n).clamp(1, problem.m)
 }
 
 /// Bytes that the check takes on the host beside A and B.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow};
 use common::code::Source;
-use common::run::Request;
+use common::describe::Request;
 use common::{Arg, DeviceInfo, Dtype, Fill, Problem};
 use simt::{AccessKind, Analysis, BlockInfo, CopyAccess, Observer, Space};
 

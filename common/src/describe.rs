@@ -1,0 +1,91 @@
+//! What a step says of itself: its counter-examples for people (`--list-variants`), and its plans for the course's own
+//! program (`--describe`).
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::code::Source;
+use crate::host;
+use crate::info::{DeviceInfo, Kind};
+use crate::plan::{Plan, Specialisation};
+use crate::problem::{Dtype, Problem};
+use crate::step::Step;
+
+/// A line for each variant: its name and the first comment of its file.
+pub fn list_variants(step: &Step) -> Result<String> {
+    let mut text = String::new();
+    for variant in step.variants {
+        let source = Source::read(&step.source_path(Some(variant)))?;
+        let comment: Vec<&str> = source.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim).collect();
+        text += &format!("{:<24}{}\n", variant.name, comment.join(" "));
+    }
+    if text.is_empty() {
+        text = format!("{} has no variants\n", step.name);
+    }
+    Ok(text)
+}
+
+/// What the course's own program asks a step.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// The device to plan for.
+    pub device: Option<DeviceInfo>,
+    /// The problems to plan.
+    #[serde(default)]
+    pub problems: Vec<Problem>,
+    /// The variant to plan, or the step itself.
+    #[serde(default)]
+    pub variant: Option<String>,
+}
+
+/// What a step answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Description {
+    /// The step's name.
+    pub name: String,
+    /// The step in one line.
+    pub title: String,
+    /// Whether the step runs on the host.
+    pub host: bool,
+    /// Names of its variants.
+    pub variants: Vec<String>,
+    /// Every source (its path within the step's folder) with every specialisation for which PTX is committed.
+    pub sources: Vec<(String, Vec<Specialisation>)>,
+    /// M, N, K where no size is given, on the device of the request.
+    pub default_size: [u64; 3],
+    /// The plans of the request's problems, or why there is none.
+    pub plans: Vec<Result<Plan, String>>,
+}
+
+/// Answers a request, in JSON on one line.
+pub fn describe(step: &Step, request: &str) -> Result<String> {
+    let request: Request = match request {
+        "" => Request::default(),
+        text => {
+            serde_json::from_str(text).context("--describe takes a request of the course's program; leave it out")?
+        }
+    };
+    let device = request.device.unwrap_or_else(|| DeviceInfo::simulated(host::total_bytes()));
+    let variant = request.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+    let plan = step.plan_of(variant);
+    let all = |variant| {
+        [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| step.specialisations_of(variant, dtype)).collect()
+    };
+    let mut sources = vec![("kernel.cu".to_owned(), all(None))];
+    sources.extend(step.variants.iter().map(|variant| (format!("variants/{}.cu", variant.name), all(Some(variant)))));
+    let host = if step.host.is_some() { Kind::Host } else { device.kind };
+    let description = Description {
+        name: step.name.into(),
+        title: step.title.into(),
+        host: step.host.is_some(),
+        variants: step.variants.iter().map(|variant| variant.name.to_owned()).collect(),
+        sources,
+        default_size: (step.default_size)(&DeviceInfo { kind: host, ..device.clone() }),
+        plans: request
+            .problems
+            .iter()
+            .map(|problem| plan(problem, &device).map_err(|error| format!("{error:#}")))
+            .collect(),
+    };
+    Ok(serde_json::to_string(&description)? + "\n")
+}

@@ -1,0 +1,114 @@
+//! What every device can do: memory, kernels, launches, time.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+
+use crate::analysis::Observations;
+use crate::code::Code;
+use crate::info::{DeviceInfo, Figures, KernelResources};
+use crate::plan::Launch;
+
+/// A block of device memory. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer(pub(crate) usize);
+
+/// A loaded kernel. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel(pub(crate) usize);
+
+/// A point in the device's stream of work. Only the device that gave it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub(crate) usize);
+
+/// An argument of a kernel as a device takes it.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// Address of a byte of a buffer.
+    Pointer(Buffer, u64),
+    /// A 32-bit integer.
+    Int(i32),
+}
+
+/// Work on a stream is held back as long as this lives.
+#[derive(Debug)]
+pub struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    /// Releases the work by setting the flag.
+    pub(crate) fn new(released: Arc<AtomicBool>) -> Self {
+        Self(released)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
+pub trait Device {
+    /// What the device is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Bytes that can still be allocated.
+    fn free_bytes(&self) -> Result<u64>;
+
+    /// Allocates; `name` is what diagnostics call the memory ("A").
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer>;
+
+    /// Gives a buffer's memory back; the handle is dead from here on.
+    fn free(&mut self, buffer: Buffer) -> Result<()>;
+
+    /// Copies from the host.
+    fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()>;
+
+    /// Copies to the host, after all launches before it.
+    fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()>;
+
+    /// Sets every byte.
+    fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()>;
+
+    /// Loads the code and finds the kernel `entry` in it.
+    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel>;
+
+    /// What the kernel needs, as far as the device knows it.
+    fn resources(&self, kernel: Kernel) -> KernelResources;
+
+    /// Blocks of a launch that one SM holds at a time, where the device can be asked.
+    fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32>;
+
+    /// Starts a launch. On CUDA it returns before the kernel ends.
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
+
+    /// What the analyses saw of the launches since the last call; nothing on a GPU.
+    fn observations(&mut self) -> Observations {
+        Observations::default()
+    }
+
+    /// Waits for all work, and says what went wrong with it.
+    fn synchronize(&mut self) -> Result<()>;
+
+    /// Marks this point of the stream; `None` where the device has no clock of its own (the simulator).
+    fn mark(&mut self) -> Result<Option<Mark>>;
+
+    /// Milliseconds of device time between two marks; waits for the second.
+    fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
+
+    /// Holds work on the stream back until the result is dropped, so that what is timed waits for no launch of the host;
+    /// `None` where the device cannot.
+    fn hold(&mut self) -> Option<Hold> {
+        None
+    }
+
+    /// How fast the device can be, where it has a speed of its own (not the simulator).
+    fn figures(&self) -> Option<Figures> {
+        None
+    }
+
+    /// The device as what it is, for libraries that run on one kind only.
+    fn as_any(&self) -> &dyn Any;
+}

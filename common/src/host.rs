@@ -1,0 +1,66 @@
+//! What the machine that runs the program says of itself: its memory and its processor.
+
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+/// What is said of memory where the system tells nothing: nothing is refused beforehand.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] where the system does not tell.
+pub fn total_bytes() -> u64 {
+    read(|system| {
+        let total = system.total_memory();
+        (total, system.cgroup_limits().map(|limits| limits.total_memory))
+    })
+}
+
+/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] where
+/// the system does not tell.
+pub fn available_bytes() -> u64 {
+    read(|system| {
+        let available = system.available_memory();
+        (available, system.cgroup_limits().map(|limits| limits.free_memory))
+    })
+}
+
+/// What the user calls the processor, with its cores.
+pub fn processor() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!("the host's processor ({}, one of {cores} cores)", std::env::consts::ARCH)
+}
+
+/// Asks the system for its own figure and for that of the control group.
+fn read(ask: impl Fn(&System) -> (u64, Option<u64>)) -> u64 {
+    let refresh = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let Ok(system) = System::new_with_specifics(refresh) else { return UNKNOWN };
+    // Without /proc the system has no memory at all, and nothing is known of the control group either.
+    if system.total_memory() == 0 {
+        return UNKNOWN;
+    }
+    let (figure, limit) = ask(&system);
+    known(figure, limit)
+}
+
+/// The lesser of the system's figure and the limit. A system that says 0 does not know: this program has memory.
+fn known(figure: u64, limit: Option<u64>) -> u64 {
+    let figure = if figure == 0 { UNKNOWN } else { figure };
+    figure.min(limit.unwrap_or(UNKNOWN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_figure_refuses_nothing_and_a_limit_binds() {
+        assert_eq!(known(0, None), UNKNOWN);
+        assert_eq!(known(0, Some(512)), 512);
+        assert_eq!(known(1024, Some(512)), 512);
+        assert_eq!(known(256, Some(512)), 256);
+        assert_eq!(known(256, None), 256);
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(available_bytes() > 0 && total_bytes() >= 1 << 20);
+    }
+}

@@ -1,0 +1,158 @@
+//! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+use crate::analysis::Observations;
+use crate::baseline::Baseline;
+use crate::check::verify_on;
+use crate::cli::Args;
+use crate::code::{Code, Registers, Source};
+use crate::device::{self, Choice, Device, SimOptions};
+use crate::exec::Session;
+use crate::fault::KernelFault;
+use crate::info::{DeviceInfo, Kind};
+use crate::matrix::Operands;
+use crate::memory;
+use crate::occupancy::{self, BlockNeeds, Occupancy};
+use crate::own_launch::OwnLaunch;
+use crate::plan::Plan;
+use crate::problem::Problem;
+use crate::product::Product as _;
+use crate::report::{DeviceReport, KernelReport, LaunchReport, Report};
+use crate::step::{Step, Variant};
+use crate::timing::{self, Cache, Timing};
+use crate::verify::Verification;
+
+/// Runs the kernel on the device that the command line chooses.
+pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
+    let mut run = Run::open(step, variant, args)?;
+    let operands = Operands::new(&run.problem)?;
+    let (verification, observations) = run.verify(args, &operands)?;
+    let (timing, baseline) = run.time(args, &operands, verification.ok)?;
+    let occupancy = run.occupancy();
+    let plan = run.session.plan();
+    Ok(Report {
+        step: step.name.into(),
+        title: step.title.into(),
+        variant: args.variant.clone(),
+        device: DeviceReport::from(run.device.info()),
+        problem: run.problem,
+        kernel: KernelReport {
+            source: run.source.display,
+            hash: run.source.hash,
+            origin: run.code.origin,
+            defines: plan.specialisation.defines.clone(),
+        },
+        launch: LaunchReport::of(plan),
+        occupancy,
+        counters: observations.counters,
+        hazards: observations.hazards,
+        trace: observations.trace,
+        verification,
+        timing,
+        baseline,
+    })
+}
+
+/// A kernel on an open device, ready to compute.
+struct Run {
+    device: Box<dyn Device>,
+    problem: Problem,
+    source: Source,
+    committed: Option<PathBuf>,
+    code: Code,
+    session: Session,
+}
+
+impl Run {
+    fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
+        let source = Source::read(&args.kernel.clone().unwrap_or_else(|| step.source_path(variant)))?;
+        let mut device = open(args)?;
+        let problem = args.problem((step.default_size)(device.info()));
+        let plan = plan(step, variant, args, &problem, device.info())?;
+        memory::ensure_fits(&problem, Some(&plan), device.as_ref())?;
+        let committed = source.committed_folder();
+        let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
+        let session = Session::new(device.as_mut(), &problem, plan, &code)?;
+        Ok(Self { device, problem, source, committed, code, session })
+    }
+
+    /// Computes the product and checks it.
+    fn verify(&mut self, args: &Args, operands: &Operands) -> Result<(Verification, Observations)> {
+        let device = self.device.as_mut();
+        let verified = verify_on(device, &self.session, &self.problem, operands);
+        let mut observations = device.observations();
+        let verification = match verified {
+            // A fault is what --check looks for, and a program that reads JSON wants it there.
+            Err(error) if args.check || args.json => failed(&self.problem, &mut observations, error)?,
+            verified => verified?,
+        };
+        Ok((verification, observations))
+    }
+
+    /// Times a product that is right, on a device that has a clock; and the baseline, where one is asked for.
+    fn time(&mut self, args: &Args, operands: &Operands, right: bool) -> Result<(Option<Timing>, Option<Baseline>)> {
+        let device = self.device.as_mut();
+        let timed = right && device.info().kind == Kind::Cuda;
+        let mut cache = if args.flush_l2 && timed { Cache::flushed(device)? } else { Cache::warm() };
+        let timing =
+            timed.then(|| timing::time(device, &self.session, operands, args.samples, &mut cache)).transpose()?;
+        let matrices = self.session.matrices();
+        let baseline =
+            args.baseline.map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
+        Ok((timing, baseline))
+    }
+
+    /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for committed
+    /// PTX.
+    fn occupancy(&self) -> Option<Occupancy> {
+        let (kernel, launch) = (self.session.main_kernel()?, self.session.plan().launches.first()?);
+        let resources = self.device.resources(kernel);
+        let committed: Option<&Path> = self.committed.as_deref();
+        let recorded = || Registers::read(committed?).of(self.code.committed.as_deref()?, &launch.entry);
+        let needs = BlockNeeds {
+            threads: launch.block.iter().product(),
+            registers: resources.registers.or_else(recorded),
+            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
+        };
+        Some(occupancy::occupancy(needs, &self.device.info().sm, self.device.resident_blocks(kernel, launch)))
+    }
+}
+
+/// Opens the device; what only the simulator can show takes the simulator.
+fn open(args: &Args) -> Result<Box<dyn Device>> {
+    ensure!(
+        !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
+        "--counters, --check and --trace come from the simulator; take --device sim, or leave --device out"
+    );
+    let choice = if args.analyses() { Choice::Sim } else { args.device };
+    let options = SimOptions {
+        instruction_limit: args.instruction_limit,
+        counters: args.counters.is_some() || args.json,
+        check: args.check,
+        trace: args.trace.clone(),
+    };
+    device::open(choice, &options)
+}
+
+/// The step's plan, or the launch that the learner describes for their own kernel.
+fn plan(step: &Step, variant: Option<&Variant>, args: &Args, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    let steps = step.plan_of(variant)(problem, device);
+    // The learner's kernel may know nothing of the step's bands.
+    let steps = if args.kernel.is_some() { steps.map(Plan::without_bands) } else { steps };
+    OwnLaunch { block: args.block, tile: args.tile, shared: args.shared }.plan(problem, steps)
+}
+
+/// The verdict on a product that a fault of the kernel ended; any other error is passed on.
+fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Error) -> Result<Verification> {
+    let fault = error.downcast::<KernelFault>()?;
+    // What a run that broke off has counted, or left unwritten, says nothing.
+    observations.counters = None;
+    if let Some(hazards) = &mut observations.hazards {
+        hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+        hazards.splice(0..0, fault.hazard);
+    }
+    Ok(Verification::failed(problem, fault.text))
+}

@@ -1,0 +1,22 @@
+//! Text that leaves the program: standard output, and what an I/O error is called there.
+
+use std::io::Write as _;
+
+use anyhow::{Result, anyhow};
+
+/// Writes to standard output; a closed pipe or a full disk is an error, not a panic.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+        anyhow!(
+            "standard output cannot be written ({}); send it to a file with room or to a program that reads it",
+            io_reason(&error)
+        )
+    })
+}
+
+/// The reason of an I/O error in lower case, without the number of the operating system's error.
+pub fn io_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}

@@ -1,0 +1,146 @@
+//! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::plan::{Plan, Specialisation};
+use crate::problem::Problem;
+
+/// What the learner says of the launch. Whatever is not said is as the step has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnLaunch {
+    /// Threads per block in x and y.
+    pub block: Option<[u32; 2]>,
+    /// Columns and rows of C per block.
+    pub tile: Option<[u32; 2]>,
+    /// Dynamic shared memory in bytes.
+    pub shared: Option<u32>,
+}
+
+/// Threads of a block where neither the learner nor the step says how many.
+const BLOCK: [u32; 2] = [32, 32];
+
+impl OwnLaunch {
+    /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` where there is no such
+    /// line.
+    pub fn read(source: &str) -> Result<Option<Self>> {
+        let Some((number, line)) = source
+            .lines()
+            .enumerate()
+            .find_map(|(number, line)| Some((number + 1, line.trim().strip_prefix("// launch:")?)))
+        else {
+            return Ok(None);
+        };
+        let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut values = BTreeMap::new();
+        for pair in words.chunks(2) {
+            let [name, value] = pair else { bail!("line {number} is not a launch; {example}") };
+            let numbers: Option<Vec<u32>> = value.split(',').map(|number| number.parse().ok()).collect();
+            let numbers =
+                numbers.with_context(|| format!("line {number} is not a launch: {value:?} is no number; {example}"))?;
+            values.insert(*name, numbers);
+        }
+        let unknown = values.keys().find(|name| !["block", "tile", "shared"].contains(name));
+        ensure!(unknown.is_none(), "line {number} is not a launch: {:?} is unknown; {example}", unknown.unwrap_or(&""));
+        let pair = |name: &str| match values.get(name).map(Vec::as_slice) {
+            Some(&[x, y]) if x > 0 && y > 0 => Ok(Some([x, y])),
+            None => Ok(None),
+            _ => bail!("line {number} is not a launch: {name} takes two numbers from 1 on; {example}"),
+        };
+        let block = pair("block")?;
+        ensure!(block.is_some(), "line {number} is not a launch: block is missing; {example}");
+        let shared = match values.get("shared").map(Vec::as_slice) {
+            None => None,
+            Some(&[bytes]) => Some(bytes),
+            _ => bail!("line {number} is not a launch: shared takes one number; {example}"),
+        };
+        Ok(Some(Self { block, tile: pair("tile")?, shared }))
+    }
+
+    /// The plan with what the learner asks for in place of what the step plans.
+    ///
+    /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
+    /// refusal counts only where the learner gives neither a block nor a tile.
+    pub fn plan<E>(&self, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
+        let mut plan = match (self.block, self.tile) {
+            (None, None) => steps?,
+            (block, tile) => {
+                let (specialisation, steps_block, tile_k) = match steps {
+                    Ok(steps) => {
+                        let block = steps.launches.first().map_or(BLOCK, |launch| [launch.block[0], launch.block[1]]);
+                        (steps.specialisation, block, steps.tile_k)
+                    }
+                    Err(_) => (Specialisation::single(problem.dtype, &[]), BLOCK, 1),
+                };
+                let block = block.unwrap_or(steps_block);
+                Plan::tiled(problem, specialisation, block, tile.unwrap_or(block)).with_tile_k(tile_k)
+            }
+        };
+        if let Some(bytes) = self.shared {
+            plan = plan.with_shared_bytes(bytes);
+        }
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Dtype, Fill};
+
+    const PROBLEM: Problem = Problem { m: 100, n: 70, k: 30, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
+
+    fn steps() -> Plan {
+        let specialisation = Specialisation::named("large", Dtype::I32, &[("TILE", 64)]);
+        Plan::tiled(&PROBLEM, specialisation, [16, 8], [64, 32]).with_tile_k(4).with_shared_bytes(512)
+    }
+
+    #[test]
+    fn a_launch_is_read_from_a_comment() {
+        let launch = OwnLaunch::read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
+        assert_eq!(launch, Some(OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) }));
+        let launch = OwnLaunch::read("// launch: block 8,8").unwrap();
+        assert_eq!(launch, Some(OwnLaunch { block: Some([8, 8]), tile: None, shared: None }));
+        assert_eq!(OwnLaunch::read("int x;").unwrap(), None);
+        for wrong in
+            ["block", "block 8", "block 8,x", "tile 8,8", "block 0,8", "block 8,8 size 3,3", "block 8,8 shared 1,2"]
+        {
+            let error = OwnLaunch::read(&format!("// launch: {wrong}")).unwrap_err().to_string();
+            assert!(error.contains("line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_steps() {
+        assert_eq!(OwnLaunch::default().plan(&PROBLEM, Ok::<_, ()>(steps())), Ok(steps()));
+        let shared = OwnLaunch { shared: Some(64), ..OwnLaunch::default() };
+        assert_eq!(shared.plan(&PROBLEM, Ok::<_, ()>(steps())), Ok(steps().with_shared_bytes(64)));
+        let tile = OwnLaunch { tile: Some([20, 10]), ..OwnLaunch::default() };
+        let plan = tile.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
+        assert_eq!((plan.launches[0].block, plan.launches[0].grid), ([16, 8, 1], [4, 10, 1]));
+        assert_eq!((plan.tile, plan.tile_k, plan.launches[0].shared_bytes), ([20, 10], 4, 0));
+        assert_eq!(plan.specialisation, steps().specialisation);
+    }
+
+    #[test]
+    fn a_block_is_the_tile_where_no_tile_is_given() {
+        let launch = OwnLaunch { block: Some([8, 4]), tile: None, shared: Some(32) };
+        let plan = launch.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
+        assert_eq!((plan.tile, plan.launches[0].block, plan.launches[0].grid), ([8, 4], [8, 4, 1], [9, 25, 1]));
+        assert_eq!((plan.tile_k, plan.launches[0].shared_bytes), (4, 32));
+    }
+
+    #[test]
+    fn a_steps_refusal_counts_only_where_no_block_and_no_tile_is_given() {
+        let refused = || Err::<Plan, _>("one block only");
+        assert_eq!(OwnLaunch::default().plan(&PROBLEM, refused()), Err("one block only"));
+        let shared = OwnLaunch { shared: Some(64), ..OwnLaunch::default() };
+        assert_eq!(shared.plan(&PROBLEM, refused()), Err("one block only"));
+        let tile = OwnLaunch { tile: Some([10, 10]), ..OwnLaunch::default() };
+        let plan = tile.plan(&PROBLEM, refused()).unwrap();
+        assert_eq!((plan.launches[0].block, plan.tile, plan.tile_k), ([32, 32, 1], [10, 10], 1));
+        assert_eq!(plan.specialisation, Specialisation::single(Dtype::I32, &[]));
+    }
+}

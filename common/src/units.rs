@@ -1,0 +1,52 @@
+//! Numbers as people read them: a time with its unit, a count with its thousands apart.
+
+/// A time with a unit that suits it.
+pub fn ms(ms: f64) -> String {
+    match ms {
+        ms if ms < 1.0 => format!("{:.2} µs", ms * 1e3),
+        ms if ms < 1e3 => format!("{ms:.3} ms"),
+        ms => format!("{:.3} s", ms / 1e3),
+    }
+}
+
+/// A count with a comma between thousands.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A value that is not negative: a whole number like a count, any other in about three digits.
+pub fn number(value: f64) -> String {
+    match value {
+        value if value.fract() == 0.0 => grouped(value as u64),
+        value if value < 10.0 => format!("{value:.2}"),
+        value => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 12, 999, 1000, 1_234_567].map(grouped), ["0", "12", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn numbers_are_read_by_people() {
+        assert_eq!([1_234_567.0, 999.0, 0.25, 16.5, 1000.0].map(number), ["1,234,567", "999", "0.25", "16.5", "1,000"]);
+    }
+
+    #[test]
+    fn each_time_has_the_unit_that_suits_it() {
+        assert_eq!([0.0125, 1.0, 999.9994, 1500.0].map(ms), ["12.50 µs", "1.000 ms", "999.999 ms", "1.500 s"]);
+    }
+}

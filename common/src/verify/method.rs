@@ -1,0 +1,44 @@
+//! How a product is checked: as thoroughly as a few seconds allow.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::{Dtype, Fill, Problem};
+
+/// How a product was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Every element, against float64 and the error bound.
+    Full,
+    /// Every element, exactly.
+    Exact,
+    /// Freivalds' check in integer arithmetic.
+    Freivalds,
+    /// Freivalds' check of an integer twin, and sampled rows of the problem itself.
+    FreivaldsAndSampledRows,
+}
+
+impl Method {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Full => "every element against a float64 product",
+            Self::Exact => "every element, exactly",
+            Self::Freivalds => "Freivalds' check, exact in integers",
+            Self::FreivaldsAndSampledRows => "Freivalds' check of an integer twin, and sampled rows against float64",
+        }
+    }
+
+    /// The method for a problem on this machine: the strongest that takes a few seconds at most.
+    pub fn choose(problem: &Problem) -> Self {
+        let cores = rayon::current_num_threads() as u128;
+        // A float64 product and one of absolute values take about 1/10 ns a multiply-add and core, exact integers 1/2 ns.
+        let affordable = |per_core: u128| problem.multiply_adds() <= cores * per_core;
+        match (problem.dtype, problem.fill) {
+            (Dtype::F32, Fill::Uniform) if affordable(20_000_000_000) => Self::Full,
+            (Dtype::F32, Fill::Uniform) => Self::FreivaldsAndSampledRows,
+            _ if affordable(1_000_000_000) => Self::Exact,
+            _ => Self::Freivalds,
+        }
+    }
+}
