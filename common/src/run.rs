@@ -14,6 +14,7 @@ use crate::baseline::Baseline;
 use crate::cli::Args;
 use crate::code::{Code, Registers, Source};
 use crate::device::{self, Choice, Device, DeviceInfo, Kind, SimOptions};
+use crate::diagnostic;
 use crate::exec::{Session, poison};
 use crate::fault::KernelFault;
 use crate::matrix::Operands;
@@ -48,8 +49,14 @@ pub fn finish(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) { 1 } else { 2 })
+            let fault = KernelFault::behind(&error);
+            let text = match fault.and_then(KernelFault::diagnostic) {
+                Some(diagnostic) => diagnostic::render(diagnostic),
+                None => format!("error: {error:#}\n"),
+            };
+            // Where standard error is closed too, the exit status is all there is left to say.
+            let _ = anstream::stderr().write_all(text.as_bytes());
+            ExitCode::from(if fault.is_some() { 1 } else { 2 })
         }
     }
 }
