@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::diagnostic;
 use crate::fault::KernelFault;
 
 /// The exit status of a program of the course, with the error's sentence on standard error.
@@ -14,9 +15,17 @@ pub fn finish(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // Where standard error is closed too, the exit status is all there is left to say.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) { 1 } else { 2 })
+            let fault = KernelFault::behind(&error);
+            let text = match fault.and_then(KernelFault::diagnostic) {
+                Some(diagnostic) => diagnostic::render(diagnostic),
+                None => format!(
+                    "error: {error:#}
+"
+                ),
+            };
+            // If standard error is closed too, the exit status is all there is left to say.
+            let _ = anstream::stderr().write_all(text.as_bytes());
+            ExitCode::from(if fault.is_some() { 1 } else { 2 })
         }
     }
 }

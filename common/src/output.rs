@@ -4,9 +4,10 @@ use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
-/// Writes to standard output; a closed pipe or a full disk is an error, not a panic.
+/// Writes to standard output, with its colours if that is a terminal that wants them; a closed pipe or a full disk is an
+/// error, not a panic.
 pub fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
         anyhow!(
             "standard output cannot be written ({}); send it to a file with room or to a program that reads it",

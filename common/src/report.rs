@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
 use crate::cli::CounterDetail;
+use crate::diagnostic;
 use crate::info::{DeviceInfo, Kind};
 use crate::occupancy::Occupancy;
 use crate::plan::Plan;
@@ -103,12 +105,10 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// A table for people.
+    /// A table for people, with colours that [`print`] leaves to terminals.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<11}{value}");
-        };
+        let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
         line("device", self.device.name.clone());
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
         line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
@@ -124,9 +124,10 @@ impl Report {
         }
         let verification = &self.verification;
         if verification.ok {
-            line("verified", verified(verification));
+            row(&mut text, GOOD, "verified", &verified(verification));
         } else {
-            line("WRONG", verification.diagnosis.clone().unwrap_or_default());
+            row(&mut text, BAD, "WRONG", verification.diagnosis.as_deref().unwrap_or_default());
+            let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
             for mismatch in &verification.mismatches {
                 let got = match (mismatch.unwritten, mismatch.got) {
                     (true, _) => "never written".to_owned(),
@@ -139,9 +140,7 @@ impl Report {
                 let _ = writeln!(text, "{map}");
             }
         }
-        let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<11}{value}");
-        };
+        let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
         match (&self.timing, self.device.kind) {
             (Some(timing), kind) => {
                 let spread = timing.kernel_ms;
@@ -195,16 +194,14 @@ impl Report {
         }
         match self.hazards.as_deref() {
             Some([]) => {
-                let _ = writeln!(
-                    text,
-                    "  {:<11}none: no race, no access out of bounds, no missing wait or barrier",
-                    "hazards"
-                );
+                let none = "none: no race, no access out of bounds, no missing wait or barrier";
+                row(&mut text, Style::new(), "hazards", none);
             }
             Some(hazards) => {
-                let _ = writeln!(text, "  {:<11}{}", "HAZARDS", hazards.len());
+                row(&mut text, BAD, "HAZARDS", &hazards.len().to_string());
                 for hazard in hazards {
-                    text += &hazard.text();
+                    text.push('\n');
+                    text += &diagnostic::render(&hazard.diagnostic);
                 }
             }
             None => {}
@@ -221,6 +218,18 @@ impl Report {
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
         format!("{}{variant}: {}\n{text}", self.step, self.title)
     }
+}
+
+/// The colour of what is as it should be.
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+/// The colour of what is not.
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// A row of the table: a name, and what there is to say of it.
+fn row(text: &mut String, style: Style, name: &str, value: &str) {
+    // The width is that of the name alone: escape sequences have none.
+    let space = " ".repeat(11_usize.saturating_sub(name.len()));
+    let _ = writeln!(text, "  {style}{name}{style:#}{space}{value}");
 }
 
 impl LaunchReport {

@@ -51,7 +51,7 @@ enum Command {
 fn main() -> ExitCode {
     let matches = Cli::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::run::finish(match cli.command {
+        Ok(cli) => common::exit::finish(match cli.command {
             Command::Ptx(options) => ptx::run(&options),
             Command::Book(options) => book::run(&options),
             Command::Counters(options) => counters::run(&options),
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             Command::CheckTime(options) => check_time::run(&options),
         }),
         Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::run::finish(common::report::print(&help).map(|()| true)),
+            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
             (sentence, status) => {
                 eprint!("{sentence}");
                 ExitCode::from(status)

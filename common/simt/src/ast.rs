@@ -184,9 +184,10 @@ pub(crate) struct Statement {
 pub(crate) struct Position {
     /// Line of the PTX.
     pub ptx: u32,
-    /// Number of the source file, and line there; zero when not known.
+    /// Number of the source file, line and column there; zero when not known.
     pub file: u32,
     pub line: u32,
+    pub column: u32,
     /// The instruction's text: start and end in the source, in bytes.
     pub text: (u32, u32),
 }

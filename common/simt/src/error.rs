@@ -59,6 +59,8 @@ pub struct Location {
     pub file: Option<String>,
     /// Line in that file, from 1.
     pub line: Option<u32>,
+    /// Column in that line, from 1, when the compiler said it; NVRTC gives the start of the statement.
+    pub column: Option<u32>,
     /// Line in the PTX text, from 1.
     pub ptx_line: u32,
     /// The instruction as written.

@@ -30,6 +30,7 @@ impl Inner {
         Location {
             file: file.filter(|_| known),
             line: known.then_some(position.line),
+            column: (known && position.column != 0).then_some(position.column),
             ptx_line: position.ptx,
             instruction: text.split_whitespace().collect::<Vec<_>>().join(" "),
         }

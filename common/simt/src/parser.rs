@@ -16,7 +16,7 @@ pub(crate) fn parse(source: &str) -> Result<Program, Error> {
         return Err(Error::parse(1, "the text is larger than 4 GiB"));
     }
     let tokens = tokens(source)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, program: Program::default(), location: (0, 0) };
+    let mut parser = Parser { tokens: &tokens, at: 0, program: Program::default(), location: (0, 0, 0) };
     parser.file()?;
     Ok(parser.program)
 }
@@ -25,8 +25,8 @@ struct Parser<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
     program: Program,
-    /// File and line of the latest `.loc`.
-    location: (u32, u32),
+    /// File, line and column of the latest `.loc`.
+    location: (u32, u32, u32),
 }
 
 /// Names known between two braces.
@@ -255,8 +255,8 @@ impl<'a> Parser<'a> {
     fn loc(&mut self) -> Result<(), Error> {
         let file = self.small("the number of a file")?;
         let line = self.small("a line")?;
-        self.small("a column")?;
-        self.location = (file, line);
+        let column = self.small("a column")?;
+        self.location = (file, line, column);
         while self.eat(b',') {
             if self.eat_word("function_name") {
                 self.word("a label")?;
@@ -559,7 +559,7 @@ impl<'a> Parser<'a> {
                 (Kind::Mark(b'{'), _) => {
                     self.next();
                     body.function.defined = true;
-                    self.location = (0, 0);
+                    self.location = (0, 0, 0);
                     self.statements(&mut body)?;
                     break;
                 }
@@ -749,8 +749,8 @@ impl<'a> Parser<'a> {
         }
         let end = self.peek().start + 1;
         self.expect(b';')?;
-        let (file, line) = self.location;
-        let position = Position { ptx: opcode.line, file, line, text: (start as u32, end as u32) };
+        let (file, line, column) = self.location;
+        let position = Position { ptx: opcode.line, file, line, column, text: (start as u32, end as u32) };
         body.function.body.push(Item::Statement(Statement { guard, words, operands, position }));
         Ok(())
     }

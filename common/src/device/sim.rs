@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
 use crate::code::Code;
+use crate::diagnostic::{self, Arrays};
 use crate::fault::KernelFault;
 use crate::host;
 use crate::info::{DeviceInfo, KernelResources};
@@ -81,12 +82,21 @@ fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
 
 /// An error of the simulator: a fault of the kernel or a limit reached ends with exit status 1, all else with 2.
 fn explain(error: simt::Error) -> anyhow::Error {
+    explain_in(error, &Arrays::default())
+}
+
+/// The same for a launch, whose arrays are known.
+fn explain_in(error: simt::Error, arrays: &Arrays) -> anyhow::Error {
     match error {
         simt::Error::Fault(ref fault) => {
-            let hazard = Some(analysis::fault(fault));
-            anyhow::Error::new(KernelFault { text: error.to_string(), hazard })
+            let hazard = Some(analysis::fault(fault, arrays));
+            anyhow::Error::new(KernelFault { hazard, ..KernelFault::new(error.to_string()) })
         }
-        simt::Error::Limit(_) => anyhow::Error::new(KernelFault::new(format!("{error} with --instruction-limit"))),
+        simt::Error::Limit(ref limit) => {
+            let stopped = diagnostic::limit(limit);
+            let text = format!("{error} with --instruction-limit");
+            anyhow::Error::new(KernelFault { stopped, ..KernelFault::new(text) })
+        }
         other => anyhow!("{other}"),
     }
 }
@@ -193,23 +203,26 @@ impl Device for SimDevice {
         });
         let counters = self.options.counters.then(simt::Counters::new);
         let (kernel, _) = &self.kernels[kernel.0];
+        let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
         // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
         if hazards.is_some() || trace.is_some() {
             let mut all = (counters, (hazards, trace));
             let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
             let (counters, (hazards, trace)) = all;
-            self.hazards.extend(analysis::hazards(hazards.map(|hazards| hazards.report()).unwrap_or_default()));
+            let found = hazards.map(|hazards| hazards.report()).unwrap_or_default();
+            self.hazards.extend(analysis::hazards(found, &arrays));
             analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
-            ended.map_err(explain)?;
+            ended.map_err(|error| explain_in(error, &arrays))?;
             if let Some(counters) = counters {
                 self.counters.add(kernel, &counters);
             }
         } else if let Some(mut counters) = counters {
-            simt::launch(kernel, memory, &config, &pointers, &mut counters).map_err(explain)?;
+            simt::launch(kernel, memory, &config, &pointers, &mut counters)
+                .map_err(|error| explain_in(error, &arrays))?;
             self.counters.add(kernel, &counters);
         } else {
-            simt::launch(kernel, memory, &config, &pointers, &mut ()).map_err(explain)?;
+            simt::launch(kernel, memory, &config, &pointers, &mut ()).map_err(|error| explain_in(error, &arrays))?;
         }
         Ok(())
     }

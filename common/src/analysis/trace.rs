@@ -1,0 +1,75 @@
+//! What chosen threads read and wrote.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::places::{index, line_words, triple};
+
+/// What a traced thread read and wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// Block index.
+    pub block: [u32; 3],
+    /// Thread index in its block.
+    pub thread: [u32; 3],
+    /// Its accesses to global and shared memory, in order.
+    pub accesses: Vec<AccessReport>,
+}
+
+/// One access of a traced thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AccessReport {
+    /// `load`, `store`, ...
+    pub kind: String,
+    /// `global` or `shared`.
+    pub space: String,
+    /// The array: A, B, C or a shared array's name.
+    pub array: String,
+    /// The element, counted from the array's start.
+    pub index: u64,
+    /// Size of the access in bytes.
+    pub bytes: u32,
+    /// The file, relative to the workspace; `null` where the PTX has no line information.
+    pub file: Option<String>,
+    /// The line in the file, or in the PTX where there is no file.
+    pub line: u32,
+}
+
+/// Adds the accesses of one launch to those of the launches before it.
+pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
+    for thread in found {
+        let (block, at) = (index(thread.block), index(thread.thread));
+        let accesses = thread.steps.into_iter().map(|step| AccessReport {
+            kind: step.kind.to_string(),
+            space: step.space.to_string(),
+            array: step.array,
+            index: step.index,
+            bytes: step.bytes,
+            line: step.location.line.unwrap_or(step.location.ptx_line),
+            file: step.location.file,
+        });
+        match sum.iter_mut().find(|known| known.block == block && known.thread == at) {
+            Some(known) => known.accesses.extend(accesses),
+            None => sum.push(ThreadReport { block, thread: at, accesses: accesses.collect() }),
+        }
+    }
+}
+
+impl ThreadReport {
+    /// Several lines for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("  block {} thread {}\n", triple(self.block), triple(self.thread));
+        if self.accesses.is_empty() {
+            text.push_str("    accesses nothing, or is not in the grid\n");
+        }
+        for access in &self.accesses {
+            let place = line_words(access.file.as_deref(), access.line);
+            let width = if access.bytes == 4 { String::new() } else { format!(", {} bytes", access.bytes) };
+            let element = format!("{}[{}]", access.array, access.index);
+            let _ =
+                writeln!(text, "    {:<24} {element:<20} {place}{width}", format!("{} {}", access.space, access.kind));
+        }
+        text
+    }
+}

@@ -1,0 +1,17 @@
+//! What is wrong with a kernel, shown as a compiler shows its errors: a title in plain words, the kernel's own lines with
+//! the places underlined and labelled, and one thing to do about it.
+//!
+//! [`Diagnostic`] is plain data. [`hazard`], [`fault`] and [`limit`] write it from what the simulator found; [`render`]
+//! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
+
+mod data;
+mod found;
+mod remedy;
+mod render;
+mod situation;
+mod underline;
+
+pub use data::{Diagnostic, Mark};
+pub use found::{fault, fault_kind, hazard, limit};
+pub use render::render;
+pub use situation::Arrays;

@@ -1,0 +1,124 @@
+//! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
+
+use simt::{AccessKind, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
+
+use super::data::{Diagnostic, Mark};
+use super::remedy;
+use super::situation::{Arrays, Deed};
+use crate::places::{Sources, index, triple};
+use crate::units::grouped;
+
+fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
+    format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
+}
+
+/// A hazard with its lines and its remedy.
+pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagnostic {
+    let name = arrays.in_place(&hazard.place);
+    let mark = |party: &Party| {
+        let deed = Deed::of(party.action);
+        // An access of one word has the place for its object; the others are whole sentences.
+        let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
+        let label = format!("{} {}{object}", who(party.block, party.thread), party.action);
+        Mark::new(&party.location, name, deed.writes(), label)
+    };
+    let times = grouped(hazard.count);
+    let note = match (hazard.count, hazard.parties.len()) {
+        (..=1, _) | (_, 0) => None,
+        (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
+        _ => Some(format!("these two accesses met {times} times; one pair is shown")),
+    };
+    Diagnostic {
+        title: format!("{}: {}{}", hazard.kind.name(), hazard.place, what(hazard)),
+        marks: hazard.parties.iter().map(mark).collect(),
+        note,
+        help: remedy::hazard(hazard, arrays, sources),
+    }
+}
+
+/// What happens to the place, as the title goes on after naming it.
+fn what(hazard: &Hazard) -> &'static str {
+    match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) => {
+            let both_write = Deed::of(a.action).writes() && Deed::of(b.action).writes();
+            match (a.block == b.block, both_write) {
+                (true, true) => " is written by two threads, and no barrier orders them",
+                (true, false) => " is written by one thread and read by another, and no barrier orders them",
+                (false, true) => " is written by two blocks, and blocks never wait for each other",
+                (false, false) => " is written by one block and read by another, and blocks never wait for each other",
+            }
+        }
+        (HazardKind::UninitialisedShared, _) => " was written by no thread of the block before",
+        (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",
+        (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
+        (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
+        (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
+        (HazardKind::ExitBeforeBarrier, _) => " opens without threads of the block that have ended",
+        _ => "",
+    }
+}
+
+/// A fault that ended a launch.
+pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
+    let (array, writes) = match &fault.kind {
+        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => {
+            (arrays.in_place(place), !matches!(access, AccessKind::Load | AccessKind::CopySource))
+        }
+        _ => (None, false),
+    };
+    let who = fault.thread.map(|thread| who(fault.block, thread));
+    let label = match (&fault.kind, who) {
+        (FaultKind::OutOfBounds { access, bytes, .. } | FaultKind::Misaligned { access, bytes, .. }, Some(who)) => {
+            format!("{who} {} {bytes} bytes here", does(*access))
+        }
+        (FaultKind::DivergentBarrier { .. }, Some(who)) => format!("{who} does not come here with its warp"),
+        (FaultKind::MissingLanes { .. }, Some(who)) => format!("{who} executes this without all lanes it names"),
+        (_, Some(who)) => format!("{who} stops here"),
+        (FaultKind::Deadlock { .. }, None) => {
+            format!("block {} waits here, and nothing can wake it", triple(index(fault.block)))
+        }
+        (_, None) => format!("block {} stops here", triple(index(fault.block))),
+    };
+    Diagnostic {
+        title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
+        marks: vec![Mark::new(&fault.location, array, writes, label)],
+        note: None,
+        help: remedy::fault(&fault.kind, arrays),
+    }
+}
+
+fn does(access: AccessKind) -> &'static str {
+    match access {
+        AccessKind::Load => "reads",
+        AccessKind::Store => "writes",
+        AccessKind::Atomic => "updates",
+        AccessKind::CopySource => "copies",
+        AccessKind::CopyDestination => "copies to shared memory",
+    }
+}
+
+/// The kind of a fault in a few words.
+pub fn fault_kind(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::OutOfBounds { .. } => "access out of bounds",
+        FaultKind::Misaligned { .. } => "misaligned access",
+        FaultKind::DivergentBarrier { .. } => "barrier not reached by all threads",
+        FaultKind::Deadlock { .. } => "deadlock",
+        FaultKind::MissingLanes { .. } => "warp-wide instruction without all its lanes",
+        FaultKind::Trap => "trap",
+        _ => "fault",
+    }
+}
+
+/// A limit that stopped a launch; `None` for a limit that has no place in the kernel.
+pub fn limit(limit: &Limit) -> Option<Diagnostic> {
+    match limit {
+        Limit::Instructions { limit, location } => Some(Diagnostic {
+            title: format!("limit reached: the launch executed more than {limit} warp instructions and was stopped"),
+            marks: vec![Mark::new(location, None, false, "a warp was here when the limit was reached".into())],
+            note: None,
+            help: "does a loop never end? If not, set a larger limit with --instruction-limit".into(),
+        }),
+        _ => None,
+    }
+}

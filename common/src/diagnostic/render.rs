@@ -1,0 +1,68 @@
+//! Draws a diagnostic with `annotate-snippets`, the library that draws the errors of rustc.
+
+use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
+
+use super::data::{Diagnostic, Mark};
+use super::underline;
+use crate::places::Sources;
+
+/// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
+pub fn render(diagnostic: &Diagnostic) -> String {
+    let mut elements: Vec<Element<'static>> =
+        snippets(&diagnostic.marks, &mut Sources::default()).into_iter().map(Into::into).collect();
+    elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(note.clone()).into()));
+    if !diagnostic.help.is_empty() {
+        elements.push(Level::HELP.message(diagnostic.help.clone()).into());
+    }
+    let group = Level::ERROR.primary_title(diagnostic.title.clone()).elements(elements);
+    Renderer::styled().term_width(WIDTH).render(&[group]) + "\n"
+}
+
+/// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
+const WIDTH: usize = 200;
+
+/// A file of which lines are shown, and what is marked in it.
+struct Shown {
+    /// What stands above the lines.
+    path: String,
+    text: String,
+    /// Number of the first line of `text`.
+    first: u32,
+    marks: Vec<(std::ops::Range<usize>, String)>,
+}
+
+/// One picture for each file, with all its marks.
+fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
+    let mut shown: Vec<Shown> = Vec::new();
+    for mark in marks {
+        match source_of(mark, sources) {
+            Some((file, text, span)) => {
+                let at = shown.iter().position(|shown| shown.path == file).unwrap_or_else(|| {
+                    shown.push(Shown { path: file, text, first: 1, marks: Vec::new() });
+                    shown.len() - 1
+                });
+                shown[at].marks.push((span, mark.label.clone()));
+            }
+            None => {
+                let (instruction, line) = &mark.instruction;
+                let marks = vec![(0..instruction.len(), mark.label.clone())];
+                shown.push(Shown { path: "PTX".into(), text: instruction.clone(), first: *line, marks });
+            }
+        }
+    }
+    let snippet = |shown: Shown| {
+        let marks = shown.marks.into_iter().map(|(span, label)| AnnotationKind::Primary.span(span).label(label));
+        Snippet::source(shown.text).line_start(shown.first as usize).path(shown.path).annotations(marks)
+    };
+    shown.into_iter().map(snippet).collect()
+}
+
+/// The file of a mark, its text, and the bytes to underline; `None` if the file has no such line.
+fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, std::ops::Range<usize>)> {
+    let file = mark.file.clone()?;
+    let lines = sources.lines(&file);
+    let first = (mark.line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
+    let (line, span) = underline::access(lines, first, mark.column, mark.array.as_deref(), mark.writes);
+    let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
+    Some((file, lines.join("\n"), start + span.start..start + span.end))
+}

@@ -1,0 +1,150 @@
+//! Which part of a statement is underlined. The compiler tells the line and the column at which a statement starts; the
+//! access in it is found by its array's name.
+
+use std::ops::Range;
+
+/// A use of an array: `As[y][k]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Bytes of the line.
+    pub span: Range<usize>,
+    /// Whether the element is read.
+    pub reads: bool,
+    /// Whether the element is written.
+    pub writes: bool,
+}
+
+/// Lines that a statement takes at most: a search beyond would find another statement's access.
+const LINES: usize = 6;
+
+/// A line without the comment at its end.
+pub fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default().trim_end()
+}
+
+/// The position of the first line in `lines` (from `first` on, counted from 0) and the bytes of it to underline.
+pub fn access(
+    lines: &[String],
+    first: usize,
+    column: Option<u32>,
+    array: Option<&str>,
+    writes: bool,
+) -> (usize, Range<usize>) {
+    let start = column.map_or(0, |column| column as usize - 1);
+    let statement = || {
+        let ends = |line: &String| code(line).ends_with([';', '{', '}']);
+        let count = lines.iter().skip(first).take(LINES).position(ends).map_or(LINES, |last| last + 1);
+        lines.iter().enumerate().skip(first).take(count)
+    };
+    let found = |wanted: &dyn Fn(&Use) -> bool| {
+        statement().find_map(|(at, line)| {
+            let from = if at == first { start } else { 0 };
+            let mut uses = uses(code(line), array?).into_iter();
+            uses.find(|found| found.span.start >= from && wanted(found)).map(|found| (at, found.span))
+        })
+    };
+    found(&|found| if writes { found.writes } else { found.reads })
+        .or_else(|| found(&|_| true))
+        .unwrap_or_else(|| (first, whole(lines.get(first).map_or("", String::as_str), start)))
+}
+
+/// The statement in a line that starts at a byte, without its semicolon.
+fn whole(line: &str, start: usize) -> Range<usize> {
+    let code = code(line);
+    let start = if code.get(start..).is_some_and(|rest| !rest.trim_start().is_empty()) { start } else { 0 };
+    let rest = &code[start..];
+    let begin = start + rest.len() - rest.trim_start().len();
+    let mut depth = 0_i32;
+    let end = code[begin..].char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (c == ';' && depth <= 0 && at > 0).then_some(begin + at)
+    });
+    begin..end.unwrap_or(code.len()).max(begin)
+}
+
+/// The uses of an array in a line.
+pub fn uses(code: &str, array: &str) -> Vec<Use> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(array)
+        .filter(|&(at, _)| !code[..at].ends_with(is_name) && !code[at + array.len()..].starts_with(is_name))
+        .filter_map(|(at, _)| {
+            let end = after_brackets(code, at + array.len())?;
+            let (before, after) = (code[..at].trim_end(), code[end..].trim_start());
+            let changed = ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"]
+                .iter()
+                .any(|operator| after.starts_with(operator));
+            let changed = changed || before.ends_with("++") || before.ends_with("--");
+            let set = after.starts_with('=') && !after.starts_with("==");
+            // An address: what happens at it stands elsewhere.
+            let address = before.ends_with('&') && !before.ends_with("&&");
+            let span = at..end;
+            Some(Use { span, reads: changed || address || !set, writes: changed || address || set })
+        })
+        .collect()
+}
+
+/// Where the indices that begin here end; `None` if there are none, or they go on in the next line.
+fn after_brackets(code: &str, from: usize) -> Option<usize> {
+    let mut depth = 0_u32;
+    let mut end = None;
+    for (at, c) in code[from..].char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => {
+                depth = depth.checked_sub(1)?;
+                end = (depth == 0).then_some(from + at + 1).or(end);
+            }
+            c if depth > 0 || c.is_whitespace() => {}
+            _ => break,
+        }
+    }
+    end.filter(|_| depth == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn underlined(line: &str, column: Option<u32>, array: Option<&str>, writes: bool) -> String {
+        let lines: Vec<String> = line.lines().map(str::to_owned).collect();
+        let (at, span) = access(&lines, 0, column, array, writes);
+        lines[at][span].to_owned()
+    }
+
+    #[test]
+    fn the_access_is_found_by_its_array_and_direction() {
+        let line = "    As[y][x] = As[y][x - 1] * BAs[0] + Bs[k + i[2]][x];  // As[9][9]";
+        assert_eq!(underlined(line, Some(5), Some("As"), true), "As[y][x]");
+        assert_eq!(underlined(line, Some(5), Some("As"), false), "As[y][x - 1]");
+        assert_eq!(underlined(line, None, Some("Bs"), false), "Bs[k + i[2]][x]");
+        // The wrong direction is better than nothing.
+        assert_eq!(underlined(line, None, Some("Bs"), true), "Bs[k + i[2]][x]");
+        assert_eq!(underlined("if (As[0] == 1) ++As[1];", None, Some("As"), true), "As[1]");
+        assert_eq!(underlined("atomicAdd(&C[row], sum);", None, Some("C"), true), "C[row]");
+    }
+
+    #[test]
+    fn a_column_leaves_out_what_stands_before_it() {
+        let line = "if (s[0] < 1) s[1] = s[2];";
+        assert_eq!(underlined(line, Some(15), Some("s"), false), "s[2]");
+        assert_eq!(underlined(line, Some(5), Some("s"), false), "s[0]");
+    }
+
+    #[test]
+    fn without_an_array_it_is_the_statement() {
+        assert_eq!(underlined("    *c = sum;  // done", Some(5), Some("C"), true), "*c = sum");
+        assert_eq!(underlined("    x = 1; __syncthreads(); // all", Some(12), None, false), "__syncthreads()");
+        assert_eq!(underlined("  for (int i = 0; i < 9; ++i) f(a[i]);", None, None, false).len(), 35);
+        assert_eq!(underlined("    __syncthreads();", Some(999), None, false), "__syncthreads()");
+        assert_eq!(underlined("", None, None, false), "");
+        assert_eq!(underlined("é = 1;", Some(2), None, false), "é = 1");
+    }
+
+    #[test]
+    fn a_statement_may_take_several_lines() {
+        let text = "sum += factor *\n    As[y][k];\nAs[y][x] = 0;";
+        assert_eq!(underlined(text, Some(1), Some("As"), false), "As[y][k]");
+        assert_eq!(underlined("a[\n0];", None, Some("a"), false), "a[");
+        assert_eq!(underlined("a = 1;\nb[0] = 1;", None, Some("b"), true), "a = 1");
+    }
+}

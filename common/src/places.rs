@@ -1,0 +1,56 @@
+//! Places in a kernel's source and threads of a launch: the lines as they are on the disk, and words for both.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::workspace;
+
+/// Reads source files once each.
+#[derive(Debug, Default)]
+pub struct Sources(BTreeMap<String, Vec<String>>);
+
+impl Sources {
+    /// All lines of a file; none if it cannot be read.
+    pub fn lines(&mut self, file: &str) -> &[String] {
+        self.0.entry(file.to_owned()).or_insert_with(|| source_lines(file))
+    }
+
+    /// One line, counted from 1.
+    pub fn line(&mut self, file: &str, line: u32) -> Option<&str> {
+        let at = (line as usize).checked_sub(1)?;
+        self.lines(file).get(at).map(String::as_str)
+    }
+
+    /// File, line and text of a place; the PTX's line and the instruction where there is no line information.
+    pub fn place(&mut self, location: &simt::Location) -> (Option<String>, u32, String) {
+        match (&location.file, location.line) {
+            (Some(file), Some(line)) => {
+                let text = self.line(file, line).map(|text| text.trim().to_owned());
+                (Some(file.clone()), line, text.unwrap_or_else(|| location.instruction.clone()))
+            }
+            _ => (None, location.ptx_line, location.instruction.clone()),
+        }
+    }
+}
+
+/// The lines of a source file as it is on the disk now.
+fn source_lines(file: &str) -> Vec<String> {
+    let inside = workspace::root().join(file);
+    let path = if inside.is_file() { inside } else { Path::new(file).to_owned() };
+    std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// An index as reports hold it.
+pub fn index(at: simt::Dim3) -> [u32; 3] {
+    [at.x, at.y, at.z]
+}
+
+/// A line of a file, or of the PTX where there is no file.
+pub fn line_words(file: Option<&str>, line: u32) -> String {
+    file.map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"))
+}
+
+/// An index for people, without a z of 0.
+pub fn triple([x, y, z]: [u32; 3]) -> String {
+    if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
+}
