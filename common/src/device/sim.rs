@@ -28,7 +28,7 @@ pub struct SimDevice {
     options: SimOptions,
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
-    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::hazards::Extents)>)>,
+    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::declarations::Extents)>)>,
     counters: CounterSum,
     hazards: Vec<HazardReport>,
     trace: Vec<ThreadReport>,
