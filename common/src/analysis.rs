@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use simt::Counts;
 
+use crate::hazard_kind::{FaultClass, ReportKind};
 use crate::workspace;
 
 /// What the analyses that were asked for saw since they were asked last.
@@ -23,8 +24,8 @@ pub struct Observations {
 /// A hazard: what, where, which threads, which lines, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HazardReport {
-    /// The kind in a few words, e.g. `data race`.
-    pub kind: String,
+    /// The kind; in JSON a few words, e.g. `data race`.
+    pub kind: ReportKind,
     /// Array and element, e.g. `As[3][17]`; or a register, or a barrier.
     pub place: String,
     /// The threads: none, one or two.
@@ -119,7 +120,7 @@ pub fn hazards(found: Vec<simt::Hazard>) -> Vec<HazardReport> {
             HazardThread { block, thread, action: party.action.to_owned(), file, line, text }
         });
         let report = HazardReport {
-            kind: hazard.kind.name().to_owned(),
+            kind: hazard.kind.into(),
             place: hazard.place,
             threads: threads.collect(),
             count: hazard.count,
@@ -139,25 +140,25 @@ pub fn fault(fault: &simt::Fault) -> HazardReport {
     use simt::FaultKind;
     let (kind, remedy) = match &fault.kind {
         FaultKind::OutOfBounds { .. } => (
-            "access out of bounds",
+            FaultClass::OutOfBounds,
             "compare the index with the sizes before the access, and take 0 for what lies beyond the edge",
         ),
         FaultKind::Misaligned { .. } => (
-            "misaligned access",
+            FaultClass::Misaligned,
             "a wide access needs an address that is a multiple of its width; use narrower ones where rows are not",
         ),
         FaultKind::DivergentBarrier { .. } => (
-            "barrier not reached by all threads",
+            FaultClass::DivergentBarrier,
             "move the barrier out of the condition, so that all threads of the block reach it",
         ),
         FaultKind::Deadlock { .. } => {
-            ("deadlock", "let every warp of the block reach the same barriers in the same order")
+            (FaultClass::Deadlock, "let every warp of the block reach the same barriers in the same order")
         }
         FaultKind::MissingLanes { .. } => {
-            ("warp-wide instruction without all its lanes", "name only lanes that reach the instruction together")
+            (FaultClass::MissingLanes, "name only lanes that reach the instruction together")
         }
-        FaultKind::Trap => ("trap", "the kernel stopped itself; look at the condition that leads here"),
-        _ => ("fault", "look at the line below"),
+        FaultKind::Trap => (FaultClass::Trap, "the kernel stopped itself; look at the condition that leads here"),
+        _ => (FaultClass::Other, "look at the line below"),
     };
     let (file, line, text) = Texts::default().place(&fault.location);
     let at = HazardThread {

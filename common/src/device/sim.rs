@@ -216,7 +216,7 @@ impl Device for SimDevice {
         let mut hazards = std::mem::take(&mut self.hazards);
         if self.writers_of_c > 1 {
             // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of it.
-            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         }
         self.writers_of_c = 0;
         self.written.clear();

@@ -29,7 +29,7 @@ pub(super) struct GlobalCell {
 
 /// The page of an address, and its unit's place in that page.
 pub(super) fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
-    (address >> PAGE, (address % (1 << PAGE) >> plan.unit) as usize)
+    (address >> PAGE, ((address % (1 << PAGE)) >> plan.unit) as usize)
 }
 
 /// The address of a unit: the inverse of [`page_of`].
