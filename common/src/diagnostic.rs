@@ -12,6 +12,6 @@ mod situation;
 mod underline;
 
 pub use data::{Diagnostic, Mark};
-pub use found::{fault, fault_kind, hazard, limit};
+pub use found::{fault, hazard, limit};
 pub use render::render;
 pub use situation::Arrays;

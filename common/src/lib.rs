@@ -19,6 +19,7 @@ pub mod driver;
 pub mod exec;
 pub mod exit;
 pub mod fault;
+pub mod hazard_kind;
 pub mod host;
 pub mod info;
 pub mod libraries;

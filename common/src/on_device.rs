@@ -151,7 +151,7 @@ fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Err
     // What a run that broke off has counted, or left unwritten, says nothing.
     observations.counters = None;
     if let Some(hazards) = &mut observations.hazards {
-        hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+        hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         hazards.splice(0..0, fault.hazard);
     }
     Ok(Verification::failed(problem, fault.text))

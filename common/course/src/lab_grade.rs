@@ -18,6 +18,7 @@ use common::own_launch::OwnLaunch;
 use common::timing::{self, Cache};
 use common::verify::Verification;
 use common::{DeviceInfo, Dtype, Fill, Plan, Problem, workspace};
+use simt::HazardKind;
 
 use crate::lab::{Goal, Lab, Speed};
 use crate::steps::{self, StepFolder};
@@ -359,7 +360,7 @@ impl Candidate<'_> {
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
         // An element that one thread writes again and again is no hazard by itself; goals in counters see the work.
-        Ok(seen.hazards.into_iter().filter(|hazard| !hazard.kind.contains("written more than once")).collect())
+        Ok(seen.hazards.into_iter().filter(|hazard| hazard.kind != HazardKind::WrittenTwice).collect())
     }
 
     fn safe(&self, shapes: &[[u64; 3]]) -> Verdict {
@@ -518,9 +519,7 @@ fn explain(error: &anyhow::Error) -> String {
 
 /// Whether a hazard is a cause of wrong products that a look at the product does not show.
 fn is_a_cause(hazard: &HazardReport) -> bool {
-    ["race", "asynchronous", "uninitialised shared", "unset", "barrier", "past the end of its array"]
-        .iter()
-        .any(|kind| hazard.kind.contains(kind))
+    hazard.kind.hazard().is_some_and(HazardKind::is_hidden_cause)
 }
 
 /// A number in a few digits.

@@ -203,6 +203,11 @@ proptest! {
 }
 
 fn run(body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
+    run_at_most(1_000_000, body, registers, threads, words)
+}
+
+/// Runs with a limit of instructions.
+fn run_at_most(limit: u64, body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
     let text = format!(
         ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n{registers}\n\
          .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
@@ -211,7 +216,7 @@ fn run(body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u3
     let mut memory = GlobalMemory::new();
     let out = memory.alloc("out", 4 * words as u64, 4)?;
     let mut config = LaunchConfig::new(1, threads);
-    config.instruction_limit = 1_000_000;
+    config.instruction_limit = limit;
     simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())?;
     let mut found = vec![0u32; words];
     memory.download(out, 0, &mut found)?;
@@ -303,7 +308,18 @@ fn warps_take_turns() {
     let body = "setp.lt.u32 %p1, %t, 32; mov.u32 %a, 0; st.shared.u32 [flag], %a; bar.sync 0; @!%p1 bra SET;\
                 WAIT: ld.volatile.shared.u32 %a, [flag]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
                 SET: mov.u32 %a, 9; st.volatile.shared.u32 [flag], %a; END: st.global.u32 [%rd3], %a; ret;";
-    // One turn is about a million instructions.
-    let text = run(body, registers, 64, 64);
-    assert!(matches!(text, Err(simt::Error::Limit(_))) || text == Ok(vec![9; 64]));
+    // One turn is about a million instructions: the first warp uses up its own, then the second sets the flag.
+    assert_eq!(run_at_most(2_000_000, body, registers, 64, 64), Ok(vec![9; 64]));
+    // With fewer than a turn the second warp never runs.
+    let limit = 1_000_000;
+    match run_at_most(limit, body, registers, 64, 64) {
+        Err(simt::Error::Limit(simt::Limit::Instructions { limit: reached, location })) => {
+            assert_eq!(reached, limit);
+            // That is where the instructions went.
+            let waits = ["ld.volatile.shared.u32", "setp.ne.u32", "@%p2 bra WAIT"];
+            let text = &location.instruction;
+            assert!(waits.iter().any(|start| text.starts_with(start)), "stopped at `{text}`");
+        }
+        other => panic!("{other:?}"),
+    }
 }

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{self, Arrays, Diagnostic};
+use crate::hazard_kind::{FaultClass, ReportKind};
 use crate::places::{Sources, index};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HazardReport {
-    /// The kind in a few words, e.g. `data race`.
-    pub kind: String,
+    /// The kind; in JSON a few words, e.g. `data race`.
+    pub kind: ReportKind,
     /// Array and element, e.g. `As[3][17]`; or a register, or a barrier.
     pub place: String,
     /// The threads: none, one or two.
@@ -55,7 +56,7 @@ pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
     let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
         let diagnostic = diagnostic::hazard(&hazard, arrays, &mut sources);
         HazardReport {
-            kind: hazard.kind.name().to_owned(),
+            kind: hazard.kind.into(),
             place: hazard.place,
             threads,
             count: hazard.count,
@@ -96,7 +97,7 @@ pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
     };
     let diagnostic = diagnostic::fault(fault, arrays);
     HazardReport {
-        kind: diagnostic::fault_kind(&fault.kind).into(),
+        kind: FaultClass::from(&fault.kind).into(),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),
         threads: vec![at],
         count: 1,

@@ -32,7 +32,7 @@ pub struct SimDevice {
     options: SimOptions,
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
-    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::hazards::Extents)>)>,
+    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::declarations::Extents)>)>,
     counters: CounterSum,
     hazards: Vec<HazardReport>,
     trace: Vec<ThreadReport>,
@@ -232,7 +232,7 @@ impl Device for SimDevice {
         let mut hazards = std::mem::take(&mut self.hazards);
         if self.writers_of_c > 1 {
             // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of it.
-            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten.name());
+            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         }
         self.writers_of_c = 0;
         self.written.clear();

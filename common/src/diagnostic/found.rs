@@ -97,19 +97,6 @@ fn does(access: AccessKind) -> &'static str {
     }
 }
 
-/// The kind of a fault in a few words.
-pub fn fault_kind(kind: &FaultKind) -> &'static str {
-    match kind {
-        FaultKind::OutOfBounds { .. } => "access out of bounds",
-        FaultKind::Misaligned { .. } => "misaligned access",
-        FaultKind::DivergentBarrier { .. } => "barrier not reached by all threads",
-        FaultKind::Deadlock { .. } => "deadlock",
-        FaultKind::MissingLanes { .. } => "warp-wide instruction without all its lanes",
-        FaultKind::Trap => "trap",
-        _ => "fault",
-    }
-}
-
 /// A limit that stopped a launch; `None` for a limit that has no place in the kernel.
 pub fn limit(limit: &Limit) -> Option<Diagnostic> {
     match limit {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
+use simt::HazardKind;
 
 use super::product::{failed, product_on};
 use crate::analysis::HazardReport;
@@ -12,6 +13,7 @@ use crate::code::{Code, Source};
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
+use crate::hazard_kind::FaultClass;
 use crate::host;
 use crate::info::DeviceInfo;
 use crate::matrix::Operands;
@@ -45,9 +47,6 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([190, 28, 40], 1),
     ([190, 29, 40], 1),
 ];
-
-const RACE: &str = "data race";
-const OUT_OF_BOUNDS: &str = "access out of bounds";
 
 /// The trials of a step: `check::NAME::DTYPE` and `barriers::NAME`.
 pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
@@ -103,22 +102,22 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
         Defect::Race => {
             // The product may be right by luck.
             found?;
-            ensure!(races(hazards), "of {} hazards none is a {RACE}\n{}", hazards.len(), texts(hazards));
+            ensure!(races(hazards), "of {} hazards none is a data race\n{}", hazards.len(), texts(hazards));
         }
         Defect::Edges => {
             let error = match found {
                 Ok(_) => bail!("the kernel reads nothing beyond the edges of its matrices"),
                 Err(error) => error.downcast::<KernelFault>()?,
             };
-            let kind = error.hazard.as_ref().map(|hazard| hazard.kind.as_str());
-            ensure!(kind == Some(OUT_OF_BOUNDS), "the fault is no {OUT_OF_BOUNDS}: {error}");
+            let outside = error.hazard.as_ref().is_some_and(|hazard| hazard.kind == FaultClass::OutOfBounds);
+            ensure!(outside, "the fault is no access out of bounds: {error}");
         }
     }
     Ok(())
 }
 
 fn races(hazards: &[HazardReport]) -> bool {
-    hazards.iter().any(|hazard| hazard.kind == RACE)
+    hazards.iter().any(|hazard| hazard.kind == HazardKind::Race)
 }
 
 fn texts(hazards: &[HazardReport]) -> String {

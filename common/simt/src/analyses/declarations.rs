@@ -1,8 +1,16 @@
 //! Extents of `__shared__` arrays, read from CUDA source: `__shared__ float As[TILE][TILE + 1];` with the values of the
 //! macros given. Not a parser of CUDA; what it does not understand it leaves out.
 
-use super::hazards::Extents;
 use std::collections::HashMap;
+
+/// Extents of a shared array, for messages such as "As\[3\]\[17\]".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extents {
+    /// Size of an element in bytes.
+    pub element_bytes: u32,
+    /// Extents, the slowest first; `float As[32][33]` has 32 and 33.
+    pub extents: Vec<u32>,
+}
 
 /// The extents of every `__shared__` array in the source whose extents are sums and products of numbers, the given
 /// constants, and `#define`s and `const`/`constexpr` integers of the source itself.

@@ -32,6 +32,32 @@ pub enum HazardKind {
 }
 
 impl HazardKind {
+    /// All of them, worst first.
+    pub const ALL: [Self; 11] = [
+        Self::Race,
+        Self::CopyNotWaited,
+        Self::CopyOverwritten,
+        Self::UninitialisedShared,
+        Self::UninitialisedGlobal,
+        Self::UnsetRegister,
+        Self::WrongArray,
+        Self::DifferentBarriers,
+        Self::ExitBeforeBarrier,
+        Self::WrittenTwice,
+        Self::NeverWritten,
+    ];
+
+    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all but
+    /// what the output array itself shows.
+    pub const fn is_hidden_cause(self) -> bool {
+        !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage()
+    }
+
+    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of that.
+    pub const fn is_coverage(self) -> bool {
+        matches!(self, Self::WrittenTwice | Self::NeverWritten)
+    }
+
     /// A short name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -139,5 +165,29 @@ impl Hazard {
 impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(|_, _| None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_kinds_are_listed_in_order() {
+        assert!(HazardKind::ALL.is_sorted_by(|a, b| a < b));
+        assert_eq!(HazardKind::ALL.len(), HazardKind::NeverWritten as usize + 1);
+        let mut names = HazardKind::ALL.map(HazardKind::name);
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|a, b| a < b), "two kinds share a name");
+    }
+
+    #[test]
+    fn classes() {
+        use HazardKind::{NeverWritten, UninitialisedGlobal, WrittenTwice};
+        for kind in HazardKind::ALL {
+            let coverage = matches!(kind, WrittenTwice | NeverWritten);
+            assert_eq!(kind.is_coverage(), coverage);
+            assert_eq!(kind.is_hidden_cause(), !coverage && kind != UninitialisedGlobal);
+        }
     }
 }

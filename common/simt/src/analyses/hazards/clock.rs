@@ -1,0 +1,85 @@
+//! A block's time: it steps at every synchronisation. From it follows which accesses are ordered.
+
+use super::record::{LAST_TIME, Record};
+use crate::analyses::lanes::each;
+
+/// When the threads of a block last synchronised.
+#[derive(Debug, Clone)]
+pub(super) struct Clock {
+    now: u16,
+    /// When each warp last met others at a barrier.
+    barrier_time: Vec<u16>,
+    /// The earliest of these: what happened up to then is ordered before everything now.
+    all_met: u16,
+    /// When each thread last met the others of its warp.
+    lane_time: Vec<u16>,
+}
+
+impl Clock {
+    pub(super) fn new(warps: usize) -> Self {
+        Self { now: 1, barrier_time: vec![0; warps], all_met: 0, lane_time: vec![0; warps * 32] }
+    }
+
+    /// Starts again at the first moment.
+    pub(super) fn restart(&mut self) {
+        self.now = 1;
+        self.barrier_time.fill(0);
+        self.all_met = 0;
+        self.lane_time.fill(0);
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> u16 {
+        self.now
+    }
+
+    /// Everything up to this moment is ordered before everything now.
+    #[inline]
+    pub(super) fn all_met(&self) -> u16 {
+        self.all_met
+    }
+
+    /// Lets time step and says what time it was: 0 if the clock has run out and restarted, so that all records must be
+    /// forgotten or set to time 0.
+    pub(super) fn tick(&mut self) -> u16 {
+        let now = self.now;
+        self.now += 1;
+        if self.now < LAST_TIME {
+            return now;
+        }
+        self.restart();
+        0
+    }
+
+    /// The warps whose bits are set have met at a barrier.
+    pub(super) fn warps_met(&mut self, warps: u32, time: u16) {
+        for (warp, met) in self.barrier_time.iter_mut().enumerate() {
+            if warps >> warp & 1 != 0 {
+                *met = time;
+            }
+        }
+        self.all_met = self.barrier_time.iter().copied().min().unwrap_or(0);
+    }
+
+    /// Lanes of a warp have met.
+    pub(super) fn lanes_met(&mut self, warp: u32, lanes: u32, time: u16) {
+        for lane in each(lanes) {
+            if let Some(met) = self.lane_time.get_mut(warp as usize * 32 + lane) {
+                *met = time;
+            }
+        }
+    }
+
+    /// Whether the access of a record is ordered before one by `thread` now.
+    #[inline]
+    pub(super) fn ordered(&self, record: Record, thread: u32) -> bool {
+        let other = record.thread();
+        if other == thread {
+            return true;
+        }
+        let (a, b) = (other as usize / 32, thread as usize / 32);
+        let time = record.time();
+        time <= self.barrier_time[a].min(self.barrier_time[b])
+            || a == b && time <= self.lane_time[other as usize].min(self.lane_time[thread as usize])
+    }
+}

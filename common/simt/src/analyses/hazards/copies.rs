@@ -1,0 +1,158 @@
+//! Asynchronous copies: which are in flight, and who touches a place that one still fills.
+
+use super::finding::{Action, Place};
+use super::log::Log;
+use super::plan::Plan;
+use super::shadow::LaneAccess;
+use crate::CopyAccess;
+use crate::analyses::lanes::each;
+use crate::analyses::report::HazardKind;
+
+/// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Filler {
+    thread_plus_1: u16,
+    instruction: u32,
+}
+
+impl Filler {
+    fn new(thread: u32, instruction: u32) -> Self {
+        Self { thread_plus_1: thread as u16 + 1, instruction }
+    }
+}
+
+/// A copy instruction of which some lanes are in flight.
+#[derive(Debug)]
+struct Flight {
+    lanes: u32,
+    instruction: u32,
+    bytes: u32,
+    /// Where each lane copies to.
+    to: [u32; 32],
+    /// The group each lane's copy belongs to.
+    group: [u32; 32],
+}
+
+/// The copies of one warp.
+#[derive(Debug, Default)]
+struct OfWarp {
+    flights: Vec<Flight>,
+    /// How many groups each lane has closed.
+    groups: [u32; 32],
+}
+
+/// The copies of a block.
+#[derive(Debug)]
+pub(super) struct Copies {
+    /// By word of shared memory; empty if the kernel has no copies.
+    fillers: Vec<Filler>,
+    warps: Vec<OfWarp>,
+}
+
+impl Copies {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let words = (plan.shared_units << plan.unit).div_ceil(4);
+        Self {
+            fillers: vec![Filler::default(); if plan.has_copies() { words } else { 0 }],
+            warps: (0..plan.warps()).map(|_| OfWarp::default()).collect(),
+        }
+    }
+
+    /// Starts again for another block.
+    pub(super) fn restart(&mut self) {
+        self.fillers.fill(Filler::default());
+        for warp in &mut self.warps {
+            warp.flights.clear();
+            warp.groups.fill(0);
+        }
+    }
+
+    /// Whether the kernel has copies at all.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.fillers.is_empty()
+    }
+
+    /// Whether a copy fills the place at the moment.
+    pub(super) fn fill(&self, address: u32) -> bool {
+        self.fillers.get(address as usize / 4).is_some_and(|filler| filler.thread_plus_1 != 0)
+    }
+
+    /// Checks one lane's access against the copies in flight.
+    pub(super) fn check(&self, plan: &Plan, log: &mut Log, access: &LaneAccess<u32>) {
+        let words = access.address / 4..(access.address + access.bytes).div_ceil(4);
+        for word in words {
+            let Some(&filler) = self.fillers.get(word as usize) else { return };
+            if filler.thread_plus_1 != 0 {
+                let kind = if access.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
+                let first = log.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
+                let action = plan.action(access.instruction, access.writes);
+                let second = log.side(access.thread, access.instruction, action);
+                log.add(kind, Place::Shared(word * 4), first, Some(second));
+            }
+        }
+    }
+
+    /// One lane's copy takes off: from now on it fills its place.
+    pub(super) fn take_off(&mut self, access: &LaneAccess<u32>) {
+        let filler = Filler::new(access.thread, access.instruction);
+        self.fillers_of(access.address, access.bytes).fill(filler);
+    }
+
+    /// All lanes of a copy have taken off.
+    pub(super) fn started(&mut self, copy: &CopyAccess<'_>) {
+        let Some(warp) = self.warps.get_mut(copy.warp as usize) else { return };
+        warp.flights.push(Flight {
+            lanes: copy.lanes,
+            instruction: copy.instruction,
+            bytes: copy.bytes,
+            to: copy.to.map(|address| address as u32),
+            group: warp.groups,
+        });
+    }
+
+    /// Lanes close a group.
+    pub(super) fn commit(&mut self, warp: u32, lanes: u32) {
+        if let Some(warp) = self.warps.get_mut(warp as usize) {
+            each(lanes).for_each(|lane| warp.groups[lane] += 1);
+        }
+    }
+
+    /// Lanes wait until at most `pending` of their groups (none: no copy at all) are in flight; gives every lane's copy that
+    /// has landed by now.
+    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneAccess<u32>> {
+        let Some(OfWarp { flights, groups }) = self.warps.get_mut(warp as usize) else { return vec![] };
+        let mut landed = vec![];
+        for flight in &mut *flights {
+            for lane in each(flight.lanes & lanes) {
+                if pending.is_some_and(|pending| flight.group[lane].saturating_add(pending) >= groups[lane]) {
+                    continue;
+                }
+                flight.lanes &= !(1 << lane);
+                landed.push(LaneAccess {
+                    thread: warp * 32 + lane as u32,
+                    instruction: flight.instruction,
+                    address: flight.to[lane],
+                    bytes: flight.bytes,
+                    writes: true,
+                });
+            }
+        }
+        flights.retain(|flight| flight.lanes != 0);
+        for access in &landed {
+            let own = Filler::new(access.thread, access.instruction);
+            // Another copy to the same place may be in flight.
+            for filler in self.fillers_of(access.address, access.bytes).iter_mut().filter(|filler| **filler == own) {
+                *filler = Filler::default();
+            }
+        }
+        landed
+    }
+
+    /// Who fills the words of a place, as far as it lies in shared memory.
+    fn fillers_of(&mut self, address: u32, bytes: u32) -> &mut [Filler] {
+        let words = self.fillers.len();
+        let (start, end) = (address as usize / 4, (address + bytes) as usize / 4);
+        &mut self.fillers[start.min(words)..end.min(words)]
+    }
+}

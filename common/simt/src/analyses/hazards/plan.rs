@@ -1,0 +1,127 @@
+//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays.
+
+use super::finding::Action;
+use crate::lower::{Code, Use};
+use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
+
+/// An allocation of global memory.
+#[derive(Debug)]
+pub(super) struct Array {
+    pub base: u64,
+    pub bytes: u64,
+    pub name: String,
+    pub element_bytes: u32,
+    /// Every element must be written exactly once.
+    pub output: bool,
+}
+
+impl Array {
+    pub(super) fn holds(&self, address: u64) -> bool {
+        address >= self.base && address - self.base < self.bytes
+    }
+}
+
+/// What is known of the launch.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub kernel: Kernel,
+    pub block: Dim3,
+    pub grid: Dim3,
+    /// log2 of the bytes of a unit, for which there is one shadow.
+    pub unit: u32,
+    /// Units of a block's shared memory.
+    pub shared_units: usize,
+    pub arrays: Vec<Array>,
+}
+
+impl Plan {
+    pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
+        let unit = if launch.kernel.code.narrow { 0 } else { 2 };
+        let arrays = launch.memory.allocations().iter().map(|array| Array {
+            base: array.base().0,
+            bytes: array.bytes(),
+            name: array.name().to_string(),
+            element_bytes: array.element_bytes(),
+            output: outputs.contains(&array.base()),
+        });
+        Self {
+            kernel: launch.kernel.clone(),
+            block: launch.config.block,
+            grid: launch.config.grid,
+            unit,
+            shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
+            arrays: arrays.collect(),
+        }
+    }
+
+    fn code(&self) -> &Code {
+        &self.kernel.code
+    }
+
+    pub(super) fn warps(&self) -> usize {
+        (self.block.count() as usize).div_ceil(32)
+    }
+
+    /// Whether an address belongs to an output.
+    pub(super) fn is_output(&self, address: u64) -> bool {
+        self.arrays.iter().any(|array| array.output && array.holds(address))
+    }
+
+    /// The shared array that an address belongs to, or the last one before it.
+    pub(super) fn shared_array(&self, address: u32) -> Option<(usize, &SharedArray)> {
+        self.code().shared_arrays.iter().enumerate().rfind(|(_, array)| array.offset <= address)
+    }
+
+    pub(super) fn has_copies(&self) -> bool {
+        !self.code().copies.is_empty()
+    }
+
+    /// Whether an instruction orders its access with others of its sort: atomic ones, and volatile or acquire and release
+    /// loads and stores.
+    pub(super) fn strong(&self, instruction: u32) -> bool {
+        let code = self.code();
+        code.strong[instruction as usize] || code.is_atomic[instruction as usize]
+    }
+
+    /// What an instruction that writes, or does not, is said to do.
+    pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
+        let code = self.code();
+        if code.is_atomic[instruction as usize] {
+            Action::Updates
+        } else if !writes {
+            Action::Reads
+        } else if code.is_copy[instruction as usize] {
+            Action::Copies
+        } else {
+            Action::Writes
+        }
+    }
+
+    /// The shared array whose address an instruction uses, if that is known and the array's size is.
+    pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
+        let code = self.code();
+        let origin = code.shared_origin[instruction as usize]?;
+        Some(&code.shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
+    }
+
+    /// Whether an instruction is a barrier for a given number of threads.
+    pub(super) fn counted_barrier(&self, instruction: u32) -> bool {
+        self.code().counted_barrier[instruction as usize]
+    }
+
+    pub(super) fn is_guarded(&self, instruction: u32) -> bool {
+        self.code().is_guarded[instruction as usize]
+    }
+
+    /// Names of the registers that may be read before they are set.
+    pub(super) fn doubtful_registers(&self) -> &[String] {
+        &self.code().maybe_unset
+    }
+
+    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
+    pub(super) fn register_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+        let uses = &self.code().unset_steps;
+        let start = uses.partition_point(|step| step.0 < first);
+        uses[start..].iter().copied().take_while(move |step| step.0 < end)
+    }
+}

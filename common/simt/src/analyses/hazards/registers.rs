@@ -1,0 +1,65 @@
+//! The rule of registers: none is read before the thread has set it.
+
+use super::finding::{Action, Finding, Place};
+use super::log::Log;
+use super::plan::Plan;
+use crate::analyses::report::HazardKind;
+use crate::lower::Use;
+
+/// Which lanes have set the registers that some path reads first.
+#[derive(Debug)]
+pub(super) struct Registers {
+    warps: usize,
+    /// Lanes that have set each register: by register and warp.
+    set: Vec<u32>,
+}
+
+impl Registers {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { warps: plan.warps(), set: vec![0; plan.doubtful_registers().len() * plan.warps()] }
+    }
+
+    /// Starts again for another block.
+    pub(super) fn restart(&mut self) {
+        self.set.fill(0);
+    }
+
+    /// Whether any register needs watching.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.set.is_empty()
+    }
+
+    /// A warp runs the instructions `first..end`, those without a guard by the lanes given.
+    pub(super) fn enter(&mut self, plan: &Plan, log: &mut Log, warp: u32, first: u32, end: u32, lanes: u32) {
+        for (instruction, number, how) in plan.register_uses(first, end) {
+            let set = &mut self.set[number as usize * self.warps + warp as usize];
+            if how == Use::Set {
+                // A guarded write may set fewer lanes; taking all for set gives no false alarm.
+                *set |= lanes;
+            } else if how == Use::Guard || !plan.is_guarded(instruction) {
+                read(log, warp, instruction, number, lanes & !*set);
+            }
+        }
+    }
+
+    /// A warp runs an instruction with a guard, by the lanes given.
+    pub(super) fn guarded(&self, plan: &Plan, log: &mut Log, warp: u32, instruction: u32, lanes: u32) {
+        for (_, number, how) in plan.register_uses(instruction, instruction + 1) {
+            if how == Use::Read {
+                let set = self.set[number as usize * self.warps + warp as usize];
+                read(log, warp, instruction, number, lanes & !set);
+            }
+        }
+    }
+}
+
+/// Notes that some lanes, perhaps none, read a register that they have not set.
+fn read(log: &mut Log, warp: u32, instruction: u32, number: u32, unset: u32) {
+    if unset != 0 {
+        let first = log.side(warp * 32 + unset.trailing_zeros(), instruction, Action::Reads);
+        let count = u64::from(unset.count_ones());
+        log.found
+            .add(HazardKind::UnsetRegister, Finding { place: Place::Register(number), first, second: None, count });
+    }
+}

@@ -1,0 +1,172 @@
+//! Walks over the tokens: what comes next, what must come next, and numbers.
+
+use super::literals::{integer, literal};
+use crate::Error;
+use crate::ast::Operand;
+use crate::lexer::{Kind, Token};
+
+/// A place among the tokens.
+pub(super) struct Cursor<'a> {
+    tokens: &'a [Token<'a>],
+    at: usize,
+    /// File, line and column of the latest `.loc`.
+    pub location: (u32, u32, u32),
+}
+
+pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
+    Error::unsupported(token.line, token.text, reason)
+}
+
+impl<'a> Cursor<'a> {
+    /// At the first of the tokens, of which the last is the end.
+    pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
+        Self { tokens, at: 0, location: (0, 0, 0) }
+    }
+
+    pub(super) fn peek(&self) -> Token<'a> {
+        self.tokens[self.at]
+    }
+
+    /// Whether the token after the next is this mark.
+    pub(super) fn second_is(&self, mark: u8) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|token| token.kind == Kind::Mark(mark))
+    }
+
+    pub(super) fn next(&mut self) -> Token<'a> {
+        let token = self.tokens[self.at];
+        // The last token is the end, which is never passed.
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    pub(super) fn is(&self, mark: u8) -> bool {
+        self.peek().kind == Kind::Mark(mark)
+    }
+
+    pub(super) fn eat(&mut self, mark: u8) -> bool {
+        let found = self.is(mark);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let token = self.peek();
+        let found = token.kind == Kind::Word && token.text == word;
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, mark: u8) -> Result<(), Error> {
+        if self.eat(mark) { Ok(()) } else { Err(self.wrong(&format!("`{}`", char::from(mark)))) }
+    }
+
+    pub(super) fn wrong(&self, expected: &str) -> Error {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the end of the text".to_string(),
+            _ => format!("`{}`", token.text),
+        };
+        Error::parse(token.line, format!("expected {expected}, found {found}"))
+    }
+
+    pub(super) fn word(&mut self, expected: &str) -> Result<Token<'a>, Error> {
+        if self.peek().kind == Kind::Word { Ok(self.next()) } else { Err(self.wrong(expected)) }
+    }
+
+    pub(super) fn unsigned(&mut self, expected: &str) -> Result<u64, Error> {
+        let token = self.peek();
+        match integer(token.text) {
+            Some(value) if token.kind == Kind::Number => {
+                self.next();
+                Ok(value)
+            }
+            _ => Err(self.wrong(expected)),
+        }
+    }
+
+    pub(super) fn small(&mut self, expected: &str) -> Result<u32, Error> {
+        let line = self.peek().line;
+        let value = self.unsigned(expected)?;
+        u32::try_from(value).map_err(|_| Error::parse(line, format!("{value} is too large")))
+    }
+
+    /// A literal with its sign.
+    pub(super) fn number(&mut self) -> Result<Operand, Error> {
+        if self.eat(b'-') {
+            return Ok(match self.unsigned_number()? {
+                Operand::Integer(value) => Operand::Integer(value.wrapping_neg()),
+                Operand::Float { single, double } => {
+                    Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 }
+                }
+                other => other,
+            });
+        }
+        if self.eat(b'~') {
+            return match self.unsigned_number()? {
+                Operand::Integer(value) => Ok(Operand::Integer(!value)),
+                _ => Err(self.wrong("an integer after `~`")),
+            };
+        }
+        self.unsigned_number()
+    }
+
+    fn unsigned_number(&mut self) -> Result<Operand, Error> {
+        let token = self.peek();
+        if token.kind == Kind::Number
+            && let Some(value) = literal(token.text)
+        {
+            self.next();
+            return Ok(value);
+        }
+        Err(self.wrong("a number"))
+    }
+
+    /// `+4`, `-4` or nothing after a name.
+    pub(super) fn displacement(&mut self) -> Result<i64, Error> {
+        let mut offset = 0i64;
+        loop {
+            let negative = if self.eat(b'+') {
+                false
+            } else if self.eat(b'-') {
+                true
+            } else {
+                return Ok(offset);
+            };
+            let negative = negative ^ self.eat(b'-');
+            let value = self.unsigned("an offset")? as i64;
+            offset = if negative { offset.wrapping_sub(value) } else { offset.wrapping_add(value) };
+        }
+    }
+
+    /// Skips the rest of a `.pragma`.
+    pub(super) fn skip_pragma(&mut self) {
+        while !self.eat(b';') && self.next().kind != Kind::End {}
+    }
+
+    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`
+    pub(super) fn loc(&mut self) -> Result<(), Error> {
+        let file = self.small("the number of a file")?;
+        let line = self.small("a line")?;
+        let column = self.small("a column")?;
+        self.location = (file, line, column);
+        while self.eat(b',') {
+            if self.eat_word("function_name") {
+                self.word("a label")?;
+                if self.eat(b'+') {
+                    self.unsigned("an offset")?;
+                }
+            } else if self.eat_word("inlined_at") {
+                for _ in 0..3 {
+                    self.unsigned("a number")?;
+                }
+            } else {
+                return Err(self.wrong("`function_name` or `inlined_at`"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! Kernels and functions: parameters, directives, labels, instructions.
+
+use super::cursor::{Cursor, unsupported};
+use super::scope::{Body, Scope};
+use crate::Error;
+use crate::ast::{Function, Item, Position, Register, Space, Statement, Type};
+use crate::lexer::Kind;
+use std::sync::Arc;
+
+impl Cursor<'_> {
+    /// A kernel or function after `.entry` or `.func`.
+    pub(super) fn function(&mut self, entry: bool) -> Result<Function, Error> {
+        let mut body = Body {
+            function: Function {
+                name: String::new(),
+                entry,
+                defined: false,
+                line: self.peek().line,
+                variables: vec![],
+                returns: 0,
+                params: 0,
+                register_params: false,
+                registers: vec![],
+                body: vec![],
+                max_threads: None,
+                required_threads: None,
+            },
+            scopes: vec![Scope::default()],
+        };
+        if !entry && self.is(b'(') {
+            body.function.returns = self.parameters(&mut body)?;
+        }
+        body.function.name = self.word("a function's name")?.text.into();
+        if self.is(b'(') {
+            body.function.params = self.parameters(&mut body)?;
+        }
+        loop {
+            let token = self.peek();
+            match (token.kind, token.text) {
+                (Kind::Mark(b';'), _) => {
+                    self.next();
+                    break;
+                }
+                (Kind::Mark(b'{'), _) => {
+                    self.next();
+                    body.function.defined = true;
+                    self.location = (0, 0, 0);
+                    self.statements(&mut body)?;
+                    break;
+                }
+                (Kind::Word, ".maxntid" | ".reqntid") => {
+                    self.next();
+                    let mut sizes = [1; 3];
+                    sizes[0] = self.small("a number of threads")?;
+                    for size in &mut sizes[1..] {
+                        if self.eat(b',') {
+                            *size = self.small("a number of threads")?;
+                        }
+                    }
+                    if token.text == ".maxntid" {
+                        body.function.max_threads = Some(sizes);
+                    } else {
+                        body.function.required_threads = Some(sizes);
+                    }
+                }
+                (Kind::Word, ".minnctapersm" | ".maxnctapersm" | ".maxnreg") => {
+                    self.next();
+                    self.unsigned("a number")?;
+                }
+                (Kind::Word, ".noreturn") => {
+                    self.next();
+                }
+                (Kind::Word, ".pragma") => self.skip_pragma(),
+                (Kind::Word, text) if text.starts_with('.') => {
+                    return Err(unsupported(token, "this directive of a function is not known"));
+                }
+                _ => return Err(self.wrong("the function's body")),
+            }
+        }
+        Ok(body.function)
+    }
+
+    fn parameters(&mut self, body: &mut Body) -> Result<usize, Error> {
+        self.expect(b'(')?;
+        let mut count = 0;
+        if self.eat(b')') {
+            return Ok(0);
+        }
+        loop {
+            let token = self.next();
+            match token.text {
+                ".param" => {
+                    let (align, kind, lanes) = self.variable_type()?;
+                    let variable = self.variable(Space::Param, false, align, kind, lanes)?;
+                    body.declare_variable(variable);
+                    count += 1;
+                }
+                ".reg" => {
+                    body.function.register_params = true;
+                    self.word("a type")?;
+                    self.word("a name")?;
+                }
+                _ => return Err(Error::parse(token.line, format!("expected `.param`, found `{}`", token.text))),
+            }
+            if self.eat(b')') {
+                return Ok(count);
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    fn statements(&mut self, body: &mut Body) -> Result<(), Error> {
+        body.scopes.push(Scope::default());
+        let outer = body.scopes.len();
+        loop {
+            let token = self.peek();
+            match token.kind {
+                Kind::End => return Err(self.wrong("`}`")),
+                Kind::Mark(b'{') => {
+                    self.next();
+                    body.scopes.push(Scope::default());
+                }
+                Kind::Mark(b'}') => {
+                    self.next();
+                    body.scopes.pop();
+                    if body.scopes.len() < outer {
+                        return Ok(());
+                    }
+                }
+                Kind::Mark(b';') => {
+                    self.next();
+                }
+                Kind::Mark(b'@') => {
+                    self.next();
+                    let negated = self.eat(b'!');
+                    let name = self.word("a predicate")?;
+                    let id = body
+                        .register(name.text)
+                        .ok_or_else(|| Error::parse(name.line, format!("`{}` is not declared", name.text)))?;
+                    self.instruction(body, Some((id, negated)), token.start)?;
+                }
+                Kind::Word if token.text.starts_with('.') => self.directive(body)?,
+                Kind::Word => {
+                    if self.second_is(b':') {
+                        self.next();
+                        self.next();
+                        if self.eat_word(".branchtargets") {
+                            let mut targets = vec![Arc::from(self.word("a label")?.text)];
+                            while self.eat(b',') {
+                                targets.push(Arc::from(self.word("a label")?.text));
+                            }
+                            self.expect(b';')?;
+                            body.function.body.push(Item::Targets(token.text.into(), targets));
+                            continue;
+                        }
+                        body.function.body.push(Item::Label(token.text.into(), token.line));
+                    } else {
+                        self.instruction(body, None, token.start)?;
+                    }
+                }
+                _ => return Err(self.wrong("an instruction")),
+            }
+        }
+    }
+
+    fn directive(&mut self, body: &mut Body) -> Result<(), Error> {
+        let token = self.peek();
+        match token.text {
+            ".reg" => {
+                self.next();
+                self.registers(body)
+            }
+            ".shared" | ".local" | ".param" | ".const" | ".global" => {
+                for variable in self.variables(false)? {
+                    body.declare_variable(variable);
+                }
+                Ok(())
+            }
+            ".loc" => {
+                self.next();
+                self.loc()
+            }
+            ".pragma" => {
+                self.skip_pragma();
+                Ok(())
+            }
+            _ => Err(unsupported(token, "this directive is not known")),
+        }
+    }
+
+    /// `.reg .f32 %f<10>, %a, %b;`
+    fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
+        let mut token = self.word("a type")?;
+        if matches!(token.text, ".v2" | ".v4") {
+            return Err(unsupported(token, "vector registers"));
+        }
+        if token.text == ".align" {
+            self.unsigned("an alignment")?;
+            token = self.word("a type")?;
+        }
+        let Some(kind) = token.text.strip_prefix('.').and_then(Type::named) else {
+            return Err(Error::parse(token.line, format!("`{}` is not the type of a register", token.text)));
+        };
+        loop {
+            let name = self.word("a register's name")?;
+            let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
+            if self.eat(b'<') {
+                let count = self.unsigned("a number of registers")?;
+                self.expect(b'>')?;
+                scope.ranges.insert(name.text.into(), (count, kind));
+            } else {
+                let id = body.function.registers.len() as u32;
+                body.function.registers.push(Register { name: name.text.into(), kind });
+                scope.registers.insert(name.text.into(), id);
+            }
+            if self.eat(b';') {
+                return Ok(());
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    fn instruction(&mut self, body: &mut Body, guard: Option<(u32, bool)>, start: usize) -> Result<(), Error> {
+        let opcode = self.word("an instruction")?;
+        let words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
+        let mut operands = vec![];
+        if !self.is(b';') {
+            loop {
+                operands.push(self.operand(body)?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+        }
+        let end = self.peek().start + 1;
+        self.expect(b';')?;
+        let (file, line, column) = self.location;
+        let position = Position { ptx: opcode.line, file, line, column, text: (start as u32, end as u32) };
+        body.function.body.push(Item::Statement(Statement { guard, words, operands, position }));
+        Ok(())
+    }
+}

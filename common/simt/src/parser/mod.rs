@@ -1,0 +1,167 @@
+//! Tokens to a program. Register and variable names are resolved here, because PTX scopes them by braces.
+//!
+//! `literals`, then `cursor` over the tokens, then what they form: `variables`, `operands` (with the names of a `scope`),
+//! `functions`, and here the file.
+
+mod cursor;
+mod functions;
+mod literals;
+mod operands;
+mod scope;
+mod variables;
+
+use crate::Error;
+use crate::ast::Program;
+use crate::lexer::{Kind, tokens};
+use cursor::{Cursor, unsupported};
+
+/// First words of what a file declares.
+const DECLARATIONS: [&str; 10] =
+    [".visible", ".extern", ".weak", ".common", ".entry", ".func", ".global", ".const", ".shared", ".local"];
+
+/// Reads a whole file.
+pub(crate) fn parse(source: &str) -> Result<Program, Error> {
+    if u32::try_from(source.len()).is_err() {
+        return Err(Error::parse(1, "the text is larger than 4 GiB"));
+    }
+    let tokens = tokens(source)?;
+    let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default() };
+    parser.file()?;
+    Ok(parser.program)
+}
+
+/// The file as far as it has been read.
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    program: Program,
+}
+
+impl Parser<'_> {
+    fn file(&mut self) -> Result<(), Error> {
+        let mut seen_version = false;
+        loop {
+            let token = self.cursor.peek();
+            // A declaration reads its own first word.
+            if token.kind == Kind::Word && DECLARATIONS.contains(&token.text) {
+                self.declaration()?;
+                continue;
+            }
+            self.cursor.next();
+            match (token.kind, token.text) {
+                (Kind::End, _) => break,
+                (Kind::Word, ".version") => {
+                    let number = self.cursor.next();
+                    let mut parts = number.text.split('.').map(str::parse::<u32>);
+                    match (parts.next(), parts.next()) {
+                        (Some(Ok(major)), Some(Ok(minor))) => self.program.version = (major, minor),
+                        _ => return Err(Error::parse(number.line, "`.version` needs a number such as 8.1")),
+                    }
+                    seen_version = true;
+                }
+                (Kind::Word, ".target") => self.target()?,
+                (Kind::Word, ".address_size") => {
+                    if self.cursor.unsigned("32 or 64")? != 64 {
+                        return Err(unsupported(token, "only 64-bit addresses"));
+                    }
+                }
+                (Kind::Word, ".file") => self.source_file()?,
+                (Kind::Word, ".section") => self.skip_section()?,
+                (Kind::Word, ".loc") => self.cursor.loc()?,
+                (Kind::Word, ".pragma") => self.cursor.skip_pragma(),
+                (Kind::Mark(b';'), _) => {}
+                (Kind::Word, _) if token.text.starts_with('.') && seen_version => {
+                    return Err(unsupported(token, "this directive is not known"));
+                }
+                _ => {
+                    let found = token.text.chars().take(40).collect::<String>();
+                    return Err(Error::parse(
+                        token.line,
+                        format!("expected a directive such as `.version`, found `{found}`"),
+                    ));
+                }
+            }
+        }
+        if !seen_version {
+            return Err(Error::parse(1, "no `.version` directive: is this PTX?"));
+        }
+        Ok(())
+    }
+
+    fn target(&mut self) -> Result<(), Error> {
+        loop {
+            let token = self.cursor.word("a target such as sm_80")?;
+            if let Some(rest) = token.text.strip_prefix("sm_") {
+                let digits = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                self.program.target =
+                    digits.parse().map_err(|_| Error::parse(token.line, format!("unknown target `{}`", token.text)))?;
+                self.program.target_name = token.text.into();
+            }
+            if !self.cursor.eat(b',') {
+                return Ok(());
+            }
+        }
+    }
+
+    fn source_file(&mut self) -> Result<(), Error> {
+        let number = self.cursor.small("the number of a file")?;
+        let name = self.cursor.next();
+        if name.kind != Kind::Text {
+            return Err(Error::parse(name.line, "`.file` needs a name in quotes"));
+        }
+        self.program.files.push((number, name.text.into()));
+        while self.cursor.eat(b',') {
+            self.cursor.unsigned("a number")?;
+        }
+        Ok(())
+    }
+
+    fn skip_section(&mut self) -> Result<(), Error> {
+        while !self.cursor.is(b'{') {
+            if self.cursor.next().kind == Kind::End {
+                return Err(self.cursor.wrong("`{`"));
+            }
+        }
+        let mut depth = 0u32;
+        loop {
+            let token = self.cursor.next();
+            match token.kind {
+                Kind::Mark(b'{') => depth += 1,
+                Kind::Mark(b'}') => depth -= 1,
+                Kind::End => return Err(self.cursor.wrong("`}`")),
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A variable of the module, a kernel or a function.
+    fn declaration(&mut self) -> Result<(), Error> {
+        let mut external = false;
+        loop {
+            let token = self.cursor.peek();
+            match token.text {
+                ".visible" | ".weak" | ".common" => {
+                    self.cursor.next();
+                }
+                ".extern" => {
+                    self.cursor.next();
+                    external = true;
+                }
+                ".entry" | ".func" => {
+                    self.cursor.next();
+                    let function = self.cursor.function(token.text == ".entry")?;
+                    self.program.functions.push(function);
+                    return Ok(());
+                }
+                ".global" | ".const" | ".shared" | ".local" => {
+                    let variables = self.cursor.variables(external)?;
+                    self.program.variables.extend(variables);
+                    return Ok(());
+                }
+                _ => return Err(self.cursor.wrong("`.entry`, `.func` or a variable")),
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Declarations of variables with their types and initial values.
+
+use super::cursor::Cursor;
+use crate::Error;
+use crate::ast::{Operand, Space, Type, Variable};
+use crate::lexer::Kind;
+
+/// Declarations larger than this are refused: no device has such memory, and the host must not run out.
+const LARGEST_VARIABLE: u64 = 1 << 40;
+/// Initialisers larger than this are refused.
+const LARGEST_INITIALISER: u64 = 1 << 26;
+
+impl Cursor<'_> {
+    /// `.space .align n .type name[dims] = init, ... ;`
+    pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable>, Error> {
+        let token = self.next();
+        let space = match token.text {
+            ".global" => Space::Global,
+            ".const" => Space::Const,
+            ".shared" => Space::Shared,
+            ".local" => Space::Local,
+            ".param" => Space::Param,
+            _ => return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text))),
+        };
+        let mut variables = vec![];
+        let (align, kind, lanes) = self.variable_type()?;
+        loop {
+            variables.push(self.variable(space, external, align, kind, lanes)?);
+            if self.eat(b';') {
+                return Ok(variables);
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    /// `[.align n] [.v4] .type [.ptr ...]`: alignment (0 when not given), element type and elements in a vector.
+    pub(super) fn variable_type(&mut self) -> Result<(u32, Type, u32), Error> {
+        let (mut align, mut lanes) = (0, 1);
+        loop {
+            let token = self.word("a type")?;
+            match token.text {
+                ".align" => {
+                    align = self.small("an alignment")?;
+                    if !align.is_power_of_two() || align > 1 << 16 {
+                        return Err(Error::parse(token.line, format!("{align} is not an alignment")));
+                    }
+                }
+                ".v2" => lanes = 2,
+                ".v4" => lanes = 4,
+                ".attribute" => self.skip_parentheses()?,
+                name => match name.strip_prefix('.').and_then(Type::named) {
+                    Some(Type::Pred) | None => {
+                        return Err(Error::parse(token.line, format!("`{name}` is not the type of a variable")));
+                    }
+                    Some(kind) => return Ok((align, kind, lanes)),
+                },
+            }
+        }
+    }
+
+    fn skip_parentheses(&mut self) -> Result<(), Error> {
+        self.expect(b'(')?;
+        while !self.eat(b')') {
+            if self.next().kind == Kind::End {
+                return Err(self.wrong("`)`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `.ptr ... name[dims] = init`, after the type.
+    pub(super) fn variable(
+        &mut self,
+        space: Space,
+        external: bool,
+        align: u32,
+        kind: Type,
+        lanes: u32,
+    ) -> Result<Variable, Error> {
+        // `.param .u64 .ptr .global .align 4 name`
+        let mut token = self.word("a name")?;
+        while token.text.starts_with('.') {
+            if token.text == ".align" {
+                self.unsigned("an alignment")?;
+            }
+            token = self.word("a name")?;
+        }
+        let element_bytes = kind.bytes() * lanes;
+        let mut count = 1u64;
+        let mut unsized_array = false;
+        while self.eat(b'[') {
+            if self.eat(b']') {
+                unsized_array = true;
+                continue;
+            }
+            count = count.saturating_mul(self.unsigned("the size of an array")?);
+            self.expect(b']')?;
+        }
+        let mut bytes = count.saturating_mul(u64::from(element_bytes));
+        let (mut init, mut init_symbols) = (vec![], vec![]);
+        if self.eat(b'=') {
+            self.initialiser(kind, &mut init, &mut init_symbols)?;
+            if unsized_array {
+                bytes = init.len() as u64;
+                unsized_array = false;
+            }
+            if init.len() as u64 > bytes {
+                return Err(Error::parse(token.line, format!("the initialiser of {} is too long", token.text)));
+            }
+        }
+        if bytes > LARGEST_VARIABLE {
+            return Err(Error::parse(token.line, format!("{} is too large: {bytes} bytes", token.text)));
+        }
+        if unsized_array {
+            bytes = 0;
+        }
+        let align = if align == 0 { element_bytes.max(1) } else { align };
+        Ok(Variable {
+            name: token.text.into(),
+            space,
+            align,
+            element_bytes,
+            bytes,
+            external,
+            init,
+            init_symbols,
+            line: token.line,
+        })
+    }
+
+    fn initialiser(
+        &mut self,
+        kind: Type,
+        bytes: &mut Vec<u8>,
+        symbols: &mut Vec<(usize, String, i64)>,
+    ) -> Result<(), Error> {
+        let mut depth = 0u32;
+        loop {
+            let line = self.peek().line;
+            if self.eat(b'{') {
+                depth += 1;
+                continue;
+            }
+            if self.eat(b'}') {
+                depth = depth.saturating_sub(1);
+            } else {
+                let size = kind.bytes() as usize;
+                match self.constant()? {
+                    Operand::Integer(value) => bytes.extend(&value.to_le_bytes().repeat(2)[..size]),
+                    Operand::Float { double, .. } if kind == Type::F64 => bytes.extend(double.to_le_bytes()),
+                    Operand::Float { single, .. } if size == 4 => bytes.extend(single.to_le_bytes()),
+                    Operand::Name { name, offset } if size == 8 => {
+                        symbols.push((bytes.len(), name.to_string(), offset));
+                        bytes.extend([0; 8]);
+                    }
+                    _ => return Err(Error::parse(line, "this initial value does not fit the type")),
+                }
+                if bytes.len() as u64 > LARGEST_INITIALISER {
+                    return Err(Error::parse(line, "the initialiser is too long"));
+                }
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+            if !self.eat(b',') && !self.is(b'}') {
+                return Err(self.wrong("`,` or `}`"));
+            }
+        }
+    }
+
+    /// A number, or the address of a variable.
+    fn constant(&mut self) -> Result<Operand, Error> {
+        let token = self.peek();
+        if token.kind == Kind::Word && !token.text.starts_with('.') {
+            self.next();
+            if token.text == "generic" && self.eat(b'(') {
+                let name = self.word("a variable")?;
+                let offset = self.displacement()?;
+                self.expect(b')')?;
+                return Ok(Operand::Name { name: name.text.into(), offset });
+            }
+            let offset = self.displacement()?;
+            return Ok(Operand::Name { name: token.text.into(), offset });
+        }
+        self.number()
+    }
+}
