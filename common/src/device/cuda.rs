@@ -19,6 +19,7 @@ use super::{Buffer, Device, DeviceInfo, Figures, Hold, Kernel, KernelResources, 
 use crate::code::Code;
 use crate::cublas::Cublas;
 use crate::fault::KernelFault;
+use crate::nvrtc;
 use crate::occupancy::SmLimits;
 use crate::plan::Launch;
 use crate::problem::Problem;
@@ -206,6 +207,7 @@ fn describe(context: &Arc<CudaContext>) -> Result<DeviceInfo, DriverError> {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             reserved_shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         },
+        compiles: nvrtc::find().is_ok(),
     })
 }
 

@@ -80,6 +80,10 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// What one SM has.
     pub sm: SmLimits,
+    /// Whether any specialisation of a kernel can be compiled: on a GPU, when NVRTC is there. Where it is false a plan takes a
+    /// specialisation that is committed; so does the simulator's, so that its counts are the same on every machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compiles: bool,
 }
 
 impl DeviceInfo {
@@ -94,6 +98,7 @@ impl DeviceInfo {
             max_shared_bytes: 227 * 1024,
             memory_bytes,
             sm: SmLimits::H100,
+            compiles: false,
         }
     }
 }
