@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -143,7 +143,7 @@ impl Source {
 
     fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &nvrtc::Nvrtc) -> Result<Code> {
         // The simulator knows the instructions of compute capability 8.0 and needs none that are newer.
-        let newest = if device.kind == Kind::Cuda { device.compute_capability } else { 80 };
+        let newest = device.compute_capability.min(if device.kind == Kind::Cuda { u32::MAX } else { 80 });
         let target = nvrtc.target_for(newest)?;
         let (major, minor) = nvrtc.version;
         // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
@@ -161,35 +161,40 @@ impl Source {
     }
 
     /// The PTX that is committed for this source and specialisation, with its header.
-    pub fn compile_to_commit(
-        &self,
-        specialisation: &Specialisation,
-        target: u32,
-        nvrtc: &nvrtc::Nvrtc,
-    ) -> Result<String> {
-        let architecture = format!("compute_{target}");
+    pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
+        let architecture = format!("compute_{}", specialisation.target);
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
             "{}// made by NVRTC {major}.{minor}; `cargo course ptx` makes it anew\n{}",
-            self.header(specialisation, target),
+            self.header(specialisation),
             relative_files(&compiled.ptx)
         ))
     }
 
-    /// Name of the committed file for a compute capability.
-    pub fn committed_name(&self, specialisation: &Specialisation, target: u32) -> String {
-        format!("{}.sm{target}.ptx", specialisation.stem(&self.stem()))
+    /// Name of the committed file.
+    pub fn committed_name(&self, specialisation: &Specialisation) -> String {
+        format!("{}.sm{}.ptx", specialisation.stem(&self.stem()), specialisation.target)
     }
 
     fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
-        let target = specialisation.targets.iter().copied().filter(|&target| target <= device.compute_capability).max();
-        let target = target.with_context(|| format!("there is no PTX of {} for so old a device", self.display))?;
-        let path = folder.join(self.committed_name(specialisation, target));
+        let (needed, found) = (specialisation.target, device.compute_capability);
+        ensure!(
+            needed <= found,
+            "the committed PTX of {} is for compute capability {}.{} and newer, this device has {}.{}",
+            self.display,
+            needed / 10,
+            needed % 10,
+            found / 10,
+            found % 10
+        );
+        let name = self.committed_name(specialisation);
+        let path = folder.join(&name);
         let origin = workspace::display(&path);
-        let name = self.committed_name(specialisation, target);
-        let ptx = std::fs::read_to_string(&path).map_err(|_| anyhow!("{} has no PTX at {origin}", self.display))?;
-        let header = self.header(specialisation, target);
+        let ptx = std::fs::read_to_string(&path).map_err(|_| {
+            anyhow!("no PTX of {} for {} is committed (as {origin})", self.display, specialisation.dtype)
+        })?;
+        let header = self.header(specialisation);
         let source = header.lines().next().unwrap_or_default();
         ensure!(ptx.starts_with(source), "{} has changed since its PTX was made", self.display);
         ensure!(ptx.starts_with(&header), "the PTX of {} was made with other constants", self.display);
@@ -209,8 +214,8 @@ impl Source {
     }
 
     /// What ties committed PTX to its source: the first lines of the file.
-    fn header(&self, specialisation: &Specialisation, target: u32) -> String {
-        let defines = defines(specialisation).join(" ");
+    fn header(&self, specialisation: &Specialisation) -> String {
+        let (target, defines) = (specialisation.target, defines(specialisation).join(" "));
         format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
     }
 

@@ -8,7 +8,7 @@ use crate::code::Source;
 use crate::host;
 use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
-use crate::problem::{Dtype, Problem};
+use crate::problem::Problem;
 use crate::step::Step;
 
 /// A line for each variant: its name and the first comment of its file.
@@ -68,11 +68,9 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
     let device = request.device.unwrap_or_else(|| DeviceInfo::simulated(host::total_bytes()));
     let variant = request.variant.as_deref().map(|name| step.variant(name)).transpose()?;
     let plan = step.plan_of(variant);
-    let all = |variant| {
-        [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| step.specialisations_of(variant, dtype)).collect()
-    };
-    let mut sources = vec![("kernel.cu".to_owned(), all(None))];
-    sources.extend(step.variants.iter().map(|variant| (format!("variants/{}.cu", variant.name), all(Some(variant)))));
+    let mut sources = vec![("kernel.cu".to_owned(), step.committed_of(None))];
+    let variants = step.variants.iter();
+    sources.extend(variants.map(|variant| (format!("variants/{}.cu", variant.name), step.committed_of(Some(variant)))));
     let host = if step.host.is_some() { Kind::Host } else { device.kind };
     let description = Description {
         name: step.name.into(),

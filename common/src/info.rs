@@ -35,6 +35,10 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// What one SM has.
     pub sm: SmLimits,
+    /// Whether any specialisation of a kernel can be compiled: on a GPU, when NVRTC is there. If it is false, a plan takes a
+    /// specialisation that is committed. The simulator's plans always do, so that its counts are the same on every machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compiles: bool,
 }
 
 impl DeviceInfo {
@@ -49,6 +53,7 @@ impl DeviceInfo {
             max_shared_bytes: 227 * 1024,
             memory_bytes,
             sm: SmLimits::H100,
+            compiles: false,
         }
     }
 }

@@ -50,8 +50,8 @@ pub struct Specialisation {
     pub dtype: Dtype,
     /// Constants passed as `-D NAME=VALUE`, without `ELEMENT`.
     pub defines: Vec<(String, String)>,
-    /// Compute capabilities (75, 80, ...) for which PTX is committed, in ascending order. The newest that the device has is loaded.
-    pub targets: Vec<u32>,
+    /// The lowest compute capability that the kernel needs (75, 80, ...): the committed PTX is for it, and newer devices load the same.
+    pub target: u32,
 }
 
 impl Specialisation {
@@ -63,13 +63,13 @@ impl Specialisation {
     /// A named specialisation, with PTX for compute capability 7.5 and newer.
     pub fn named(name: impl Into<String>, dtype: Dtype, defines: &[(&str, u32)]) -> Self {
         let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
-        Self { name: name.into(), dtype, defines, targets: vec![75] }
+        Self { name: name.into(), dtype, defines, target: 75 }
     }
 
-    /// The same with PTX for these compute capabilities.
+    /// The same with PTX for this compute capability and newer.
     #[must_use]
-    pub fn for_targets(mut self, targets: &[u32]) -> Self {
-        self.targets = targets.to_vec();
+    pub fn for_target(mut self, target: u32) -> Self {
+        self.target = target;
         self
     }
 

@@ -34,7 +34,7 @@ pub struct Variant {
     pub defect: Defect,
     /// Its launch, where it differs from the step's own.
     pub plan: Option<PlanFn>,
-    /// Its specialisations, where they differ from the step's own.
+    /// Its committed specialisations, where they differ from the step's own.
     pub specialisations: Option<fn(Dtype) -> Vec<Specialisation>>,
 }
 
@@ -75,7 +75,8 @@ pub struct Step {
     pub title: &'static str,
     /// The launches of `kernel.cu`.
     pub plan: PlanFn,
-    /// Every specialisation that `plan` can choose for this element type: PTX is committed for each.
+    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is committed for
+    /// each, and for counter-examples in f32 only.
     pub specialisations: fn(Dtype) -> Vec<Specialisation>,
     /// The counter-examples.
     pub variants: &'static [Variant],
@@ -113,9 +114,13 @@ impl Step {
         source_path(&self.path(), variant.map(|variant| variant.name))
     }
 
-    /// Every specialisation of the step itself or of one of its variants.
-    pub fn specialisations_of(&self, variant: Option<&Variant>, dtype: Dtype) -> Vec<Specialisation> {
-        variant.and_then(|variant| variant.specialisations).unwrap_or(self.specialisations)(dtype)
+    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared with
+    /// the kernel, so they come in f32 only.
+    pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
+        match variant {
+            None => [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect(),
+            Some(variant) => variant.specialisations.unwrap_or(self.specialisations)(Dtype::F32),
+        }
     }
 
     /// The plan of the step itself or of one of its variants.

@@ -1,8 +1,9 @@
 //! The tests that every step has: the kernel and its variants, over a grid of shapes, both element types, on the
 //! simulator, and on a GPU where there is one; the simulator's search for hazards in each of them, and without each of
-//! their barriers. What is skipped for want of a GPU is shown as ignored, with the reason.
+//! their barriers. What is skipped because a GPU or NVRTC is missing is shown as ignored, with the reason.
 
 mod hazards;
+mod origin;
 mod product;
 
 use std::process::ExitCode;
@@ -10,13 +11,15 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use libtest_mimic::{Arguments, Trial};
 
+use origin::{Origin, origins};
+use product::{failed, product_on};
+
 use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
 use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
 use crate::step::{Defect, Step, Variant};
 use crate::verify::Verification;
-use product::{failed, product};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
 const SHAPES: &[[u64; 3]] = &[
@@ -48,9 +51,12 @@ pub fn run(step: &'static Step) -> ExitCode {
     for variant in std::iter::once(None).chain(step.variants.iter().map(Some)) {
         for dtype in [Dtype::F32, Dtype::I32] {
             let name = variant.map_or("kernel", |variant| variant.name);
-            let test = move |choice| move || shapes(step, variant, dtype, choice).map_err(|error| failed(&error));
-            trials.push(Trial::test(format!("sim::{name}::{dtype}"), test(Choice::Sim)));
-            let on_gpu = Trial::test(format!("gpu::{name}::{dtype}"), test(Choice::Cuda(0)));
+            for origin in origins(step, variant, dtype, SHAPES.iter().map(|&size| (size, 132))) {
+                let test = move || shapes(step, variant, dtype, Choice::Sim, origin);
+                trials.push(origin.trial(&format!("sim::{name}::{dtype}"), test));
+            }
+            let test = move || shapes(step, variant, dtype, Choice::Cuda(0), Origin::Compiled);
+            let on_gpu = Trial::test(format!("gpu::{name}::{dtype}"), move || test().map_err(|error| failed(&error)));
             trials.push(match &gpu {
                 Ok(()) => on_gpu,
                 Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
@@ -64,8 +70,9 @@ pub fn run(step: &'static Step) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) -> Result<()> {
-    let info = device::open(choice, &SimOptions::default())?.info().clone();
+fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice, origin: Origin) -> Result<()> {
+    let open = || device::open(choice, &SimOptions::default());
+    let info = if choice == Choice::Sim { origin.device() } else { open()?.info().clone() };
     let defect = variant.map_or(Defect::None, |variant| variant.defect);
     let can = |size: &[u64; 3]| {
         let problem = Problem { m: size[0], n: size[1], k: size[2], dtype, fill: Fill::Uniform, seed: 1 };
@@ -84,7 +91,11 @@ fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice) 
     for (seed, [m, n, k]) in (1..).zip(sizes) {
         for fill in [Fill::Uniform, Fill::Integers] {
             let problem = Problem { m, n, k, dtype, fill, seed };
-            match (defect, product(step, variant, &problem, choice)) {
+            let plan = step.plan_of(variant)(&problem, &info)?;
+            if choice == Choice::Sim && !origin.takes(step, variant, &plan)? {
+                continue; // the other trial's
+            }
+            match (defect, product_on(open()?.as_mut(), plan, step, variant, &problem)) {
                 (Defect::None, found) => {
                     let found = found?;
                     ensure!(found.ok, "{m}×{n}×{k} {fill}: {}", found.diagnosis.unwrap_or_default());

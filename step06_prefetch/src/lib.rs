@@ -16,13 +16,14 @@ pub const STEP: Step = Step {
     host: None,
 };
 
-/// A counter-example, in the two tilings for large problems, where the contrast counts.
+/// A counter-example, in the two tilings for large problems, where the contrast counts; one of them is committed.
 const fn variant(name: &'static str) -> Variant {
     Variant {
-        plan: Some(|problem, device| Ok(plan_with(&LARGE, problem, device))),
-        specialisations: Some(|dtype| {
-            specialisations_of(if dtype == Dtype::F32 { &LARGE } else { &FOR_INTEGERS }, dtype)
+        plan: Some(|problem, device| {
+            let tilings = if device.compiles { &LARGE[..] } else { &COMMON };
+            Ok(plan_with(tilings, problem, device))
         }),
+        specialisations: Some(|dtype| [4, 1].map(|vector| COMMON[0].specialisation(dtype, vector)).to_vec()),
         ..Variant::same_launch(name)
     }
 }
@@ -55,8 +56,10 @@ const TILINGS: [Tiling; 6] = [
 ];
 /// The ones for large problems.
 const LARGE: [Tiling; 2] = [TILINGS[0], TILINGS[1]];
-/// The one for integers, which are here to be exact.
-const FOR_INTEGERS: [Tiling; 1] = [TILINGS[1]];
+/// The one that everything comes in: integers, which are here to be exact, and what is committed of the counter-examples.
+const COMMON: [Tiling; 1] = [TILINGS[1]];
+/// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
+const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[5]];
 
 /// K is cut no finer than this, and into no more slices than occupy every SM eight times.
 const MIN_SLICE: u64 = 128;
@@ -81,7 +84,7 @@ impl Tiling {
         let depth = problem.k.div_ceil(slices).next_multiple_of(tile_k) + 64;
         // Two warps for each of the four schedulers hide each other's waits; fewer do not.
         let busy = (rounds as f64 * f64::from(self.warps()) / 8.0).min(1.0).sqrt();
-        let speed = 128.0 * self.speed[usize::from(vector(problem) == 1)] * busy;
+        let speed = 128.0 * self.speed[usize::from(!problem.n.is_multiple_of(4))] * busy;
         let multiply = (rounds * tile_m * tile_n * depth) as f64 / speed;
         // Another launch, which reads and adds what the slices wrote.
         let add = if slices > 1 { 6000.0 + (slices * problem.m * problem.n) as f64 / 250.0 } else { 0.0 };
@@ -102,14 +105,15 @@ impl Tiling {
             ("FETCH_STEPS", self.fetch_steps[usize::from(vector == 1)]),
             ("GROUPS", self.groups),
         ];
-        // From 8.0 on copies are asynchronous.
-        Specialisation::named(name, dtype, &defines).for_targets(&[75, 80])
+        // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.
+        Specialisation::named(name, dtype, &defines).for_target(80)
     }
 }
 
-/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes.
-fn vector(problem: &Problem) -> u32 {
-    if problem.n.is_multiple_of(4) { 4 } else { 1 }
+/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers are committed once, in the form
+/// that takes any N.
+fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
+    if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }
 
 /// The tiling and the number of slices of K that should take the least time.
@@ -128,13 +132,14 @@ fn choose(tilings: &[Tiling], problem: &Problem, sm_count: u32) -> (Tiling, u64)
 }
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    Ok(plan_with(&TILINGS, problem, device))
+    let any = device.compiles || problem.n.is_multiple_of(4);
+    Ok(plan_with(if any { &TILINGS } else { &RAGGED }, problem, device))
 }
 
 fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
-    let tilings = if problem.dtype == Dtype::F32 { tilings } else { &FOR_INTEGERS };
+    let tilings = if problem.dtype == Dtype::F32 { tilings } else { &COMMON };
     let (tiling, slices) = choose(tilings, problem, device.sm_count);
-    let specialisation = tiling.specialisation(problem.dtype, vector(problem));
+    let specialisation = tiling.specialisation(problem.dtype, vector(problem, device));
     let [tile_m, tile_n, tile_k] = tiling.tile;
     let mut plan = Plan::tiled(problem, specialisation, [32 * tiling.warps(), 1], [tile_n, tile_m]).with_tile_k(tile_k);
     if slices > 1 {
@@ -162,11 +167,13 @@ fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
-    specialisations_of(if dtype == Dtype::F32 { &TILINGS } else { &FOR_INTEGERS }, dtype)
-}
-
-fn specialisations_of(tilings: &[Tiling], dtype: Dtype) -> Vec<Specialisation> {
-    tilings.iter().flat_map(|tiling| [4, 1].map(|vector| tiling.specialisation(dtype, vector))).collect()
+    let of = |tilings: &[Tiling], vector| -> Vec<Specialisation> {
+        tilings.iter().map(|tiling| tiling.specialisation(dtype, vector)).collect()
+    };
+    match dtype {
+        Dtype::F32 => [of(&TILINGS, 4), of(&RAGGED, 1)].concat(),
+        Dtype::I32 => of(&COMMON, 1),
+    }
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {
@@ -185,8 +192,10 @@ mod tests {
         Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
     }
 
+    /// The plan of a device that compiles, and so may take every tiling.
     fn planned(m: u64, n: u64, k: u64) -> (String, u32, Plan) {
-        let plan = plan(&problem(m, n, k), &DeviceInfo::simulated(1 << 30)).unwrap();
+        let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
+        let plan = plan(&problem(m, n, k), &device).unwrap();
         (plan.specialisation.name.clone(), plan.launches[0].grid[2], plan)
     }
 
@@ -218,12 +227,10 @@ mod tests {
     #[test]
     fn every_plan_is_whole_and_of_moderate_size() {
         let sizes = [1, 2, 31, 100, 1024, 5000, 70_000];
-        let names: Vec<String> = specialisations(Dtype::F32).into_iter().map(|s| s.name).collect();
         for m in sizes {
             for n in sizes {
                 for k in sizes {
-                    let (name, slices, plan) = planned(m, n, k);
-                    assert!(names.contains(&name), "{name}");
+                    let (_, slices, plan) = planned(m, n, k);
                     let [tile_n, tile_m] = plan.tile.map(u64::from);
                     let [x, y, _] = plan.launches[0].grid.map(u64::from);
                     assert!(x * tile_n >= n && y * tile_m >= m && (x - 1) * tile_n < n && (y - 1) * tile_m < m);
@@ -231,6 +238,24 @@ mod tests {
                     assert_eq!(plan.workspace_elements, if slices > 1 { u64::from(slices) * m * n } else { 0 });
                     assert!(plan.workspace_elements <= 1 << 26, "{m}×{n}×{k}: {}", plan.workspace_elements);
                     assert!(u64::from(slices) <= k);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_compile_takes_what_is_committed() {
+        let gpu = DeviceInfo { kind: Kind::Cuda, ..DeviceInfo::simulated(1 << 30) };
+        for (device, dtype) in
+            [DeviceInfo::simulated(1 << 30), gpu].iter().flat_map(|device| [(device, Dtype::F32), (device, Dtype::I32)])
+        {
+            for size in [1, 63, 64, 100, 333, 1023, 1024, 4095, 4096] {
+                let problem = Problem { dtype, ..problem(size, size, size) };
+                let specialisation = plan(&problem, device).unwrap().specialisation;
+                assert!(specialisations(dtype).contains(&specialisation), "{}", specialisation.name);
+                for variant in STEP.variants.iter().filter(|_| dtype == Dtype::F32) {
+                    let specialisation = STEP.plan_of(Some(variant))(&problem, device).unwrap().specialisation;
+                    assert!(STEP.committed_of(Some(variant)).contains(&specialisation), "{}", specialisation.name);
                 }
             }
         }

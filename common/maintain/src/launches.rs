@@ -84,14 +84,12 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
             continue; // it leaves its matrices, which the simulator refuses and a GPU may
         }
         let Some(launch) = plan.launches.first() else { continue };
-        let targets = plan.specialisation.targets.iter().copied();
-        let target = targets.filter(|&target| target <= device.compute_capability).max().unwrap_or(75);
         let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
         let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
         let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
         launches.push(RecordedLaunch {
             name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
-            kernel: format!("../../../{}/ptx/{}", step.name, source.committed_name(&plan.specialisation, target)),
+            kernel: format!("../../../{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,

@@ -51,30 +51,25 @@ pub fn run(options: &Options) -> Result<bool> {
         for (path, specialisations) in step.describe(&Request::default())?.sources {
             let source = Source::read(&step.path.join(&path))?;
             for specialisation in &specialisations {
-                for &target in &specialisation.targets {
-                    let name = source.committed_name(specialisation, target);
-                    let file = folder.join(&name);
-                    let fresh = source.compile_to_commit(specialisation, target, nvrtc)?;
-                    files += 1;
-                    // Git may have changed the line endings.
-                    let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
-                    if committed != fresh {
-                        stale += 1;
-                        text += &format!(
-                            "{} {}\n",
-                            if options.check { "stale:" } else { "made" },
-                            workspace::display(&file)
-                        );
-                        if !options.check {
-                            fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &fresh)).with_context(|| {
-                                format!("{} cannot be written; free some room", workspace::display(&file))
-                            })?;
-                        }
+                let name = source.committed_name(specialisation);
+                let file = folder.join(&name);
+                let fresh = source.compile_to_commit(specialisation, nvrtc)?;
+                files += 1;
+                // Git may have changed the line endings.
+                let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
+                if committed != fresh {
+                    stale += 1;
+                    text +=
+                        &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
+                    if !options.check {
+                        fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &fresh)).with_context(|| {
+                            format!("{} cannot be written; free some room", workspace::display(&file))
+                        })?;
                     }
-                    kept.insert(name);
-                    if let (Some(ptxas), false) = (&ptxas, options.check && committed != fresh) {
-                        registers::record(&mut counted, &known, &file, &fresh, ptxas)?;
-                    }
+                }
+                kept.insert(name);
+                if let (Some(ptxas), false) = (&ptxas, options.check && committed != fresh) {
+                    registers::record(&mut counted, &known, &file, &fresh, ptxas)?;
                 }
             }
         }

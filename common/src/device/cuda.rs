@@ -22,6 +22,7 @@ use crate::cublas::Cublas;
 use crate::driver::driver_present;
 use crate::fault::KernelFault;
 use crate::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+use crate::nvrtc;
 use crate::occupancy::SmLimits;
 use crate::plan::Launch;
 use crate::problem::Problem;
@@ -188,6 +189,7 @@ fn describe(context: &Arc<CudaContext>) -> Result<DeviceInfo, DriverError> {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             reserved_shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         },
+        compiles: nvrtc::find().is_ok(),
     })
 }
 
