@@ -70,6 +70,7 @@ mod lower;
 mod memory;
 mod module;
 mod observe;
+mod parsed;
 mod parser;
 
 pub use analyses::counters::{Counters, Counts};
@@ -80,6 +81,7 @@ pub use ast::{Space, Type};
 pub use config::{DeviceLimits, Dim3, InstructionSet, LaunchConfig};
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch};
+pub use lower::SharedArray;
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
-pub use module::{Kernel, Module, Param, RegisterCounts, SharedArray};
+pub use module::{Kernel, Module, Param};
 pub use observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};

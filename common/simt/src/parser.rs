@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
                     let number = self.next();
                     let mut parts = number.text.split('.').map(str::parse::<u32>);
                     match (parts.next(), parts.next()) {
-                        (Some(Ok(major)), Some(Ok(minor))) => self.program.version = (major, minor),
+                        (Some(Ok(_)), Some(Ok(_))) => {}
                         _ => return Err(Error::parse(number.line, "`.version` needs a number such as 8.1")),
                     }
                     seen_version = true;

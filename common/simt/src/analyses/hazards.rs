@@ -7,7 +7,7 @@
 //! each other, but for the pattern "write, fence, atomic; atomic, read".
 
 use super::report::{Hazard, HazardKind, Party};
-use crate::lower::{Code, Use};
+use crate::lower::{Code, Role, Use};
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, DevicePointer, Dim3, Kernel, Space};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -443,7 +443,7 @@ impl Analysis for Hazards {
             grid: launch.config.grid,
             unit,
             shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
-            atomic: code.strong.clone(),
+            atomic: code.facts.iter().map(|facts| facts.strong).collect(),
             arrays: launch
                 .memory
                 .allocations()
@@ -694,7 +694,7 @@ impl BlockHazards {
     fn strong(&self, instruction: u32) -> bool {
         self.plan.as_ref().is_some_and(|plan| {
             plan.atomic.get(instruction as usize).copied().unwrap_or(false)
-                || plan.code().is_atomic.get(instruction as usize).copied().unwrap_or(false)
+                || plan.code().facts.get(instruction as usize).is_some_and(|facts| facts.role == Role::Atomic)
         })
     }
 
@@ -704,11 +704,10 @@ impl BlockHazards {
 
     fn action(&self, instruction: u32, writes: bool) -> Action {
         let code = self.plan.as_ref().map(|plan| plan.code());
-        let atomic = code.is_some_and(|code| code.is_atomic.get(instruction as usize).copied().unwrap_or(false));
-        let copy = code.is_some_and(|code| code.is_copy.get(instruction as usize).copied().unwrap_or(false));
-        match (writes, atomic, copy) {
-            (_, true, _) => Action::Updates,
-            (true, _, true) => Action::Copies,
+        let role = code.and_then(|code| code.facts.get(instruction as usize)).map(|facts| facts.role);
+        match (writes, role) {
+            (_, Some(Role::Atomic)) => Action::Updates,
+            (true, Some(Role::Copy)) => Action::Copies,
             (true, ..) => Action::Writes,
             _ => Action::Reads,
         }
@@ -971,7 +970,7 @@ impl BlockHazards {
             if how == Use::Set {
                 // A guarded write may set fewer lanes; taking all for set gives no false alarm.
                 self.set[place] |= lanes;
-            } else if how == Use::Guard || !code.is_guarded[instruction as usize] {
+            } else if how == Use::Guard || !code.facts[instruction as usize].guarded {
                 self.unset_read(warp, instruction, number, lanes & !self.set[place]);
             }
         }
@@ -1096,7 +1095,8 @@ impl Observer for BlockHazards {
     }
 
     fn barrier_arrive(&mut self, warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool) {
-        let counted = self.plan.as_ref().is_some_and(|plan| plan.code().counted_barrier[instruction as usize]);
+        let counted =
+            self.plan.as_ref().is_some_and(|plan| plan.code().facts[instruction as usize].role == Role::CountedBarrier);
         if let Some((warps, list)) = self.arrived.get_mut(id as usize) {
             *warps |= 1 << warp;
             if waits && !counted {
@@ -1162,7 +1162,7 @@ impl BlockHazards {
                 let unit = plan.unit;
                 let writes = access.kind != AccessKind::Load;
                 let reads = access.kind != AccessKind::Store;
-                let origin = plan.code().shared_origin[access.instruction as usize];
+                let origin = plan.code().facts[access.instruction as usize].shared_origin;
                 let copies = !self.flying.is_empty();
                 let now = self.time;
                 let array =

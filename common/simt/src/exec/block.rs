@@ -115,7 +115,7 @@ impl<'a> Worker<'a> {
             planes: vec![Plane([0; 32]); (code.planes * count) as usize],
             warps: (0..count).map(|number| Warp::new(number, threads, code)).collect(),
             shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
-            caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.positions.len()],
+            caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.facts.len()],
         };
         worker.presets(None);
         worker
