@@ -63,6 +63,7 @@
 pub mod analyses;
 mod ast;
 mod config;
+mod dim3;
 mod error;
 mod exec;
 mod lexer;
@@ -78,7 +79,8 @@ pub use analyses::hazards::Hazards;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{ThreadTrace, Trace};
 pub use ast::{Space, Type};
-pub use config::{DeviceLimits, Dim3, InstructionSet, LaunchConfig};
+pub use config::{DeviceLimits, InstructionSet, LaunchConfig};
+pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch};
 pub use lower::SharedArray;

@@ -3,7 +3,7 @@
 //! Words are atomic so that a racing kernel is no undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
-use crate::Error;
+use crate::error::Error;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -266,8 +266,15 @@ impl GlobalMemory {
         Ok(())
     }
 
+    /// The allocation that holds all of `bytes` bytes at `address`.
+    pub(crate) fn holding(&self, address: u64, bytes: u32) -> Option<&Allocation> {
+        let allocation = &self.allocations[self.at_or_before(address)?];
+        let end = (address - allocation.base).checked_add(u64::from(bytes))?;
+        (end <= allocation.bytes).then_some(allocation)
+    }
+
     /// Index of the allocation that holds `address`, or of the last one before it.
-    pub(crate) fn at_or_before(&self, address: u64) -> Option<usize> {
+    fn at_or_before(&self, address: u64) -> Option<usize> {
         self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
     }
 
