@@ -3,6 +3,8 @@
 //! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
 //! Function signatures: NVIDIA's cuBLAS documentation, "Using the cuBLAS API".
 
+#![allow(unsafe_code, reason = "calls the C functions of cuBLAS's library")]
+
 use std::ffi::{c_float, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

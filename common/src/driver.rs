@@ -1,5 +1,7 @@
 //! Whether there is an NVIDIA driver, and which: asked without opening a device.
 
+#![allow(unsafe_code, reason = "asks the CUDA driver for its version")]
+
 use cudarc::driver::sys::{self, CUresult};
 
 /// Whether the driver's library can be opened.

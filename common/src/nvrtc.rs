@@ -3,6 +3,8 @@
 //! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
 //! Function signatures: NVRTC's documentation, "NVRTC - Runtime Compilation", chapter 3.
 
+#![allow(unsafe_code, reason = "calls the C functions of NVRTC's library")]
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -224,7 +224,6 @@ pub(crate) struct Function {
 /// A whole file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
-    pub version: (u32, u32),
     pub target: u32,
     pub target_name: String,
     pub files: Vec<(u32, String)>,

@@ -1,6 +1,7 @@
 //! What can go wrong, in the three classes a learner must be able to tell apart, and two for the caller.
 
-use crate::{Dim3, Space};
+use crate::ast::Space;
+use crate::dim3::Dim3;
 use std::fmt;
 
 /// Everything the library reports instead of a result. Nothing in it panics.

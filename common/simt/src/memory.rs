@@ -3,9 +3,8 @@
 //! Words are atomic so that a racing kernel is no undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
-use crate::Error;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
+use crate::error::Error;
+use bytemuck::allocation::try_zeroed_slice_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First address handed out: no sum of an index and a small offset reaches it by accident.
@@ -33,11 +32,13 @@ impl DevicePointer {
 pub trait Element: Copy + Default + private::Bits {}
 
 mod private {
+    use std::sync::atomic::AtomicU32;
+
     /// Conversion from and to 32-bit words, for sealed implementations.
     pub trait Bits {
         /// Size in words of the device.
         const WORDS: usize;
-        fn write(self, words: &mut [u32]);
+        fn write(self, words: &mut [AtomicU32]);
         fn read(words: &[u32]) -> Self;
     }
 }
@@ -48,10 +49,10 @@ macro_rules! element {
         impl private::Bits for $type {
             const WORDS: usize = size_of::<$type>() / 4;
             #[inline]
-            fn write(self, words: &mut [u32]) {
+            fn write(self, words: &mut [AtomicU32]) {
                 let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
                 for (i, word) in words.iter_mut().enumerate() {
-                    *word = (u64::from(bits) >> (32 * i)) as u32;
+                    *word.get_mut() = (u64::from(bits) >> (32 * i)) as u32;
                 }
             }
             #[inline]
@@ -64,53 +65,14 @@ macro_rules! element {
 }
 element!(f32, u32; u32, u32; i32, u32; f64, u64; u64, u64; i64, u64);
 
-/// Zeroed words straight from the operating system: pages that are never touched cost nothing, and a failure is an error.
-struct Words {
-    start: NonNull<AtomicU32>,
-    len: usize,
-}
-
-// SAFETY: `Words` owns its memory, and all shared access goes through atomics.
-unsafe impl Send for Words {}
-// SAFETY: as above.
-unsafe impl Sync for Words {}
-
-impl Words {
-    fn new(len: usize) -> Option<Self> {
-        let layout = Layout::array::<u32>(len.max(1)).ok()?.align_to(64).ok()?;
-        // SAFETY: the layout is not of size zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast();
-        Some(Self { start, len })
-    }
-
-    fn as_slice(&self) -> &[AtomicU32] {
-        // SAFETY: `len` zeroed words live here as long as `self`, and zero is a valid atomic.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-
-    fn as_mut(&mut self) -> &mut [u32] {
-        // SAFETY: as above, and `&mut self` excludes every other access; an AtomicU32 has the layout of a u32.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
-    }
-}
-
-impl Drop for Words {
-    fn drop(&mut self) {
-        let layout = Layout::array::<u32>(self.len.max(1)).and_then(|layout| layout.align_to(64));
-        if let Ok(layout) = layout {
-            // SAFETY: allocated in `new` with this very layout.
-            unsafe { dealloc(self.start.as_ptr().cast(), layout) }
-        }
-    }
-}
-
 /// One named allocation.
 pub struct Allocation {
     name: String,
     base: u64,
     bytes: u64,
     element_bytes: u32,
-    words: Words,
+    /// Zeroed pages straight from the operating system: those that are never touched cost nothing.
+    words: Box<[AtomicU32]>,
 }
 
 impl std::fmt::Debug for Allocation {
@@ -142,7 +104,7 @@ impl Allocation {
 
     /// The words, for kernels that run.
     pub(crate) fn words(&self) -> &[AtomicU32] {
-        self.words.as_slice()
+        &self.words
     }
 }
 
@@ -176,7 +138,8 @@ impl GlobalMemory {
         let base = self.next.max(FIRST_ADDRESS);
         let failed = || Error::usage(format!("allocation of {name}: {bytes} bytes are not available on this host"));
         let end = base.checked_add(bytes).filter(|&end| end < LAST_ADDRESS).ok_or_else(failed)?;
-        let words = usize::try_from(bytes.div_ceil(4)).ok().and_then(Words::new).ok_or_else(failed)?;
+        let words = usize::try_from(bytes.div_ceil(4)).ok().and_then(|count| try_zeroed_slice_box(count).ok());
+        let words = words.ok_or_else(failed)?;
         self.next = (end + GUARD).next_multiple_of(ALIGN);
         self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, words });
         Ok(DevicePointer(base))
@@ -199,7 +162,7 @@ impl GlobalMemory {
     pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
         let index = self.start_of(pointer)?;
-        let words = &mut self.allocations[index].words.as_mut()[range];
+        let words = &mut self.allocations[index].words[range];
         for (words, &value) in words.chunks_exact_mut(T::WORDS).zip(data) {
             value.write(words);
         }
@@ -212,7 +175,7 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the range is not inside it.
     pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
-        let words = &self.allocations[self.start_of(pointer)?].words.as_slice()[range];
+        let words = &self.allocations[self.start_of(pointer)?].words[range];
         let mut buffer = [0u32; 2];
         for (words, value) in words.chunks_exact(T::WORDS).zip(data) {
             for (to, from) in buffer.iter_mut().zip(words) {
@@ -229,7 +192,7 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation.
     pub fn fill<T: Element>(&mut self, pointer: DevicePointer, value: T) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        for words in self.allocations[index].words.as_mut().chunks_exact_mut(T::WORDS) {
+        for words in self.allocations[index].words.chunks_exact_mut(T::WORDS) {
             value.write(words);
         }
         Ok(())
@@ -260,14 +223,21 @@ impl GlobalMemory {
     /// Writes whole words at the start of an allocation; the last may reach beyond its last byte.
     pub(crate) fn write_words(&mut self, pointer: DevicePointer, words: &[u32]) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        let to = self.allocations[index].words.as_mut();
-        let count = words.len().min(to.len());
-        to[..count].copy_from_slice(&words[..count]);
+        for (to, &word) in self.allocations[index].words.iter_mut().zip(words) {
+            *to.get_mut() = word;
+        }
         Ok(())
     }
 
+    /// The allocation that holds all of `bytes` bytes at `address`.
+    pub(crate) fn holding(&self, address: u64, bytes: u32) -> Option<&Allocation> {
+        let allocation = &self.allocations[self.at_or_before(address)?];
+        let end = (address - allocation.base).checked_add(u64::from(bytes))?;
+        (end <= allocation.bytes).then_some(allocation)
+    }
+
     /// Index of the allocation that holds `address`, or of the last one before it.
-    pub(crate) fn at_or_before(&self, address: u64) -> Option<usize> {
+    fn at_or_before(&self, address: u64) -> Option<usize> {
         self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
     }
 

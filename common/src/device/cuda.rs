@@ -3,6 +3,8 @@
 //! The driver library may be missing, and calling into a missing library panics: every path into it starts at
 //! [`driver_present`].
 
+#![allow(unsafe_code, reason = "launches kernels through the CUDA driver")]
+
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -216,10 +216,10 @@ impl Analysis for Counters {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let code = &launch.kernel.code;
         self.blueprint = Arc::new(Blueprint {
-            instructions: code.positions.len(),
+            instructions: code.facts.len(),
             blocks: code.blocks.iter().map(|block| block.start..block.end).collect(),
-            flop: code.flop.clone(),
-            guarded: code.is_guarded.clone(),
+            flop: code.facts.iter().map(|facts| facts.flop).collect(),
+            guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
         });
         self.kernel = Some(launch.kernel.clone());
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -3,38 +3,41 @@
 //! A 32-bit register is 32 words in a row, one a lane; a 64-bit one 32 double words. Instructions hold word offsets
 //! that the lowering computed, so they are in range by construction; debug builds check.
 
+use std::marker::PhantomData;
+
 /// 32 lanes of a 32-bit register, aligned to a cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Plane(pub [u32; 32]);
 
-/// A view of one warp's registers.
+/// A view of one warp's registers, borrowed while the warp runs. Copies of it see and change the same registers.
 #[derive(Clone, Copy)]
-pub(crate) struct Registers {
+pub(crate) struct Registers<'a> {
     base: *mut u32,
     #[cfg(debug_assertions)]
     words: usize,
+    planes: PhantomData<&'a mut [Plane]>,
 }
 
-impl Registers {
-    pub fn new(planes: &mut [Plane]) -> Self {
+impl<'a> Registers<'a> {
+    pub fn new(planes: &'a mut [Plane]) -> Self {
         Self {
             base: planes.as_mut_ptr().cast(),
             #[cfg(debug_assertions)]
             words: planes.len() * 32,
+            planes: PhantomData,
         }
     }
 
-    #[inline(always)]
+    #[cfg(debug_assertions)]
     fn check(self, offset: u32, words: usize) {
-        #[cfg(debug_assertions)]
         assert!(offset as usize + words <= self.words, "register offset {offset} of {}", self.words);
-        let _ = (offset, words);
     }
 
     /// A 32-bit register.
     #[inline(always)]
     pub fn get(self, offset: u32) -> *mut [u32; 32] {
+        #[cfg(debug_assertions)]
         self.check(offset, 32);
         // SAFETY: the lowering hands out offsets inside the planes this view was made from.
         unsafe { self.base.add(offset as usize).cast() }
@@ -43,6 +46,7 @@ impl Registers {
     /// A 64-bit register.
     #[inline(always)]
     pub fn get64(self, offset: u32) -> *mut [u64; 32] {
+        #[cfg(debug_assertions)]
         self.check(offset, 64);
         // SAFETY: as above; planes are 64-byte aligned and a 64-bit register starts at a plane.
         unsafe { self.base.add(offset as usize).cast() }
@@ -120,5 +124,20 @@ impl Registers {
                 *to = if mask >> lane & 1 != 0 { *value } else { *to };
             }
         }
+    }
+    /// Loads one word a lane: lane `i` gets `words[index[i]]`, if it is in `mask`.
+    ///
+    /// # Panics
+    /// When an index is not one of `words`, as slices do.
+    #[inline(always)]
+    pub fn gather(self, offset: u32, mask: u32, words: &[u32], index: &[u32; 32]) {
+        let last = index.iter().fold(0, |last, &index| last.max(index));
+        assert!((last as usize) < words.len(), "word {last} of {}", words.len());
+        let mut out = [0u32; 32];
+        for (out, &index) in out.iter_mut().zip(index) {
+            // SAFETY: no index is beyond `last`, which is inside.
+            *out = unsafe { *words.get_unchecked(index as usize) };
+        }
+        self.write(offset, mask, &out);
     }
 }

@@ -1,22 +1,11 @@
 //! Virtual registers to slots. A compiler's PTX names thousands of registers of which some dozens live at a time;
 //! sharing slots keeps a warp's registers in the first-level cache.
 
+use super::flow::Block;
+use super::inst::NONE;
+use super::raw::Effect;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// What one instruction reads and writes, as value numbers.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Effect {
-    pub uses: Vec<u32>,
-    pub defs: Vec<u32>,
-}
-
-/// The flow graph as far as liveness needs it: instruction ranges and successors.
-pub(crate) struct Span {
-    pub start: u32,
-    pub end: u32,
-    pub next: Vec<u32>,
-}
 
 /// From when to when a value is needed, in half instructions: reads are even, writes odd.
 #[derive(Debug, Clone, Copy)]
@@ -29,26 +18,26 @@ struct Interval {
 const LARGEST_ANALYSIS: usize = 1 << 31;
 
 /// Result of the analysis.
-pub(crate) struct Liveness {
+pub(super) struct Liveness {
     intervals: Vec<Option<Interval>>,
     /// Values that some path reads before it writes them.
     pub maybe_unset: Vec<u32>,
 }
 
 /// Finds when each of `count` values is live. Partial writes (under a guard) must be given as uses too.
-pub(crate) fn liveness(effects: &[Effect], spans: &[Span], count: usize) -> Liveness {
+pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Liveness {
     let words = count.div_ceil(64);
     let mut intervals = vec![None; count];
-    if words.saturating_mul(64) * spans.len() > LARGEST_ANALYSIS {
+    if words.saturating_mul(64) * blocks.len() > LARGEST_ANALYSIS {
         let all = Interval { start: 0, end: u32::MAX };
         return Liveness { intervals: vec![Some(all); count], maybe_unset: vec![] };
     }
     // Read before written, and written, in each block.
-    let mut reads = vec![0u64; words * spans.len()];
-    let mut writes = vec![0u64; words * spans.len()];
-    for (block, span) in spans.iter().enumerate() {
-        let base = block * words;
-        for effect in &effects[span.start as usize..span.end as usize] {
+    let mut reads = vec![0u64; words * blocks.len()];
+    let mut writes = vec![0u64; words * blocks.len()];
+    for (number, block) in blocks.iter().enumerate() {
+        let base = number * words;
+        for effect in &effects[block.start as usize..block.end as usize] {
             for &value in &effect.uses {
                 let (word, bit) = (base + value as usize / 64, 1u64 << (value % 64));
                 if writes[word] & bit == 0 {
@@ -61,17 +50,17 @@ pub(crate) fn liveness(effects: &[Effect], spans: &[Span], count: usize) -> Live
         }
     }
     let mut live_in = reads.clone();
-    let mut live_out = vec![0u64; words * spans.len()];
+    let mut live_out = vec![0u64; words * blocks.len()];
     let mut changed = true;
     while changed {
         changed = false;
-        for (block, span) in spans.iter().enumerate().rev() {
-            for &next in &span.next {
+        for (number, block) in blocks.iter().enumerate().rev() {
+            for &next in &block.next {
                 for word in 0..words {
-                    live_out[block * words + word] |= live_in[next as usize * words + word];
+                    live_out[number * words + word] |= live_in[next as usize * words + word];
                 }
             }
-            for word in block * words..(block + 1) * words {
+            for word in number * words..(number + 1) * words {
                 let new = reads[word] | live_out[word] & !writes[word];
                 changed |= new != live_in[word];
                 live_in[word] = new;
@@ -83,17 +72,17 @@ pub(crate) fn liveness(effects: &[Effect], spans: &[Span], count: usize) -> Live
         interval.start = interval.start.min(at);
         interval.end = interval.end.max(at);
     };
-    for (block, span) in spans.iter().enumerate() {
+    for (number, block) in blocks.iter().enumerate() {
         for word in 0..words {
-            for (bits, at) in [(&live_in, 2 * span.start), (&live_out, 2 * span.end)] {
-                let mut bits = bits[block * words + word];
+            for (bits, at) in [(&live_in, 2 * block.start), (&live_out, 2 * block.end)] {
+                let mut bits = bits[number * words + word];
                 while bits != 0 {
                     extend(word as u32 * 64 + bits.trailing_zeros(), at);
                     bits &= bits - 1;
                 }
             }
         }
-        for (index, effect) in (span.start..).zip(&effects[span.start as usize..span.end as usize]) {
+        for (index, effect) in (block.start..).zip(&effects[block.start as usize..block.end as usize]) {
             effect.uses.iter().for_each(|&value| extend(value, 2 * index));
             effect.defs.iter().for_each(|&value| extend(value, 2 * index + 1));
         }
@@ -113,7 +102,7 @@ impl Liveness {
     /// Gives every used value among `candidates` a slot, from slot `first` on; `size` is 1 or 2 slots. Returns the slots
     /// (by value) and the end of the used ones.
     pub fn assign(&self, first: u32, size: impl Fn(u32) -> u32, candidates: impl Fn(u32) -> bool) -> (Vec<u32>, u32) {
-        let mut slots = vec![super::NONE; self.intervals.len()];
+        let mut slots = vec![NONE; self.intervals.len()];
         let mut order: Vec<(Interval, u32)> = (0u32..)
             .zip(&self.intervals)
             .filter(|(value, _)| candidates(*value))

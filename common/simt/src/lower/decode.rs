@@ -3,9 +3,12 @@
 use super::inst::{
     Atomic, AtomicOp, Combine, Compare, Copy, CopyCount, Detail, Function, Inst, Op, Rounding, Shape, sub,
 };
-use super::{Decoded, Flat, LOCAL_WINDOW, Layout, Place, Preset, Raw, SHARED_WINDOW, Special, Value};
+use super::layout::{Flat, Layout, Place};
+use super::preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
+use super::raw::{Decoded, Raw, Value};
+use super::shared::SharedArray;
 use crate::ast::{Operand, Position, Space, Statement, Type};
-use crate::{Error, SharedArray};
+use crate::error::Error;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -332,12 +335,7 @@ impl<'a> Decoder<'a> {
             if self.layout.placed.insert((owner, number), offset).is_none() {
                 let known = self.layout.shared.iter().any(|array| array.name == variable.name);
                 if !known {
-                    self.layout.shared.push(SharedArray {
-                        name: variable.name.clone(),
-                        source_name: crate::module::source_name(&variable.name),
-                        offset,
-                        bytes: 0,
-                    });
+                    self.layout.shared.push(SharedArray::new(&variable.name, offset, 0));
                 }
             }
         }
@@ -1345,7 +1343,7 @@ impl<'a> Decoder<'a> {
         if !matches!(kind.bytes(), 1 | 2 | 4 | 8) || count * kind.bytes() > 16 {
             return Err(self.refuse("this type"));
         }
-        let mut values = [super::NONE; 4];
+        let mut values = [super::inst::NONE; 4];
         let mut wide = None;
         for (value, part) in values.iter_mut().zip(&parts) {
             if load && *part == Operand::Sink {
@@ -1412,7 +1410,7 @@ impl<'a> Decoder<'a> {
         let mut fields = A;
         let mut defs = 0;
         for (index, &value) in values.iter().enumerate() {
-            if value != super::NONE {
+            if value != super::inst::NONE {
                 let bit = [D, B, C, E][index];
                 fields |= bit;
                 defs |= bit;
@@ -1451,7 +1449,7 @@ impl<'a> Decoder<'a> {
 
     fn load_param(&mut self, values: &[u32; 4], shape: Shape, base: u32) -> Result<(), Error> {
         for (index, &value) in (0u32..).zip(values.iter().take(shape.count as usize)) {
-            if value == super::NONE {
+            if value == super::inst::NONE {
                 continue;
             }
             let preset = Preset::Param { offset: base + index * shape.bytes, bytes: shape.bytes, signed: shape.signed };

@@ -1,10 +1,11 @@
 //! The flow graph: basic blocks, and where diverged lanes meet again.
 
-use super::NONE;
+use super::inst::{NONE, Op};
+use super::raw::Raw;
 
 /// How a block ends.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Block {
+pub(super) struct Block {
     pub start: u32,
     pub end: u32,
     /// Following blocks.
@@ -13,9 +14,93 @@ pub(crate) struct Block {
     pub exits: bool,
 }
 
+/// The flow graph of a kernel.
+pub(super) struct Graph {
+    pub blocks: Vec<Block>,
+    /// By instruction: the number of its block.
+    pub block_of: Vec<u32>,
+    /// By block: where lanes that part at its end meet again, see [`meeting_points`].
+    pub meeting: Vec<u32>,
+}
+
+impl Graph {
+    pub fn new(raws: &[Raw]) -> Self {
+        let (blocks, block_of) = blocks(raws);
+        let meeting = meeting_points(&blocks);
+        Self { blocks, block_of, meeting }
+    }
+}
+
+/// Splits into basic blocks: every branch target and every instruction after a branch starts one.
+/// Returns the blocks, and by instruction the number of its block.
+fn blocks(raws: &[Raw]) -> (Vec<Block>, Vec<u32>) {
+    let count = raws.len();
+    let mut leader = vec![false; count + 1];
+    leader[0] = true;
+    for (index, raw) in raws.iter().enumerate() {
+        for &target in &raw.targets {
+            leader[target as usize] = true;
+        }
+        if matches!(raw.inst.op, Op::Bra | Op::Brx | Op::Exit) {
+            leader[index + 1] = true;
+        }
+    }
+    let starts: Vec<u32> = (0..count as u32).filter(|&index| leader[index as usize]).collect();
+    let mut block_of = vec![0; count];
+    let mut blocks = Vec::with_capacity(starts.len());
+    for (number, &start) in (0u32..).zip(&starts) {
+        let end = starts.get(number as usize + 1).copied().unwrap_or(count as u32);
+        block_of[start as usize..end as usize].fill(number);
+        blocks.push(Block { start, end, ..Block::default() });
+    }
+    for number in 0..blocks.len() {
+        let last = &raws[blocks[number].end as usize - 1];
+        let falls = match last.inst.op {
+            Op::Bra | Op::Exit => last.guard.is_some(),
+            Op::Brx => false,
+            _ => true,
+        };
+        let mut next: Vec<u32> = last.targets.iter().map(|&target| block_of[target as usize]).collect();
+        if falls && number + 1 < blocks.len() {
+            next.push(number as u32 + 1);
+        }
+        next.sort_unstable();
+        next.dedup();
+        blocks[number].next = next;
+        blocks[number].exits = last.inst.op == Op::Exit;
+    }
+    (blocks, block_of)
+}
+
+/// Turns conditional branches to (and around) a bare `ret` into conditional ends: the threads end there and then, as they do
+/// on a GPU, and do not wait at the `ret` for the rest of their warp.
+pub(super) fn end_early(raws: &mut [Raw]) {
+    let bare: Vec<bool> = raws.iter().map(|raw| raw.inst.op == Op::Exit && raw.guard.is_none()).collect();
+    let mut targeted = vec![false; raws.len()];
+    raws.iter().flat_map(|raw| &raw.targets).for_each(|&target| targeted[target as usize] = true);
+    for index in 0..raws.len() {
+        let raw = &mut raws[index];
+        let (Op::Bra, [target], Some((value, negated))) = (raw.inst.op, &raw.targets[..], raw.guard) else {
+            continue;
+        };
+        if bare[*target as usize] {
+            raw.inst.op = Op::Exit;
+            raw.targets.clear();
+        } else if bare.get(index + 1) == Some(&true) && !targeted[index + 1] {
+            // `@p bra L; ret;` is `@!p ret; bra L;`.
+            let targets = std::mem::take(&mut raw.targets);
+            raw.inst.op = Op::Exit;
+            raw.guard = Some((value, !negated));
+            let next = &mut raws[index + 1];
+            next.inst.op = Op::Bra;
+            next.targets = targets;
+        }
+    }
+}
+
 /// For each block the first block that every path from it to the end of the kernel passes (its immediate
 /// post-dominator), or [`NONE`] when paths only meet at the end.
-pub(crate) fn meeting_points(blocks: &[Block]) -> Vec<u32> {
+fn meeting_points(blocks: &[Block]) -> Vec<u32> {
     // Post-dominators are the dominators of the reversed graph, whose root is the end of the kernel: node `count`.
     let count = blocks.len();
     let end = count;

@@ -53,7 +53,7 @@ impl Parser<'_> {
                     let number = self.cursor.next();
                     let mut parts = number.text.split('.').map(str::parse::<u32>);
                     match (parts.next(), parts.next()) {
-                        (Some(Ok(major)), Some(Ok(minor))) => self.program.version = (major, minor),
+                        (Some(Ok(_)), Some(Ok(_))) => {}
                         _ => return Err(Error::parse(number.line, "`.version` needs a number such as 8.1")),
                     }
                     seen_version = true;

@@ -1,7 +1,7 @@
 //! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays.
 
 use super::finding::Action;
-use crate::lower::{Code, Use};
+use crate::lower::{Code, Facts, Role, Use};
 use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
@@ -58,6 +58,10 @@ impl Plan {
         &self.kernel.code
     }
 
+    fn facts(&self, instruction: u32) -> &Facts {
+        &self.code().facts[instruction as usize]
+    }
+
     pub(super) fn warps(&self) -> usize {
         (self.block.count() as usize).div_ceil(32)
     }
@@ -79,38 +83,33 @@ impl Plan {
     /// Whether an instruction orders its access with others of its sort: atomic ones, and volatile or acquire and release
     /// loads and stores.
     pub(super) fn strong(&self, instruction: u32) -> bool {
-        let code = self.code();
-        code.strong[instruction as usize] || code.is_atomic[instruction as usize]
+        let facts = self.facts(instruction);
+        facts.strong || facts.role == Role::Atomic
     }
 
     /// What an instruction that writes, or does not, is said to do.
     pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
-        let code = self.code();
-        if code.is_atomic[instruction as usize] {
-            Action::Updates
-        } else if !writes {
-            Action::Reads
-        } else if code.is_copy[instruction as usize] {
-            Action::Copies
-        } else {
-            Action::Writes
+        match (self.facts(instruction).role, writes) {
+            (Role::Atomic, _) => Action::Updates,
+            (_, false) => Action::Reads,
+            (Role::Copy, true) => Action::Copies,
+            (_, true) => Action::Writes,
         }
     }
 
     /// The shared array whose address an instruction uses, if that is known and the array's size is.
     pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
-        let code = self.code();
-        let origin = code.shared_origin[instruction as usize]?;
-        Some(&code.shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
+        let origin = self.facts(instruction).shared_origin?;
+        Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
     }
 
     /// Whether an instruction is a barrier for a given number of threads.
     pub(super) fn counted_barrier(&self, instruction: u32) -> bool {
-        self.code().counted_barrier[instruction as usize]
+        self.facts(instruction).role == Role::CountedBarrier
     }
 
     pub(super) fn is_guarded(&self, instruction: u32) -> bool {
-        self.code().is_guarded[instruction as usize]
+        self.facts(instruction).guarded
     }
 
     /// Names of the registers that may be read before they are set.

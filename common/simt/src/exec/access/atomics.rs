@@ -1,0 +1,129 @@
+//! Atomic operations on shared and global memory.
+
+use super::elements::{addresses, each, fill, get_lane, read_element, select, set_lane, write_atomic, write_words};
+use super::global::place;
+use super::request::{check_global, check_shared, request, show};
+use crate::ast::{Space, Type};
+use crate::error::AccessKind;
+use crate::exec::alu::Isa;
+use crate::exec::context::{Checked, Context};
+use crate::exec::eval::NAN;
+use crate::exec::registers::Registers;
+use crate::lower::SHARED_WINDOW;
+use crate::lower::inst::{AtomicOp, Inst, NONE};
+use crate::observe::{Access, Observer};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
+#[inline(never)]
+pub(in crate::exec) fn atomic<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    lanes: u32,
+) -> Checked<()> {
+    let atomic = context.code.atomics[inst.imm as usize];
+    let all = addresses(r, inst.a, true, atomic.offset, lanes);
+    let bytes = atomic.kind.bytes();
+    let wide = bytes == 8;
+    let (shared, window) = match atomic.space {
+        Space::Shared => (lanes, 0),
+        Space::Generic => {
+            let in_window = |lane: usize| (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&all[lane]);
+            (select(lanes, in_window), SHARED_WINDOW)
+        }
+        _ => (0, 0),
+    };
+    let global = lanes & !shared;
+    let operands = |lane: usize| {
+        let get = |register| if register == NONE { 0 } else { get_lane(r, register, wide, lane) };
+        (get(inst.b), get(inst.c))
+    };
+    if shared != 0 {
+        let mut addresses = all.map(|address| address.wrapping_sub(window));
+        fill(&mut addresses, shared);
+        let access = Access { bytes, ..request(inst, warp, shared, AccessKind::Atomic, Space::Shared, &addresses) };
+        check_shared::<I, _>(context, &access)?;
+        show(context, &access);
+        for lane in each(shared) {
+            let (b, c) = operands(lane);
+            let at = addresses[lane] as usize;
+            let old = read_element(|word| context.shared[word], at, bytes);
+            write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c));
+            set_lane(r, inst.d, wide, lane, old);
+        }
+    }
+    if global != 0 {
+        let mut addresses = all;
+        fill(&mut addresses, global);
+        let access = Access { bytes, ..request(inst, warp, global, AccessKind::Atomic, Space::Global, &addresses) };
+        let (cache, _) = check_global::<I, _>(context, &access)?;
+        show(context, &access);
+        for lane in each(global) {
+            let (b, c) = operands(lane);
+            let (words, at) = place(context, cache, addresses[lane]);
+            let old = if wide {
+                let _lock = context.launch.atomic.lock().unwrap_or_else(PoisonError::into_inner);
+                let old = read_element(|word| words[word].load(Relaxed), at, 8);
+                write_atomic(words, at, 8, combine(atomic.op, atomic.kind, old, b, c));
+                old
+            } else {
+                let update = |old| Some(combine(atomic.op, atomic.kind, u64::from(old), b, c) as u32);
+                match words[at / 4].fetch_update(Relaxed, Relaxed, update) {
+                    Ok(old) | Err(old) => u64::from(old),
+                }
+            };
+            set_lane(r, inst.d, wide, lane, old);
+        }
+    }
+    Ok(())
+}
+
+/// What an atomic operation leaves in memory.
+fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
+    let signed = kind.is_signed();
+    let narrow = kind.bytes() == 4;
+    let mask = if narrow { 0xffff_ffff } else { u64::MAX };
+    let signed_of = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
+    let (old, b, c) = (old & mask, b & mask, c & mask);
+    let value = match (op, kind) {
+        (AtomicOp::Add, Type::F32) => {
+            let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
+            u64::from(if sum.is_nan() { NAN } else { sum.to_bits() })
+        }
+        (AtomicOp::Add, Type::F64) => (f64::from_bits(old) + f64::from_bits(b)).to_bits(),
+        (AtomicOp::Add, _) => old.wrapping_add(b),
+        (AtomicOp::Min, _) if signed => signed_of(old).min(signed_of(b)) as u64,
+        (AtomicOp::Max, _) if signed => signed_of(old).max(signed_of(b)) as u64,
+        (AtomicOp::Min, _) => old.min(b),
+        (AtomicOp::Max, _) => old.max(b),
+        (AtomicOp::Exch, _) => b,
+        (AtomicOp::Cas, _) => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        (AtomicOp::And, _) => old & b,
+        (AtomicOp::Or, _) => old | b,
+        (AtomicOp::Xor, _) => old ^ b,
+        (AtomicOp::Inc, _) => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        (AtomicOp::Dec, _) => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+    };
+    value & mask
+}

@@ -1,0 +1,115 @@
+//! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
+
+use super::elements::{addresses, each, select};
+use super::global::place;
+use super::request::{check_global, check_shared};
+use crate::ast::Space;
+use crate::error::{AccessKind, FaultKind};
+use crate::exec::alu::Isa;
+use crate::exec::context::{Checked, Context};
+use crate::exec::registers::Registers;
+use crate::exec::warp::{Pending, Warp};
+use crate::lower::inst::{CopyCount, Inst, NONE};
+use crate::observe::{Access, CopyAccess, Observer};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Starts a copy.
+#[inline(never)]
+pub(in crate::exec) fn copy_async<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: &mut Warp,
+    lanes: u32,
+) -> Checked<()> {
+    let copy = context.code.copies[inst.imm as usize];
+    let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
+    let from = addresses(r, inst.b, true, copy.from_offset, lanes);
+    let mut source = [copy.bytes; 32];
+    if inst.c != NONE {
+        for (lane, source) in source.iter_mut().enumerate() {
+            let asked = match copy.count {
+                CopyCount::Ignore if warp.predicates[inst.c as usize] >> lane & 1 != 0 => 0,
+                CopyCount::Ignore => copy.bytes,
+                CopyCount::WideBytes => r.lane64(inst.c, lane).min(u64::from(u32::MAX)) as u32,
+                CopyCount::Bytes => r.lane(inst.c, lane),
+            };
+            if asked > copy.bytes && lanes >> lane & 1 != 0 {
+                let text = format!("asynchronous copy of {asked} bytes into {} bytes,", copy.bytes);
+                return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32)));
+            }
+            *source = asked;
+        }
+    }
+    let reading = Access {
+        warp: warp.number,
+        instruction: inst.pc,
+        lanes,
+        kind: AccessKind::CopySource,
+        space: Space::Global,
+        bytes: copy.bytes,
+        addresses: &from,
+        values: None,
+    };
+    let writing = Access { kind: AccessKind::CopyDestination, space: Space::Shared, addresses: &to, ..reading };
+    check_shared::<I, _>(context, &writing)?;
+    let mut cache = None;
+    if each(lanes).all(|lane| source[lane] == copy.bytes) {
+        cache = check_global::<I, _>(context, &reading)?.0;
+    } else {
+        for lane in each(lanes) {
+            // Lanes that read nothing may name any source, but it must be aligned all the same.
+            let outside = source[lane] > 0 && context.launch.memory.holding(from[lane], source[lane]).is_none();
+            if outside || !from[lane].is_multiple_of(u64::from(copy.bytes)) {
+                return Err(context.bad_access(Access { lanes: 1 << lane, ..reading }, |_| false));
+            }
+        }
+    }
+    if O::ACTIVE {
+        context.observer.copy(&CopyAccess {
+            warp: warp.number,
+            instruction: inst.pc,
+            lanes,
+            bytes: copy.bytes,
+            bypass: copy.bypass,
+            source_bytes: &source,
+            from: &from,
+            to: &to,
+        });
+    }
+    let mut pending = Pending { lanes, bytes: copy.bytes, to: [0; 32], data: [[0; 4]; 32], group: warp.groups };
+    for lane in each(lanes) {
+        pending.to[lane] = to[lane] as u32;
+    }
+    for lane in each(select(lanes, |lane| source[lane] > 0)) {
+        let (words, at) = place(context, cache, from[lane]);
+        for (part, word) in (0..copy.bytes / 4).zip(&mut pending.data[lane]) {
+            let left = source[lane].saturating_sub(4 * part);
+            if left > 0 {
+                let value = words[at / 4 + part as usize].load(Relaxed);
+                *word = if left >= 4 { value } else { value & ((1 << (8 * left)) - 1) };
+            }
+        }
+    }
+    warp.pending.push(pending);
+    Ok(())
+}
+
+/// Lands copies: those of the lanes whose group is older than the `keep` latest closed ones, or all.
+#[inline(never)]
+pub(in crate::exec) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option<u32>) {
+    let groups = warp.groups;
+    warp.pending.retain_mut(|pending| {
+        // Almost always all lanes of a copy land together.
+        for lane in each(pending.lanes & lanes) {
+            let landed = keep.is_none_or(|keep| pending.group[lane].saturating_add(keep) < groups[lane]);
+            if landed {
+                let at = pending.to[lane] as usize / 4;
+                let words = pending.bytes as usize / 4;
+                shared[at..at + words].copy_from_slice(&pending.data[lane][..words]);
+                pending.lanes &= !(1 << lane);
+            }
+        }
+        pending.lanes != 0
+    });
+}

@@ -1,0 +1,101 @@
+//! A request of a warp: built once as the observer's [`Access`], checked, and shown.
+
+use super::elements::{each, get_lane};
+use crate::ast::Space;
+use crate::error::AccessKind;
+use crate::exec::alu::{Isa, Summary};
+use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::registers::Registers;
+use crate::lower::inst::{Inst, Shape};
+use crate::observe::{Access, Observer};
+
+/// The request of a load or store as its instruction describes it.
+#[inline(always)]
+pub(super) fn request<'a>(
+    inst: &Inst,
+    warp: u32,
+    lanes: u32,
+    kind: AccessKind,
+    space: Space,
+    addresses: &'a [u64; 32],
+) -> Access<'a> {
+    let shape = Shape::unpack(inst.sub);
+    let bytes = shape.bytes * shape.count;
+    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, values: None }
+}
+
+/// What a store shows an observer of its values: the first element of each lane.
+#[inline(always)]
+pub(super) fn stored<O: Observer>(inst: &Inst, r: Registers, lanes: u32) -> Option<[u64; 32]> {
+    O::ACTIVE.then(|| {
+        let wide = Shape::unpack(inst.sub).wide;
+        let mut values = [0; 32];
+        for lane in each(lanes) {
+            values[lane] = get_lane(r, inst.d, wide, lane);
+        }
+        values
+    })
+}
+
+/// Shows the observer a request that has been checked.
+#[inline(always)]
+pub(super) fn show<O: Observer>(context: &mut Context<'_, '_, O>, access: &Access<'_>) {
+    if O::ACTIVE {
+        context.observer.access(access);
+    }
+}
+
+/// Checks a request to shared memory.
+#[inline(always)]
+pub(super) fn check_shared<I: Isa, O>(context: &Context<'_, '_, O>, access: &Access<'_>) -> Checked<()> {
+    let Summary { high, bits, .. } = I::summary(access.addresses);
+    let (bytes, total) = (u64::from(access.bytes), u64::from(context.launch.shared_bytes));
+    if bits & (bytes - 1) != 0 || high.saturating_add(bytes) > total {
+        return Err(context.bad_access(*access, |address| address.saturating_add(bytes) <= total));
+    }
+    Ok(())
+}
+
+/// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
+/// none.
+#[inline(always)]
+pub(super) fn check_global<'a, I: Isa, O>(
+    context: &mut Context<'a, '_, O>,
+    access: &Access<'_>,
+) -> Checked<(Option<Cache<'a>>, Summary)> {
+    let summary = I::summary(access.addresses);
+    let Summary { low, high, bits, .. } = summary;
+    let bytes = u64::from(access.bytes);
+    if bits & (bytes - 1) == 0 {
+        let inside = |cache: &Cache<'_>| {
+            low >= cache.base && high - cache.base < cache.bytes && cache.bytes - (high - cache.base) >= bytes
+        };
+        let cache = context.caches[access.instruction as usize];
+        if inside(&cache) {
+            return Ok((Some(cache), summary));
+        }
+        if let Some(allocation) = context.launch.memory.holding(low, access.bytes) {
+            let cache = Cache { base: allocation.base().0, bytes: allocation.bytes(), words: allocation.words() };
+            if inside(&cache) {
+                context.caches[access.instruction as usize] = cache;
+                return Ok((Some(cache), summary));
+            }
+        }
+    }
+    let memory = context.launch.memory;
+    let inside = |address: u64| memory.holding(address, access.bytes).is_some();
+    let good = |lane: usize| access.addresses[lane].is_multiple_of(bytes) && inside(access.addresses[lane]);
+    if !each(access.lanes).all(good) {
+        return Err(context.bad_access(*access, inside));
+    }
+    Ok((None, summary))
+}
+
+/// Checks a request to memory that starts at 0 and has `size` bytes: local memory and parameters.
+#[inline]
+pub(super) fn check_within<O>(context: &Context<'_, '_, O>, access: &Access<'_>, size: u64) -> Checked<()> {
+    let bytes = u64::from(access.bytes);
+    let inside = |address: u64| address.saturating_add(bytes) <= size;
+    let good = |lane: usize| access.addresses[lane].is_multiple_of(bytes) && inside(access.addresses[lane]);
+    if each(access.lanes).all(good) { Ok(()) } else { Err(context.bad_access(*access, inside)) }
+}

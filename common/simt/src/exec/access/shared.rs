@@ -1,0 +1,125 @@
+//! Loads and stores of shared memory, and the runs that load from it.
+
+use super::elements::{addresses, data, each, get_lane, load_element, parts, set_lane, write_words};
+use super::request::{check_shared, request, show, stored};
+use crate::ast::Space;
+use crate::error::AccessKind;
+use crate::exec::alu::{Arrangement, Isa, Pattern, Summary};
+use crate::exec::context::{Checked, Context};
+use crate::exec::registers::Registers;
+use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
+use crate::observe::{Access, Observer};
+
+/// A load; `window` is where shared memory starts in the addresses of this instruction.
+#[inline(always)]
+pub(in crate::exec) fn load_shared<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    lanes: u32,
+    window: u64,
+) -> Checked<()> {
+    let shape = Shape::unpack(inst.sub);
+    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
+    let access = request(inst, warp, lanes, AccessKind::Load, Space::Shared, &addresses);
+    check_shared::<I, _>(context, &access)?;
+    show(context, &access);
+    let words = &*context.shared;
+    if shape.bytes == 4 && !shape.wide {
+        let mut index = [0u32; 32];
+        for (index, address) in index.iter_mut().zip(&addresses) {
+            *index = *address as u32 / 4;
+        }
+        for (part, register) in data(inst).into_iter().enumerate().take(shape.count as usize) {
+            if register != NONE {
+                r.gather(register, lanes, &words[part..], &index);
+            }
+        }
+        return Ok(());
+    }
+    for lane in each(lanes) {
+        for (register, before) in parts(inst, shape) {
+            let at = (addresses[lane] + u64::from(before)) as usize;
+            set_lane(r, register, shape.wide, lane, load_element(|word| words[word], at, shape));
+        }
+    }
+    Ok(())
+}
+
+/// A store; `window` as for loads.
+#[inline(always)]
+pub(in crate::exec) fn store_shared<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    lanes: u32,
+    window: u64,
+) -> Checked<()> {
+    let shape = Shape::unpack(inst.sub);
+    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
+    let values = stored::<O>(inst, r, lanes);
+    let access =
+        Access { values: values.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Shared, &addresses) };
+    check_shared::<I, _>(context, &access)?;
+    show(context, &access);
+    for lane in each(lanes) {
+        for (register, before) in parts(inst, shape) {
+            let at = (addresses[lane] + u64::from(before)) as usize;
+            write_words(context.shared, at, shape.bytes, get_lane(r, register, shape.wide, lane));
+        }
+    }
+    Ok(())
+}
+
+/// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
+/// the instructions one by one will find.
+#[inline(always)]
+pub(in crate::exec) fn bases<I: Isa, O>(
+    context: &Context<'_, '_, O>,
+    run: &Run,
+    r: Registers,
+) -> Option<[Pattern; BASES]> {
+    let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
+    for (base, pattern) in run.bases.iter().zip(&mut patterns) {
+        let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
+        let Summary { low, high, bits, same, next } = I::summary(&addresses);
+        // Positions beyond 4 GiB are outside without further sums.
+        let inside = high < 1 << 32
+            && low as i64 + i64::from(base.low) >= 0
+            && high as i64 + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
+        if !inside || bits & u64::from(base.align - 1) != 0 {
+            return None;
+        }
+        pattern.kind = match (same, next) {
+            (true, _) => Arrangement::Broadcast,
+            (_, true) => Arrangement::Contiguous,
+            _ => Arrangement::Scattered,
+        };
+        for (index, address) in pattern.index.iter_mut().zip(&addresses) {
+            *index = *address as u32 / 4;
+        }
+    }
+    Some(patterns)
+}
+
+/// Shows an observer the loads of a run.
+#[inline(never)]
+pub(in crate::exec) fn show_run<O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    run: &Run,
+    bases: &[Pattern; BASES],
+    warp: u32,
+) {
+    for &(instruction, base, offset, bytes) in &run.loads {
+        let index = &bases[base as usize % BASES].index;
+        let mut addresses = [0; 32];
+        for (address, &index) in addresses.iter_mut().zip(index) {
+            *address = u64::from((4 * index).wrapping_add_signed(offset));
+        }
+        let (lanes, kind, space) = (u32::MAX, AccessKind::Load, Space::Shared);
+        let access = Access { warp, instruction, lanes, kind, space, bytes, addresses: &addresses, values: None };
+        context.observer.access(&access);
+    }
+}

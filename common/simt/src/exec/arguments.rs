@@ -1,0 +1,131 @@
+//! What a kernel is given: its arguments, and the module's variables.
+
+use crate::ast::Space;
+use crate::error::Error;
+use crate::memory::{DevicePointer, GlobalMemory};
+use crate::module::Kernel;
+
+/// An argument of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arg {
+    /// A pointer into global memory, 8 bytes.
+    Pointer(DevicePointer),
+    /// 4 bytes.
+    I32(i32),
+    /// 4 bytes.
+    U32(u32),
+    /// 8 bytes.
+    I64(i64),
+    /// 8 bytes.
+    U64(u64),
+    /// 4 bytes.
+    F32(f32),
+    /// 8 bytes.
+    F64(f64),
+    /// Anything else, such as a structure passed by value.
+    Bytes(Vec<u8>),
+}
+
+impl Arg {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Pointer(pointer) => pointer.0.to_le_bytes().to_vec(),
+            Self::I32(value) => value.to_le_bytes().to_vec(),
+            Self::U32(value) => value.to_le_bytes().to_vec(),
+            Self::I64(value) => value.to_le_bytes().to_vec(),
+            Self::U64(value) => value.to_le_bytes().to_vec(),
+            Self::F32(value) => value.to_le_bytes().to_vec(),
+            Self::F64(value) => value.to_le_bytes().to_vec(),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// Lays the arguments out as the parameters say.
+pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
+    let params = kernel.params();
+    if params.len() != args.len() {
+        return Err(Error::usage(format!(
+            "{} takes {} parameters, {} arguments were given",
+            kernel.name(),
+            params.len(),
+            args.len()
+        )));
+    }
+    let mut area = vec![0; kernel.code.param_bytes as usize];
+    for (number, (param, arg)) in params.iter().zip(args).enumerate() {
+        let bytes = arg.bytes();
+        let place = area.get_mut(param.offset as usize..(param.offset + param.bytes) as usize);
+        match place {
+            Some(place) if place.len() == bytes.len() => place.copy_from_slice(&bytes),
+            _ => {
+                return Err(Error::usage(format!(
+                    "parameter {} of {} ({}) has {} bytes, its argument has {}",
+                    number + 1,
+                    kernel.name(),
+                    param.name,
+                    param.bytes,
+                    bytes.len()
+                )));
+            }
+        }
+    }
+    Ok(area)
+}
+
+/// Gives the variables of the module that the kernel uses a place in memory, once for each memory.
+pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, Error> {
+    let module = &kernel.module.inner;
+    let declared = &module.program.variables;
+    let mut addresses = vec![0; declared.len()];
+    if kernel.code.variables.is_empty() {
+        return Ok(addresses);
+    }
+    // A variable may hold the address of another, so all that such variables name are needed too.
+    let mut wanted = kernel.code.variables.clone();
+    let mut at = 0;
+    while at < wanted.len() {
+        for (_, name, _) in &declared[wanted[at] as usize].init_symbols {
+            let number = declared.iter().position(|variable| variable.name == *name);
+            match number {
+                Some(number) if declared[number].space != Space::Shared => {
+                    if !wanted.contains(&(number as u32)) {
+                        wanted.push(number as u32);
+                    }
+                }
+                _ => {
+                    return Err(Error::usage(format!(
+                        "the initial value of a variable names {name}, which has no address"
+                    )));
+                }
+            }
+        }
+        at += 1;
+    }
+    let mut fresh = vec![];
+    for &number in &wanted {
+        let variable = &declared[number as usize];
+        let (address, new) =
+            memory.variable(module.id, number, &variable.name, variable.bytes, variable.element_bytes)?;
+        addresses[number as usize] = address.0;
+        if new {
+            fresh.push(number);
+        }
+    }
+    for number in fresh {
+        let variable = &declared[number as usize];
+        let mut bytes = variable.init.clone();
+        for (position, name, addend) in &variable.init_symbols {
+            let target = declared.iter().position(|variable| variable.name == *name).unwrap_or_default();
+            let value = addresses[target].wrapping_add_signed(*addend).to_le_bytes();
+            if let Some(place) = bytes.get_mut(*position..position + 8) {
+                place.copy_from_slice(&value);
+            }
+        }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        memory.write_words(DevicePointer(addresses[number as usize]), &words)?;
+    }
+    Ok(addresses)
+}

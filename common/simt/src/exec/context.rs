@@ -1,0 +1,84 @@
+//! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
+
+use crate::config::LaunchConfig;
+use crate::error::{Fault, Location};
+use crate::lower::Code;
+use crate::memory::GlobalMemory;
+use crate::module::Kernel;
+use crate::observe::BlockInfo;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// What every worker of a launch needs to know.
+pub(super) struct Launch<'a> {
+    pub kernel: &'a Kernel,
+    pub memory: &'a GlobalMemory,
+    pub config: &'a LaunchConfig,
+    pub params: Vec<u8>,
+    /// Addresses of the module's variables, by number in the program.
+    pub variables: Vec<u64>,
+    pub shared_bytes: u32,
+    /// Warp instructions executed so far, by all workers.
+    pub executed: AtomicU64,
+    /// Held while a 64-bit atomic operation works on its two words.
+    pub atomic: Mutex<()>,
+}
+
+/// How a block failed.
+pub(super) enum Outcome {
+    Fault(Box<Fault>),
+    Limit(Location),
+}
+
+impl Outcome {
+    /// Whether this outcome, of block `number`, is reported rather than `old`, of block `first`.
+    pub fn before(&self, number: u64, old: &Self, first: u64) -> bool {
+        match (self, old) {
+            (Self::Fault(_), Self::Limit(_)) => true,
+            (Self::Limit(_), Self::Fault(_)) => false,
+            _ => number < first,
+        }
+    }
+}
+
+/// The result of a step that may end the block. The failure is one pointer, so that results stay in registers.
+pub(super) type Checked<T> = Result<T, Box<Outcome>>;
+
+/// The latest allocation an instruction touched.
+#[derive(Clone, Copy)]
+pub(super) struct Cache<'a> {
+    pub base: u64,
+    pub bytes: u64,
+    pub words: &'a [AtomicU32],
+}
+
+/// Hardware barriers of a block.
+pub(super) const BARRIERS: usize = 16;
+
+/// A named barrier of the block.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Barrier {
+    /// Warps that wait.
+    pub waiting: u32,
+    /// Warps that arrived, those that do not wait included (a count: a warp may arrive without waiting).
+    pub arrived: u32,
+    /// Threads that must arrive; zero means all.
+    pub expected: u32,
+    /// Reduction so far: and, or, count.
+    pub all: bool,
+    pub any: bool,
+    pub count: u32,
+}
+
+/// Everything of a block but its warps.
+pub(super) struct Context<'a, 'b, O> {
+    pub launch: &'a Launch<'a>,
+    pub code: &'a Code,
+    pub observer: &'b mut O,
+    pub shared: &'b mut [u32],
+    /// By instruction number.
+    pub caches: &'b mut [Cache<'a>],
+    pub barriers: &'b mut [Barrier; BARRIERS],
+    pub info: BlockInfo,
+    pub executed: u64,
+}

@@ -1,0 +1,129 @@
+//! Instructions that exchange values between the lanes of a warp: shuffles, votes, matches, reductions.
+
+use super::context::{Checked, Context};
+use super::registers::Registers;
+use super::warp::Warp;
+use crate::error::FaultKind;
+use crate::lower::inst::{Inst, NONE, Op, sub};
+use crate::observe::Observer;
+
+/// Instructions that exchange values between the lanes of a warp.
+#[inline(never)]
+pub(super) fn exchange<O: Observer>(
+    warp: &mut Warp,
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    mask: u32,
+) -> Checked<()> {
+    let first = mask.trailing_zeros() as usize;
+    let named = match inst.op {
+        Op::WarpSync => Some(inst.a),
+        Op::Vote | Op::Match | Op::Redux => Some(inst.b),
+        _ => None,
+    };
+    if let Some(register) = named {
+        let named = r.lane(register, first);
+        // `bar.warp.sync` may stand in both branches of a condition; the others exchange values and need all lanes.
+        let plain_sync = inst.op == Op::WarpSync && inst.imm == 0;
+        if named & warp.live & !mask != 0 && !plain_sync {
+            let kind = FaultKind::MissingLanes { named, present: mask };
+            return Err(context.fault(kind, inst.pc, warp.number, Some(first as u32)));
+        }
+        if O::ACTIVE {
+            context.observer.warp_sync(warp.number, inst.pc, mask & named);
+        }
+    }
+    let lanes = || (0..32usize).filter(|lane| mask >> lane & 1 != 0);
+    let set = |warp: &mut Warp, to: u32, bits: u32| {
+        if to != NONE {
+            let old = &mut warp.predicates[to as usize];
+            *old = *old & !mask | bits & mask;
+        }
+    };
+    match inst.op {
+        Op::ActiveMask => r.write(inst.d, mask, &[mask; 32]),
+        Op::Shfl => {
+            let (value, b, c) = (r.read(inst.a), r.read(inst.b), r.read(inst.c));
+            let mut out = [0; 32];
+            let mut inside = 0;
+            for lane in lanes() {
+                let (clamp, segment) = ((c[lane] & 31) as i32, (c[lane] >> 8 & 31) as i32);
+                let (by, me) = ((b[lane] & 31) as i32, lane as i32);
+                let max = me & segment | clamp & !segment;
+                let min = me & segment;
+                let (mut from, ok) = match inst.sub {
+                    sub::UP => (me - by, me - by >= max),
+                    sub::DOWN => (me + by, me + by <= max),
+                    sub::BFLY => (me ^ by, me ^ by <= max),
+                    _ => (min | by & !segment, min | by & !segment <= max),
+                };
+                if !ok {
+                    from = me;
+                }
+                inside |= u32::from(ok) << lane;
+                out[lane] = value[from as usize & 31];
+            }
+            if inst.d != NONE {
+                r.write(inst.d, mask, &out);
+            }
+            set(warp, inst.e, inside);
+        }
+        Op::Vote => {
+            let named = r.lane(inst.b, first) & mask;
+            let mut bits = warp.predicates[inst.a as usize];
+            if inst.imm != 0 {
+                bits = !bits;
+            }
+            let bits = bits & named;
+            let holds = match inst.sub {
+                sub::ALL => bits == named,
+                sub::ANY => bits != 0,
+                sub::UNI => bits == 0 || bits == named,
+                _ => false,
+            };
+            if inst.sub == sub::BALLOT {
+                r.write(inst.d, mask, &[bits; 32]);
+            } else {
+                set(warp, inst.d, if holds { u32::MAX } else { 0 });
+            }
+        }
+        Op::Match => {
+            let named = r.lane(inst.b, first) & mask;
+            let value =
+                |lane: usize| if inst.imm != 0 { r.lane64(inst.a, lane) } else { u64::from(r.lane(inst.a, lane)) };
+            let values: Vec<u64> = (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane) } else { 0 }).collect();
+            let mut out = [0; 32];
+            for lane in lanes() {
+                out[lane] = lanes()
+                    .filter(|&other| named >> other & 1 != 0 && values[other] == values[lane])
+                    .fold(0, |m, other| m | 1 << other);
+            }
+            if inst.sub == 1 {
+                let same = out[first] == named;
+                r.write(inst.d, mask, &[if same { named } else { 0 }; 32]);
+                set(warp, inst.e, if same { u32::MAX } else { 0 });
+            } else {
+                r.write(inst.d, mask, &out);
+            }
+        }
+        Op::Redux => {
+            let named = r.lane(inst.b, first) & mask;
+            let value = r.read(inst.a);
+            let result =
+                lanes().filter(|lane| named >> lane & 1 != 0).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
+                    sub::ADD => a.wrapping_add(b),
+                    sub::MIN_S => (a as i32).min(b as i32) as u32,
+                    sub::MAX_S => (a as i32).max(b as i32) as u32,
+                    sub::MIN_U => a.min(b),
+                    sub::MAX_U => a.max(b),
+                    sub::AND => a & b,
+                    sub::OR => a | b,
+                    _ => a ^ b,
+                });
+            r.write(inst.d, mask, &[result.unwrap_or(0); 32]);
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Faults of a kernel in words: which instruction of which thread, and where an address points.
+
+use super::context::{Context, Outcome};
+use crate::ast::Space;
+use crate::error::{Fault, FaultKind};
+use crate::observe::Access;
+
+impl<O> Context<'_, '_, O> {
+    /// A fault of instruction `pc`, on a lane of the warp.
+    #[cold]
+    #[inline(never)]
+    pub fn fault(&self, kind: FaultKind, pc: u32, warp: u32, lane: Option<u32>) -> Box<Outcome> {
+        let block = self.launch.config.block;
+        Box::new(Outcome::Fault(Box::new(Fault {
+            kind,
+            location: self.launch.kernel.location(pc),
+            block: self.info.index,
+            thread: lane.map(|lane| block.index(u64::from(warp) * 32 + u64::from(lane))),
+        })))
+    }
+
+    /// The fault of the first lane whose access is misaligned, or does not lie `inside` its memory.
+    #[cold]
+    #[inline(never)]
+    pub fn bad_access(&self, access: Access<'_>, inside: impl Fn(u64) -> bool) -> Box<Outcome> {
+        let bytes = u64::from(access.bytes);
+        let bad = |address: u64| !address.is_multiple_of(bytes) || !inside(address);
+        let lane = (0..32).find(|&lane| access.lanes >> lane & 1 != 0 && bad(access.addresses[lane])).unwrap_or(0);
+        let (address, Access { space, kind, bytes, .. }) = (access.addresses[lane], access);
+        let place = match space {
+            Space::Shared => self.shared_place(address),
+            Space::Local => {
+                let has = self.code.local_bytes;
+                format!("byte {address} of the thread's {has} bytes of local memory")
+            }
+            Space::Param => format!("byte {address} of the kernel's {} bytes of parameters", self.launch.params.len()),
+            _ => {
+                let memory = self.launch.memory;
+                let end = address.saturating_add(u64::from(bytes) - 1);
+                // An access that starts inside and ends outside is described by its end.
+                let ends_outside = memory.holding(address, 1).is_some() && address.is_multiple_of(u64::from(bytes));
+                memory.describe(if ends_outside { end } else { address })
+            }
+        };
+        let kind = if address.is_multiple_of(u64::from(bytes)) {
+            FaultKind::OutOfBounds { space, access: kind, bytes, place }
+        } else {
+            FaultKind::Misaligned { space, access: kind, bytes, place }
+        };
+        self.fault(kind, access.instruction, access.warp, Some(lane as u32))
+    }
+
+    /// A place in shared memory, in words.
+    fn shared_place(&self, address: u64) -> String {
+        let total = u64::from(self.launch.shared_bytes);
+        let arrays = &self.code.shared_arrays;
+        let near = arrays.iter().rfind(|array| u64::from(array.offset) <= address);
+        let past = if address >= total {
+            let far = if address == total { "right".into() } else { format!("{} bytes", address - total) };
+            format!(", {far} past the end of the block's {total} bytes of shared memory")
+        } else {
+            String::new()
+        };
+        match near {
+            Some(array) if address < 1 << 32 => {
+                format!("{} + {} bytes{past}", array.source_name, address - u64::from(array.offset))
+            }
+            _ => format!("shared address {address:#x}{past}"),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Values that are known before a warp starts: constants, parameters, addresses, special registers.
+
+use super::context::Launch;
+use super::registers::{Plane, Registers};
+use crate::dim3::Dim3;
+use crate::lower::{Preset, Special};
+use crate::observe::BlockInfo;
+
+/// Sets what is known before the warps of a block start: everything (no block given), or what changes with the block.
+pub(super) fn set_presets(launch: &Launch<'_>, planes: &mut [Plane], block: Option<&BlockInfo>) {
+    let code = &launch.kernel.code;
+    for (warp, planes) in (0u64..).zip(planes.chunks_exact_mut((code.planes as usize).max(1))) {
+        let registers = Registers::new(planes);
+        for &(offset, wide, preset) in &code.presets {
+            let changes = matches!(preset, Preset::Special(Special::Ctaid(_)));
+            if changes != block.is_some() {
+                continue;
+            }
+            let constant = constant(launch, preset);
+            for lane in 0..32usize {
+                let value = constant.unwrap_or_else(|| match preset {
+                    Preset::Special(special) => of_lane(special, launch.config.block, block, warp, lane),
+                    _ => 0,
+                });
+                if wide {
+                    registers.set64(offset, lane, value);
+                } else {
+                    registers.set(offset, lane, value as u32);
+                }
+            }
+        }
+    }
+}
+
+fn axis(size: Dim3, axis: u8) -> u64 {
+    u64::from([size.x, size.y, size.z][axis as usize % 3])
+}
+
+/// A special register of one lane.
+fn of_lane(special: Special, size: Dim3, block: Option<&BlockInfo>, warp: u64, lane: usize) -> u64 {
+    match special {
+        Special::Tid(dimension) => axis(size.index(warp * 32 + lane as u64), dimension),
+        Special::Ctaid(dimension) => block.map_or(0, |block| axis(block.index, dimension)),
+        Special::LaneId => lane as u64,
+        Special::WarpId => warp,
+        Special::LaneMaskEq => 1 << lane,
+        Special::LaneMaskLt => (1 << lane) - 1,
+        Special::LaneMaskLe => (2 << lane) - 1,
+        Special::LaneMaskGt => 0xffff_ffff & !((2 << lane) - 1),
+        Special::LaneMaskGe => 0xffff_ffff & !((1 << lane) - 1),
+        _ => 0,
+    }
+}
+
+/// The value of a preset that is the same for the whole launch, or none when it depends on block or thread.
+fn constant(launch: &Launch<'_>, preset: Preset) -> Option<u64> {
+    let config = launch.config;
+    Some(match preset {
+        Preset::Constant(value) | Preset::Shared { address: value, .. } => value,
+        Preset::Param { offset, bytes, signed } => {
+            let start = offset as usize;
+            let mut value = [0; 8];
+            if let Some(from) = launch.params.get(start..start + bytes as usize) {
+                value[..from.len()].copy_from_slice(from);
+            }
+            let value = u64::from_le_bytes(value);
+            let shift = 64 - 8 * bytes.clamp(1, 8);
+            if signed { ((value << shift) as i64 >> shift) as u64 } else { value }
+        }
+        Preset::Variable { number, offset } => launch.variables[number as usize].wrapping_add_signed(offset),
+        Preset::Special(special) => match special {
+            Special::Ntid(dimension) => axis(config.block, dimension),
+            Special::Nctaid(dimension) => axis(config.grid, dimension),
+            Special::NWarpId => config.block.count().div_ceil(32),
+            Special::DynamicShared => u64::from(config.dynamic_shared_bytes),
+            Special::TotalShared => u64::from(launch.shared_bytes),
+            Special::Zero => 0,
+            Special::One => 1,
+            _ => return None,
+        },
+    })
+}

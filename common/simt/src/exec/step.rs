@@ -1,0 +1,275 @@
+//! The loop that executes a warp's instructions, once for each instruction set of the host.
+
+use super::access;
+#[cfg(target_arch = "x86_64")]
+use super::alu::{Avx2, Avx512};
+use super::alu::{Isa, Plain};
+use super::barrier::arrive;
+use super::context::{Checked, Context};
+use super::exchange::exchange;
+use super::registers::Registers;
+use super::warp::{Parked, Warp};
+use crate::config::InstructionSet;
+use crate::error::FaultKind;
+use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use crate::observe::Observer;
+
+/// The instruction set to run with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Level {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The best this processor has, up to what is asked for.
+    pub fn detect(asked: InstructionSet) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if asked != InstructionSet::Plain && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            return if avx512 && asked == InstructionSet::Best { Self::Avx512 } else { Self::Avx2 };
+        }
+        let _ = asked;
+        Self::Plain
+    }
+}
+
+/// Why a warp stopped running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Its turn is over.
+    Yield,
+    /// It waits, or another may now go on.
+    Barrier,
+    /// All its threads have ended.
+    Done,
+}
+
+/// Runs a warp until its turn is over, it arrives at a barrier, or all its threads have ended.
+pub(super) fn step<O: Observer>(
+    level: Level,
+    warp: &mut Warp,
+    registers: Registers,
+    context: &mut Context<'_, '_, O>,
+    quantum: i64,
+) -> Checked<Stop> {
+    // SAFETY: `Level::detect` found the instruction set on this processor.
+    unsafe {
+        match level {
+            Level::Plain => plain(warp, registers, context, quantum),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => avx2(warp, registers, context, quantum),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512(warp, registers, context, quantum),
+        }
+    }
+}
+
+macro_rules! instance {
+    ($name:ident, $isa:ident $(, $feature:literal)?) => {
+        /// Runs a warp with this instruction set.
+        ///
+        /// # Safety
+        /// The processor must have the instruction set.
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $name<O: Observer>(
+            warp: &mut Warp,
+            registers: Registers,
+            context: &mut Context<'_, '_, O>,
+            quantum: i64,
+        ) -> Checked<Stop> {
+            // SAFETY: the caller vouches for the instruction set.
+            unsafe { run::<$isa, O>(warp, registers, context, quantum) }
+        }
+    };
+}
+instance!(plain, Plain);
+#[cfg(target_arch = "x86_64")]
+instance!(avx2, Avx2, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+instance!(avx512, Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
+
+#[inline(always)]
+unsafe fn run<I: Isa, O: Observer>(
+    warp: &mut Warp,
+    r: Registers,
+    context: &mut Context<'_, '_, O>,
+    quantum: i64,
+) -> Checked<Stop> {
+    let code = context.code;
+    let insts = &code.insts[..];
+    let mut budget = quantum;
+    let stop = loop {
+        let inst = &insts[warp.pc as usize];
+        let here = warp.pc;
+        warp.pc += 1;
+        let mut mask = warp.active;
+        if inst.guard != NO_GUARD {
+            let bits = warp.predicates[(inst.guard & !GUARD_NEGATED) as usize];
+            mask &= if inst.guard & GUARD_NEGATED == 0 { bits } else { !bits };
+            if O::ACTIVE {
+                context.observer.guarded(warp.number, inst.pc, mask);
+            }
+            if mask == 0 && inst.op != Op::Bra {
+                continue;
+            }
+        }
+        match inst.op {
+            Op::Enter => {
+                if here == warp.join {
+                    // All that met here so far wait for the others.
+                    if warp.resume() {
+                        continue;
+                    }
+                    warp.done = true;
+                    break Stop::Done;
+                }
+                if budget <= 0 {
+                    warp.pc = here;
+                    break Stop::Yield;
+                }
+                budget -= i64::from(inst.imm).max(1);
+                if O::ACTIVE {
+                    context.observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
+                }
+            }
+            Op::Run => {
+                let run = &code.runs[inst.d as usize];
+                if mask == u32::MAX
+                    && let Some(bases) = access::bases::<I, O>(context, run, r)
+                {
+                    if O::ACTIVE {
+                        access::show_run(context, run, &bases, warp.number);
+                    }
+                    // SAFETY: the caller vouches for the instruction set, and `bases` has checked the loads.
+                    unsafe { I::run(&run.steps, &bases, context.shared, r) };
+                    warp.pc += inst.imm as u32;
+                }
+            }
+            Op::LdShared => access::load_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
+            Op::StShared => access::store_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
+            Op::LdGlobal => access::load_global::<I, O>(context, inst, r, warp.number, mask)?,
+            Op::StGlobal => access::store_global::<I, O>(context, inst, r, warp.number, mask)?,
+            Op::Bra => {
+                if O::ACTIVE && inst.guard != NO_GUARD {
+                    context.observer.branch(warp.number, inst.pc, mask, warp.active & !mask);
+                }
+                if mask == warp.active {
+                    warp.pc = inst.d;
+                } else if mask != 0 {
+                    warp.part(mask, inst.d, inst.e);
+                }
+            }
+            Op::Exit => {
+                if O::ACTIVE {
+                    context.observer.exit(warp.number, inst.pc, mask);
+                }
+                if !warp.end(mask) {
+                    break Stop::Done;
+                }
+            }
+            Op::Bar | Op::BarRed => {
+                if arrive(warp, context, inst, r, mask)? {
+                    break Stop::Barrier;
+                }
+            }
+            Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
+            Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
+            Op::LdGeneric => access::generic::<I, O>(context, inst, r, warp, mask, true)?,
+            Op::StGeneric => access::generic::<I, O>(context, inst, r, warp, mask, false)?,
+            Op::LdParam => access::load_param(context, inst, r, warp.number, mask)?,
+            Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask)?,
+            Op::CopyAsync => {
+                access::copy_async::<I, O>(context, inst, r, warp, mask)?;
+            }
+            Op::CopyCommit => {
+                for (lane, group) in warp.groups.iter_mut().enumerate() {
+                    *group += mask >> lane & 1;
+                }
+                if O::ACTIVE {
+                    context.observer.copy_commit(warp.number, inst.pc, mask);
+                }
+            }
+            Op::CopyWait | Op::CopyWaitAll => {
+                let keep = (inst.op == Op::CopyWait).then_some(inst.imm as u32);
+                access::land(context.shared, warp, mask, keep);
+                if O::ACTIVE {
+                    context.observer.copy_wait(warp.number, inst.pc, mask, keep);
+                }
+            }
+            Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::ActiveMask | Op::WarpSync => {
+                exchange(warp, context, inst, r, mask)?;
+            }
+            Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
+            Op::Fence => {
+                if O::ACTIVE {
+                    context.observer.fence(warp.number, inst.pc, mask);
+                }
+            }
+            Op::Trap => {
+                let lane = mask.trailing_zeros();
+                return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
+            }
+            Op::Brx => indexed(warp, context, inst, r)?,
+            Op::Nop => {}
+            // SAFETY: the caller vouches for the instruction set.
+            _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
+        }
+    };
+    context.executed += (quantum - budget) as u64;
+    Ok(stop)
+}
+
+/// An indexed branch: the lanes of each target in turn, from the last to the first.
+#[inline(never)]
+fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers) -> Checked<()> {
+    let targets = &context.code.tables[inst.imm as usize];
+    let index = r.read(inst.a);
+    let (all, meeting) = (warp.active, inst.e);
+    let mut sides: Vec<(u32, u32)> = vec![];
+    for lane in (0..32).filter(|lane| all >> lane & 1 != 0) {
+        let Some(&target) = targets.get(index[lane] as usize) else {
+            let text = format!("indexed branch to target {} of {},", index[lane], targets.len());
+            return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32)));
+        };
+        match sides.iter_mut().find(|side| side.0 == target) {
+            Some(side) => side.1 |= 1 << lane,
+            None => sides.push((target, 1 << lane)),
+        }
+    }
+    if O::ACTIVE && sides.len() > 1 {
+        context.observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1);
+    }
+    if let [(target, _)] = sides[..] {
+        warp.pc = target;
+        return Ok(());
+    }
+    if meeting != NONE && warp.join != meeting {
+        warp.stack.push(Parked { pc: meeting, lanes: all, join: warp.join });
+        warp.join = meeting;
+    }
+    // Lanes whose target is the meeting point are there already.
+    let join = warp.join;
+    warp.stack.extend(sides.iter().filter(|side| side.0 != meeting).map(|&(pc, lanes)| Parked { pc, lanes, join }));
+    // With two targets or more at least one is not the meeting point.
+    warp.resume();
+    Ok(())
+}
+
+/// Clocks count executed instructions: the same in every run.
+#[inline(never)]
+fn clock<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32, now: u64) {
+    let now = context.executed + now;
+    let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
+    if inst.imm != 0 {
+        r.write64(inst.d, mask, &[value; 32]);
+    } else {
+        r.write(inst.d, mask, &[value as u32; 32]);
+    }
+}

@@ -1,0 +1,87 @@
+//! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
+
+use super::inst::{Atomic, Copy, Detail, Inst, Run};
+use super::preset::Preset;
+use super::shared::SharedArray;
+use crate::ast::Position;
+
+/// A kernel ready to run.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub insts: Vec<Inst>,
+    pub runs: Vec<Run>,
+    pub details: Vec<Detail>,
+    pub atomics: Vec<Atomic>,
+    pub copies: Vec<Copy>,
+    /// Targets of indexed branches.
+    pub tables: Vec<Vec<u32>>,
+    /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.
+    pub facts: Vec<Facts>,
+    pub blocks: Vec<BasicBlock>,
+    /// Values set before a warp starts: place in words, 64-bit or not, value.
+    pub presets: Vec<(u32, bool, Preset)>,
+    /// Registers of a warp, in groups of 32 words, presets first.
+    pub planes: u32,
+    /// How many of the planes hold presets.
+    pub preset_planes: u32,
+    pub predicates: u32,
+    pub static_shared_bytes: u32,
+    /// Where the dynamic array starts.
+    pub dynamic_shared_offset: u32,
+    pub shared_arrays: Vec<SharedArray>,
+    pub local_bytes: u32,
+    pub param_bytes: u32,
+    /// Variables of the module that the kernel uses: numbers in the program.
+    pub variables: Vec<u32>,
+    /// Registers that some path reads before it sets them: their names.
+    pub maybe_unset: Vec<String>,
+    /// Instructions that read or set these: instruction number, number of the register, how.
+    pub unset_steps: Vec<(u32, u32, Use)>,
+    /// Some access to memory is narrower than a word.
+    pub narrow: bool,
+}
+
+/// What is known of an instruction beside what execution needs. It stands apart from [`Inst`] so that the executed form
+/// stays at 32 bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub position: Position,
+    /// The shared array that the address of an access was computed from, when it is one.
+    pub shared_origin: Option<u32>,
+    /// What rules need to tell apart.
+    pub role: Role,
+    /// Other threads may race with this access by intention (`volatile`, `relaxed`, ...).
+    pub strong: bool,
+    /// It has a guard.
+    pub guarded: bool,
+    /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
+    pub flop: (u8, bool),
+}
+
+/// Kinds of instruction that have rules of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Plain,
+    Atomic,
+    /// An asynchronous copy.
+    Copy,
+    /// A barrier for a given number of threads.
+    CountedBarrier,
+}
+
+/// A basic block of the finished code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BasicBlock {
+    /// First instruction number and one past the last.
+    pub start: u32,
+    pub end: u32,
+}
+
+/// How an instruction uses a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    /// Read by all lanes, to decide which of them execute the instruction.
+    Guard,
+    Set,
+}

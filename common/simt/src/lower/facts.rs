@@ -1,0 +1,115 @@
+//! Facts about instructions that messages and observers ask for: where they stand, how they work, on what array.
+
+use super::code::{Facts, Role};
+use super::inst::{Detail, Function, Inst, NONE, Op, Shape};
+use super::preset::Preset;
+use super::raw::{Decoded, Raw};
+use crate::ast::Type;
+
+/// The facts of every instruction, in order.
+pub(super) fn facts(decoded: &Decoded) -> Vec<Facts> {
+    let facts = |(raw, shared_origin): (&Raw, Option<u32>)| Facts {
+        position: raw.position,
+        shared_origin,
+        role: match raw.inst.op {
+            Op::Atom => Role::Atomic,
+            Op::CopyAsync => Role::Copy,
+            Op::Bar | Op::BarRed if raw.inst.b != NONE => Role::CountedBarrier,
+            _ => Role::Plain,
+        },
+        strong: raw.strong,
+        guarded: raw.guard.is_some(),
+        flop: flop_of(&raw.inst, &decoded.details),
+    };
+    decoded.raws.iter().zip(origins(decoded)).map(facts).collect()
+}
+
+/// Whether some access to memory is narrower than a word.
+pub(super) fn narrow(raws: &[Raw]) -> bool {
+    let memory =
+        |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);
+    raws.iter().any(|raw| memory(raw.inst.op) && Shape::unpack(raw.inst.sub).bytes < 4)
+}
+
+/// What an address was computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Nothing,
+    Array(u32),
+    Several,
+}
+
+impl Origin {
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, other) => other,
+            (this, Self::Nothing) => this,
+            (this, other) if this == other => this,
+            _ => Self::Several,
+        }
+    }
+}
+
+/// For each instruction the shared array that its shared address comes from, when it is one: sums and copies of an
+/// array's address stay in the array.
+fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
+    let mut origins: Vec<Origin> = decoded
+        .values
+        .iter()
+        .map(|value| match value.preset {
+            Some(Preset::Shared { array, .. }) => Origin::Array(array),
+            _ => Origin::Nothing,
+        })
+        .collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for raw in &decoded.raws {
+            let inst = &raw.inst;
+            let sources = match inst.op {
+                Op::Add32 | Op::Add64 | Op::Or32 | Op::Or64 | Op::Selp32 | Op::Selp64 => [inst.a, inst.b],
+                Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => {
+                    [inst.a, NONE]
+                }
+                Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
+                Op::Generic if decoded.details[inst.imm as usize].function == Function::Offset => [inst.a, NONE],
+                Op::Generic if decoded.details[inst.imm as usize].function == Function::Cvt => [inst.a, NONE],
+                _ => continue,
+            };
+            let origin = sources
+                .into_iter()
+                .filter(|&source| source != NONE)
+                .fold(origins[inst.d as usize], |origin, source| origin.join(origins[source as usize]));
+            changed |= origin != origins[inst.d as usize];
+            origins[inst.d as usize] = origin;
+        }
+    }
+    let of = |raw: &Raw| match raw.inst.op {
+        Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => {
+            match origins[raw.inst.a as usize] {
+                Origin::Array(array) => Some(array),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    decoded.raws.iter().map(of).collect()
+}
+
+/// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
+fn flop_of(inst: &Inst, details: &[Detail]) -> (u8, bool) {
+    match inst.op {
+        Op::FmaF32 => (2, true),
+        Op::FmaF64 => (2, false),
+        Op::AddF32 | Op::SubF32 | Op::MulF32 | Op::AddF64 | Op::MulF64 => (1, false),
+        Op::Generic => {
+            let detail = &details[inst.imm as usize];
+            match detail.function {
+                Function::Fma => (2, detail.kind == Type::F32),
+                Function::Add | Function::Sub | Function::MulLo if detail.kind.is_float() => (1, false),
+                _ => (0, false),
+            }
+        }
+        _ => (0, false),
+    }
+}

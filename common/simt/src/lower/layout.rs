@@ -1,0 +1,206 @@
+//! A kernel with its calls laid out in line, and a place for each of its variables.
+
+use super::shared::SharedArray;
+use crate::ast::{Function, Item, Operand, Space, Statement};
+use crate::error::Error;
+use crate::parsed::Parsed;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Longest kernel, calls laid out, in instructions.
+const LARGEST_KERNEL: usize = 4_000_000;
+/// Deepest nesting of calls.
+const DEEPEST_CALL: usize = 64;
+/// Most local memory of a thread, in bytes: what a GPU allows.
+const LARGEST_LOCAL: u64 = 512 * 1024;
+
+/// A function laid out in line once.
+pub(super) struct Frame {
+    pub function: usize,
+    /// Number of its first register.
+    pub registers: u32,
+    /// Where its variables are.
+    pub places: Vec<Place>,
+    /// Label after the call; none for the kernel itself.
+    pub back: Option<Arc<str>>,
+}
+
+/// Where a variable is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    Unplaced,
+    Shared(u32),
+    Local(u32),
+    Param(u32),
+    Module(u32),
+}
+
+/// What is left of a function's body.
+pub(super) enum Flat<'a> {
+    Label(usize, Arc<str>, u32),
+    Statement(usize, &'a Statement),
+    /// End of a function laid out in line.
+    Back(Arc<str>),
+}
+
+/// The kernel, laid out.
+pub(super) struct Layout<'a> {
+    pub inner: &'a Parsed,
+    pub frames: Vec<Frame>,
+    pub flat: Vec<Flat<'a>>,
+    pub registers: u32,
+    /// Static arrays in order, then the dynamic one.
+    pub shared: Vec<SharedArray>,
+    /// Shared variables that have a place: function (or none for the module) and number.
+    pub placed: HashMap<(Option<usize>, u32), u32>,
+    pub shared_bytes: u64,
+    /// Dynamic arrays: owner and number, as in `placed`.
+    pub dynamic: Vec<(Option<usize>, u32)>,
+    pub local_bytes: u64,
+}
+
+impl<'a> Layout<'a> {
+    /// Lays out function number `index` of the program, a kernel, with all it calls.
+    pub fn new(parsed: &'a Parsed, index: usize) -> Result<Self, Error> {
+        let mut layout = Self {
+            inner: parsed,
+            frames: vec![],
+            flat: vec![],
+            registers: 0,
+            shared: vec![],
+            placed: HashMap::new(),
+            shared_bytes: 0,
+            dynamic: vec![],
+            local_bytes: 0,
+        };
+        layout.lay(index, &[], None, 0)?;
+        Ok(layout)
+    }
+
+    fn function(&self, index: usize) -> &'a Function {
+        &self.inner.program.functions[index]
+    }
+
+    fn local(&mut self, bytes: u64, align: u32) -> u32 {
+        let offset = self.local_bytes.next_multiple_of(u64::from(align.max(1)));
+        self.local_bytes = offset.saturating_add(bytes);
+        offset as u32
+    }
+
+    /// The position of a shared variable, which it gets now if it has none yet.
+    pub fn shared(&mut self, owner: Option<usize>, number: u32) -> u32 {
+        if let Some(&offset) = self.placed.get(&(owner, number)) {
+            return offset;
+        }
+        let variable = match owner {
+            Some(function) => &self.inner.program.functions[function].variables[number as usize],
+            None => &self.inner.program.variables[number as usize],
+        };
+        let offset = self.shared_bytes.next_multiple_of(u64::from(variable.align.max(1)));
+        self.shared_bytes = offset.saturating_add(variable.bytes);
+        self.placed.insert((owner, number), offset as u32);
+        let bytes = variable.bytes.min(u64::from(u32::MAX)) as u32;
+        self.shared.push(SharedArray::new(&variable.name, offset as u32, bytes));
+        offset as u32
+    }
+
+    /// Lays out a function; `bound` are the places of its results and parameters.
+    fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>, depth: usize) -> Result<(), Error> {
+        let function = self.function(index);
+        let frame = self.frames.len();
+        let mut places = Vec::with_capacity(function.variables.len());
+        let mut param_offset = 0u32;
+        for (number, variable) in (0u32..).zip(&function.variables) {
+            let place = match variable.space {
+                Space::Shared if variable.external || variable.bytes == 0 => {
+                    self.dynamic.push((Some(index), number));
+                    Place::Unplaced
+                }
+                Space::Shared => Place::Shared(self.shared(Some(index), number)),
+                Space::Param if (number as usize) < bound.len() => bound[number as usize],
+                Space::Param if function.entry && (number as usize) < function.params => {
+                    let offset = param_offset.next_multiple_of(variable.align.max(1));
+                    param_offset = offset.saturating_add(variable.bytes as u32);
+                    if variable.bytes > 32_764 || param_offset > 32_764 {
+                        return Err(Error::unsupported(
+                            variable.line,
+                            &variable.name,
+                            "parameters of more than 32,764 bytes",
+                        ));
+                    }
+                    Place::Param(offset)
+                }
+                Space::Local | Space::Param => Place::Local(self.local(variable.bytes, variable.align)),
+                _ => {
+                    let reason = "a variable of this space inside a function";
+                    return Err(Error::unsupported(variable.line, &variable.name, reason));
+                }
+            };
+            if self.local_bytes > LARGEST_LOCAL {
+                let reason = format!("more than {LARGEST_LOCAL} bytes of local memory a thread");
+                return Err(Error::unsupported(variable.line, &variable.name, reason));
+            }
+            places.push(place);
+        }
+        self.frames.push(Frame { function: index, registers: self.registers, places, back: back.clone() });
+        self.registers += function.registers.len() as u32;
+        for item in &function.body {
+            if self.flat.len() > LARGEST_KERNEL {
+                return Err(Error::unsupported(function.line, &function.name, "kernels this long"));
+            }
+            match item {
+                Item::Label(name, line) => self.flat.push(Flat::Label(frame, name.clone(), *line)),
+                Item::Targets(..) => {}
+                Item::Statement(statement) if statement.words[0] == "call" => self.call(frame, statement, depth)?,
+                Item::Statement(statement) => self.flat.push(Flat::Statement(frame, statement)),
+            }
+        }
+        if let Some(back) = back {
+            self.flat.push(Flat::Back(back));
+        }
+        Ok(())
+    }
+
+    /// `call (results), function, (parameters);`
+    fn call(&mut self, frame: usize, statement: &'a Statement, depth: usize) -> Result<(), Error> {
+        let refuse = |reason: &str| {
+            let (start, end) = statement.position.text;
+            let text = self.inner.source.get(start as usize..end as usize).unwrap_or_default();
+            Err(Error::unsupported(statement.position.ptx, text, reason))
+        };
+        let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
+        for operand in &statement.operands {
+            match operand {
+                Operand::List(list) if name.is_none() => results = list,
+                Operand::List(list) => arguments = list,
+                Operand::Name { name: function, offset: 0 } if name.is_none() => name = Some(function.clone()),
+                _ => return refuse("an indirect call"),
+            }
+        }
+        let Some(name) = name else { return refuse("an indirect call") };
+        let functions = &self.inner.program.functions;
+        let Some(index) = functions.iter().position(|f| f.defined && !f.entry && f.name == *name) else {
+            return refuse("a call of a function that is not in the file");
+        };
+        let function = &functions[index];
+        if statement.guard.is_some() {
+            return refuse("a call under a predicate");
+        }
+        if depth >= DEEPEST_CALL {
+            return refuse("recursion, or calls nested this deep");
+        }
+        if function.register_params || results.len() != function.returns || arguments.len() != function.params {
+            return refuse("a call with other parameters than the function declares");
+        }
+        let mut bound = vec![];
+        for operand in results.iter().chain(arguments) {
+            match operand {
+                Operand::Local { id, offset: 0 } => bound.push(self.frames[frame].places[*id as usize]),
+                _ => return refuse("parameters of a call that are not `.param` variables"),
+            }
+        }
+        // A label no source can contain.
+        let back: Arc<str> = format!("return {}", self.frames.len()).into();
+        self.lay(index, &bound, Some(back), depth + 1)
+    }
+}
