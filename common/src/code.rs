@@ -131,7 +131,11 @@ impl Source {
             // The simulator runs what is committed, so that its counts are the same on every machine.
             (Kind::Sim | Kind::Host, Some(Ok(code))) => Ok(code),
             (_, stored) => match nvrtc::find() {
-                Ok(nvrtc) => self.compile_for(specialisation, device, nvrtc),
+                Ok(nvrtc) => match (self.compile_for(specialisation, device, nvrtc), stored) {
+                    // What has compiled before is not to blame: this NVRTC is incomplete, or it is too new for the GPU.
+                    (Err(_), Some(Ok(code))) => Ok(code),
+                    (compiled, _) => compiled,
+                },
                 Err(error) => match stored {
                     Some(Ok(code)) => Ok(code),
                     Some(Err(reason)) => Err(anyhow!("{reason}, and {error}")),

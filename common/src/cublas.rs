@@ -15,6 +15,7 @@ use libloading::Library;
 use crate::driver::driver_version;
 use crate::libraries;
 use crate::problem::{Dtype, Problem};
+use crate::workspace::escaped;
 
 /// Where cuBLAS may be.
 const LIBRARY: libraries::Library = libraries::Library {
@@ -59,10 +60,12 @@ fn open() -> Result<&'static Open> {
 fn search() -> Result<Open> {
     // Without a driver it does not load, and a Python need not be started to say so.
     ensure!(driver_version().is_some(), "cuBLAS needs an NVIDIA driver; install one from nvidia.com/drivers");
-    if let Some(open) = LIBRARY.likely_files().iter().find_map(|path| Open::new(path).ok()) {
-        return Ok(open);
-    }
-    let found = LIBRARY.python_files().iter().find_map(|path| Open::new(path).ok());
+    first_of(&LIBRARY.likely_files()).or_else(|_| first_of(&LIBRARY.python_files()))
+}
+
+/// The first of the files that is cuBLAS.
+fn first_of(files: &[PathBuf]) -> Result<Open> {
+    let found = files.iter().find_map(|path| Open::new(path).ok());
     found.ok_or_else(|| anyhow!("no cuBLAS was found; {}", remedy()))
 }
 
@@ -73,7 +76,7 @@ impl Open {
         let lt = beside.unwrap_or_default().iter().find_map(|lt| unsafe { Library::new(lt) }.ok());
         // SAFETY: the file is named as cuBLAS's library is; its initialisers are NVIDIA's.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", path.display()))?;
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", escaped(path)))?;
         let mut open = Self { library, _lt: lt, path: path.to_owned(), version: String::new() };
         type Property = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
         let mut parts = [0; 3];
@@ -94,7 +97,7 @@ impl Open {
     unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature; the library stays open as long as the program runs.
         let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no cuBLAS: {error}", self.path.display()))?)
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no cuBLAS: {error}", escaped(&self.path)))?)
     }
 }
 
@@ -220,8 +223,10 @@ mod tests {
 
     #[test]
     fn a_machine_without_it_says_how_to_get_it() {
-        if let Err(error) = find() {
-            assert!(error.to_string().contains("install"), "{error}");
+        let no_library = std::env::current_exe().unwrap();
+        for files in [vec![], vec![PathBuf::from("/no/such/libcublas.so.12")], vec![no_library]] {
+            let error = first_of(&files).err().unwrap().to_string();
+            assert!(error.starts_with("no cuBLAS was found; pip install "), "{error}");
         }
     }
 }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use libloading::Library;
 
 use crate::libraries;
+use crate::workspace::escaped;
 
 /// The environment variable that points to an NVRTC library.
 pub const PATH_VARIABLE: &str = "NVRTC_PATH";
@@ -67,14 +68,40 @@ fn search() -> Result<Nvrtc> {
         let path = PathBuf::from(path);
         let found = if path.is_dir() { LIBRARY.files_in(&path).into_iter().next() } else { Some(path.clone()) };
         let file =
-            found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", path.display()))?;
-        return Nvrtc::open(&file).with_context(|| format!("{PATH_VARIABLE} points to {}", path.display()));
+            found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", escaped(&path)))?;
+        return Nvrtc::open(&file).with_context(|| format!("{PATH_VARIABLE} points to {}", escaped(&path)));
     }
     if let Some(nvrtc) = LIBRARY.likely_files().iter().find_map(|path| Nvrtc::open(path).ok()) {
         return Ok(nvrtc);
     }
     let found = LIBRARY.python_files().iter().find_map(|path| Nvrtc::open(path).ok());
     found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
+}
+
+/// NVRTC's status where the source is wrong.
+const COMPILATION_FAILED: c_int = 6;
+/// NVRTC's status where it does not find its own second library.
+const BUILTINS_MISSING: c_int = 7;
+
+/// Why a compilation failed, and what to do about it: the kernel is to blame only where its source is wrong.
+fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    match status {
+        COMPILATION_FAILED => format!("{name} does not compile; mend what NVRTC says:\n{}", first_errors(log)),
+        BUILTINS_MISSING => {
+            let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
+            format!(
+                "the NVRTC at {} is incomplete ({reason}); pip install --force-reinstall {PINNED_PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere",
+                escaped(library)
+            )
+        }
+        status => format!(
+            "the NVRTC at {} fails with status {status} ({}); install another version: {}",
+            escaped(library),
+            lines.next().unwrap_or("it does not say why"),
+            remedy()
+        ),
+    }
 }
 
 /// The first errors of a log: the others mostly follow from them.
@@ -90,7 +117,7 @@ impl Nvrtc {
     fn open(path: &Path) -> Result<Self> {
         // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", path.display()))?;
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", escaped(path)))?;
         let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the signature is NVRTC's; both pointers are to live integers.
@@ -113,7 +140,7 @@ impl Nvrtc {
     unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature; the library stays open as long as `self`.
         let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no NVRTC: {error}", self.path.display()))?)
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no NVRTC: {error}", escaped(&self.path)))?)
     }
 
     fn check(&self, status: c_int) -> Result<()> {
@@ -141,6 +168,11 @@ impl Nvrtc {
         let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
         targets.sort_unstable();
         Ok(targets)
+    }
+
+    /// Compiles a kernel that does nothing, which fails where a part of NVRTC is missing. Takes a fraction of a second.
+    pub fn try_out(&self) -> Result<()> {
+        self.compile("extern \"C\" __global__ void nothing() {}", "nothing.cu", &[]).map(drop)
     }
 
     /// The best target for a device: the newest that is not newer than it.
@@ -197,7 +229,7 @@ impl Nvrtc {
         };
         if status != 0 {
             let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
-            bail!("{name} does not compile; mend what NVRTC says:\n{}", first_errors(&log));
+            bail!("{}", refusal(status, &log, name, &self.path));
         }
         let ptx = self.text(program, b"nvrtcGetPTXSize\0", b"nvrtcGetPTX\0")?;
         let cubin = self.bytes(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")?;
@@ -225,5 +257,28 @@ impl Nvrtc {
             )
         })?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_blamed_for_its_source_only() {
+        let library = Path::new("/lib/libnvrtc.so.12");
+        let log = "k.cu(3): error: expected an expression\n";
+        assert!(refusal(COMPILATION_FAILED, log, "k.cu", library).starts_with("k.cu does not compile"));
+        let log = "nvrtc: error: failed to open libnvrtc-builtins.so.12.1.\n  Make sure that it is installed.\n";
+        let sentence = refusal(BUILTINS_MISSING, log, "k.cu", library);
+        assert!(!sentence.contains("k.cu") && sentence.lines().count() == 1, "{sentence}");
+        assert!(
+            sentence.starts_with(
+                "the NVRTC at /lib/libnvrtc.so.12 is incomplete (failed to open libnvrtc-builtins.so.12.1); pip install"
+            ),
+            "{sentence}"
+        );
+        let sentence = refusal(1, "", "k.cu", library);
+        assert!(sentence.contains("fails with status 1 (it does not say why); install another"), "{sentence}");
     }
 }

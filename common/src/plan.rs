@@ -230,4 +230,67 @@ mod tests {
             assert_eq!(banded.without_bands(), whole);
         }
     }
+
+    fn problem(m: u64, n: u64, k: u64) -> Problem {
+        Problem { m, n, k, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 }
+    }
+
+    #[test]
+    fn a_tall_product_takes_a_launch_for_each_band_of_rows() {
+        let (n, k) = (5, 3);
+        let problem = problem(2 * 131_070 + 3, n, k);
+        let plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [4, 8], [4, 2]);
+        let launch = |first: u64, rows: i32, grid: [u32; 3]| Launch {
+            entry: "matmul".into(),
+            grid,
+            block: [4, 8, 1],
+            shared_bytes: 0,
+            args: vec![
+                Arg::A(first * k),
+                Arg::B(0),
+                Arg::C(first * n),
+                Arg::Int(rows),
+                Arg::Int(n as i32),
+                Arg::Int(k as i32),
+            ],
+        };
+        let expected = [
+            launch(0, 131_070, [2, 65_535, 1]),
+            launch(131_070, 131_070, [2, 65_535, 1]),
+            launch(262_140, 3, [2, 2, 1]),
+        ];
+        assert_eq!(plan.launches, expected);
+        let shared = plan.with_shared_bytes(64).with_tile_k(7);
+        assert!(shared.launches.iter().all(|launch| launch.shared_bytes == 64));
+        assert_eq!(shared.shape(), Shape { tile: [4, 2], tile_k: 7 });
+        assert_eq!(Shape::whole(&problem), Shape { tile: [5, 262_143], tile_k: 1 });
+    }
+
+    #[test]
+    fn there_are_no_more_bands_than_a_grid_has_layers() {
+        let banded = |tiles: u64| {
+            let problem = problem(1, tiles, 1);
+            let plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [1, 1], [1, 1]);
+            plan.in_bands(32).launches[0].grid
+        };
+        assert_eq!(banded(65_535 * 32), [32, 1, 65_535]);
+        assert_eq!(banded(65_536 * 32), [65_536 * 32, 1, 1]);
+    }
+
+    #[test]
+    fn an_empty_grid_has_no_bands() {
+        let problem = problem(1, 1, 1);
+        let mut plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [1, 1], [1, 1]);
+        plan.launches[0].grid[0] = 0;
+        assert_eq!(plan.clone().in_bands(0), plan);
+    }
+
+    #[test]
+    fn files_are_named_by_type_and_specialisation() {
+        let named = Specialisation::named("64x64", Dtype::F32, &[("TILE", 64), ("DEPTH", 8)]).for_targets(&[80, 90]);
+        assert_eq!(named.stem("kernel"), "kernel-f32-64x64");
+        let defines = [("TILE", "64"), ("DEPTH", "8")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!((named.defines, named.targets), (defines.to_vec(), vec![80, 90]));
+        assert_eq!(Specialisation::single(Dtype::I32, &[]).stem("uncoalesced"), "uncoalesced-i32");
+    }
 }

@@ -17,11 +17,39 @@ pub fn root() -> &'static Path {
     })
 }
 
-/// A path as people should see it: relative to the workspace or to the current folder where it lies inside.
+/// A path as people should see it: relative to the workspace or to the current folder where it lies inside, and on one
+/// line.
 pub fn display(path: &Path) -> String {
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let here = std::env::current_dir().unwrap_or_default();
     let relative = absolute.strip_prefix(root()).or_else(|_| absolute.strip_prefix(&here));
     // Forward slashes on every system: committed PTX names its source by this.
-    relative.map_or_else(|_| path.display().to_string(), |path| path.display().to_string().replace('\\', "/"))
+    relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))))
+}
+
+/// A path as it is, but with its line breaks and control characters written out: a message stays one sentence, and no
+/// name of a file commands the terminal.
+pub fn escaped(path: &Path) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut text = String::new();
+    for c in path.to_string_lossy().chars() {
+        if breaks(c) { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_line_breaks_stays_on_one_line() {
+        assert_eq!(escaped(Path::new("a\nb\x1b[31m\u{2028}ü.cu")), "a\\nb\\u{1b}[31m\\u{2028}ü.cu");
+        assert_eq!(display(Path::new("/no/such/folder/a\r\nb.cu")), "/no/such/folder/a\\r\\nb.cu");
+    }
+
+    #[test]
+    fn a_path_in_the_workspace_is_shown_from_its_root() {
+        assert_eq!(display(&root().join("common/simt/../Cargo.toml")), "common/Cargo.toml");
+    }
 }

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     }
     let compiles = [
         trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
+        trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault),
         trial("an_edit_takes_effect_without_a_build", an_edit_takes_effect_without_a_build),
     ];
     match common::nvrtc::find() {
@@ -97,6 +98,7 @@ fn bad_usage() -> Vec<Case> {
         ("unknown_flag", sim(&["--frobnicate"]), 2, "--help"),
         ("block_without_kernel", sim(&["--block", "8,8"]), 2, "--kernel"),
         ("kernel_missing", kernel("no/such/kernel.cu", &[]), 2, "cannot be read"),
+        ("kernel_with_a_line_break", kernel("no\nsuch\u{1b}[31m.cu", &[]), 2, "no\\nsuch\\u{1b}[31m.cu cannot be read"),
         ("kernel_is_a_folder", kernel("src", &[]), 2, "cannot be read"),
         ("kernel_empty", kernel(&empty, &[]), 2, "is empty"),
         ("kernel_binary", kernel(&binary, &[]), 2, "is not a text"),
@@ -227,6 +229,25 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(2), "status {:?}", output.status.code());
     ensure!(error.contains("syntax.cu(3): error"), "{error}");
+    Ok(())
+}
+
+/// NVRTC without the second library that lies beside it.
+fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("incomplete_nvrtc");
+    std::fs::create_dir_all(&folder)?;
+    let library = &common::nvrtc::find()?.path;
+    std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
+    let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/kernel.cu"))?;
+    let kernel = file("right_kernel.cu", source.as_bytes())?;
+    let output = Command::new(PROGRAM)
+        .args(["--device", "sim", "--size", "32", "--kernel", &kernel])
+        .env(common::nvrtc::PATH_VARIABLE, &folder)
+        .output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(2), "status {:?}: {error}", output.status.code());
+    ensure!(error.contains("is incomplete (failed to open ") && error.contains("); pip install "), "{error}");
+    ensure!(!error.contains("right_kernel") && error.trim_end().lines().count() == 1, "the kernel is blamed: {error}");
     Ok(())
 }
 

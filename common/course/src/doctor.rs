@@ -48,7 +48,7 @@ pub fn text() -> String {
             line("GPU", format!("{error:#}"));
         }
     }
-    match nvrtc::find() {
+    match nvrtc::find().and_then(|found| found.try_out().map(|()| found)) {
         Ok(found) => {
             let (major, minor) = found.version;
             let (first, last) = (found.targets.first().unwrap_or(&0), found.targets.last().unwrap_or(&0));

@@ -90,7 +90,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
     let source = Source::read(kernel)?;
     let launch = OwnLaunch::read(&source.text).map_err(|error| anyhow!("{}: {error}", workspace::display(kernel)))?;
     if !source.is_ptx() {
-        common::nvrtc::find()?;
+        common::nvrtc::find()?.try_out()?;
     }
     let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
     let candidate = Candidate {

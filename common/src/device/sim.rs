@@ -131,7 +131,8 @@ impl Device for SimDevice {
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer> {
-        let pointer = self.memory.alloc(name, bytes, 4).map_err(explain)?;
+        let pointer = self.memory.alloc(name, bytes, 4);
+        let pointer = pointer.map_err(|error| anyhow!("{error}; choose a smaller --size"))?;
         self.buffers.push(Some(pointer));
         Ok(Buffer(self.buffers.len() - 1))
     }

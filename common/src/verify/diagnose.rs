@@ -255,13 +255,6 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
             "only the last K tile is summed; the sum must be set to 0 once, before the loop over K",
             Box::new(move |access, row, col| access.element(row, col, last_tile..k)),
         );
-        let rounded = k.div_ceil(tile_k) * tile_k;
-        if rounded > k {
-            add(
-                "the last K tile runs on beyond the edge into the next row; load zeros where k0 + x or k0 + y is not below K",
-                Box::new(move |access, row, col| access.sum(0..rounded, |i| row * k + i, |i| i * n + col)),
-            );
-        }
     }
     add(
         "the last k is missing; the loop must run while k < K",

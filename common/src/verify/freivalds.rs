@@ -34,8 +34,7 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     let mut z: Vec<Vec<u64>> = Vec::new();
     for vector in 0..vectors as u64 {
         // Drawn from the clock as well as the seed: a kernel cannot be right for one vector only.
-        let seed = mix(problem.seed ^ vector ^ clock());
-        let column: Vec<u64> = (0..n as u64).into_par_iter().map(|j| mix(seed ^ j)).collect();
+        let column = column(mix(problem.seed ^ vector ^ clock()), problem.n);
         let y = match operands {
             Operands::F32 { b, .. } => times(b, &column, n, |x| x as i32),
             Operands::I32 { b, .. } => times(b, &column, n, |x| x.0),
@@ -60,6 +59,11 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     }
     let rows: Vec<u64> = (0..problem.m).filter(|&row| wrong[row as usize]).collect();
     Ok(spread(&rows, WRONG_ROWS))
+}
+
+/// A random vector: one number for each column of C.
+fn column(seed: u64, n: u64) -> Vec<u64> {
+    (0..n).into_par_iter().map(|j| mix(seed ^ j)).collect()
 }
 
 fn clock() -> u64 {
@@ -136,5 +140,40 @@ mod tests {
         words[7] = f32::NAN.to_bits();
         words[19] = (f32::from_bits(words[19]) + 0.25).to_bits();
         assert_eq!(wrong_rows(&problem, &operands, &mut HostRows { words: &words, n: 5 }).unwrap(), [1, 3]);
+    }
+
+    #[test]
+    fn only_integers_that_a_sum_can_reach_are_let_through() {
+        const MOST: f32 = (1 << 24) as f32;
+        for right in [0.0, -3.0, MOST, -MOST] {
+            assert!(is_small_integer(right), "{right}");
+        }
+        for wrong in [0.5, MOST + 2.0, f32::NAN, f32::INFINITY] {
+            assert!(!is_small_integer(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_two_numbers_of_a_vector_are_the_same_and_the_clock_runs() {
+        let numbers = column(12_345, 1000);
+        let distinct: std::collections::HashSet<&u64> = numbers.iter().collect();
+        assert_eq!((numbers.len(), distinct.len()), (1000, 1000));
+        assert_ne!(column(12_346, 1000), numbers);
+        assert!(clock() > 1);
+    }
+
+    #[test]
+    fn a_wrong_row_is_found_in_whichever_panel_it_lies() {
+        // Two rows a panel, and one in the last.
+        let n = 3 << 20;
+        let problem = Problem { m: 5, n, k: 1, dtype: Dtype::I32, fill: Fill::Integers, seed: 2 };
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::I32 { a, b } = &operands else { unreachable!() };
+        let mut words: Vec<u32> = a.iter().flat_map(|a| b.iter().map(move |b| (a * b).0 as u32)).collect();
+        let check = |words: &[u32]| wrong_rows(&problem, &operands, &mut HostRows { words, n }).unwrap();
+        assert_eq!(check(&words), [0_u64; 0]);
+        words[3 * n as usize + 7] ^= 1;
+        words[4 * n as usize] ^= 1;
+        assert_eq!(check(&words), [3, 4]);
     }
 }

@@ -310,4 +310,112 @@ mod tests {
         let rows = rows_with_nan(&problem, &mut HostRows { words: &words, n: 45 }).unwrap();
         assert_eq!(rows, [69]);
     }
+
+    #[test]
+    fn bits_have_the_value_of_their_type() {
+        assert_eq!((value(Dtype::F32, 1.5_f32.to_bits()), value(Dtype::I32, u32::MAX)), (1.5, -1.0));
+    }
+
+    #[test]
+    fn tiles_count_what_was_compared_in_their_wrong_rows() {
+        let problem = problem(Fill::Integers);
+        let (operands, mut words) = right(&problem);
+        // Tile (1, 1) is 13 columns wide, and two of its rows are wrong; tile (0, 2) has one wrong row.
+        for (row, col, word) in
+            [(40, 40, 0.5_f32.to_bits()), (41, 44, Dtype::F32.poison()), (64, 31, f32::NAN.to_bits())]
+        {
+            words[row * 45 + col] = word;
+        }
+        let found = judged(&problem, &operands, &words);
+        assert_eq!((found.wrong_elements, found.unwritten, found.nan), (3, 1, 1));
+        let tiles: Vec<((u64, u64), TileCount)> = found.tiles.into_iter().collect();
+        let one = TileCount { compared: 32, wrong: 1, unwritten: 0 };
+        let two = TileCount { compared: 26, wrong: 2, unwritten: 1 };
+        assert_eq!(tiles, [((0, 2), one), ((1, 1), two)]);
+        assert_eq!((found.max_error, found.worst_share), (f64::INFINITY, f64::INFINITY));
+        let places: Vec<(u64, u64, bool)> = found.first.iter().map(|m| (m.row, m.col, m.unwritten)).collect();
+        assert_eq!(places, [(40, 40, false), (41, 44, true), (64, 31, false)]);
+        assert_eq!(found.samples.len(), 3);
+    }
+
+    #[test]
+    fn the_largest_difference_is_that_of_the_worst_element() {
+        let problem = problem(Fill::Integers);
+        let (operands, mut words) = right(&problem);
+        for (place, more) in [(100, 3.0), (2000, 7.0), (2001, 2.0)] {
+            words[place] = (f32::from_bits(words[place]) + more).to_bits();
+        }
+        let found = judged(&problem, &operands, &words);
+        assert_eq!((found.max_error, found.worst_share, found.wrong_elements), (7.0, f64::INFINITY, 3));
+    }
+
+    #[test]
+    fn where_every_term_is_zero_only_zero_is_right() {
+        let problem = Problem { m: 1, n: 2, k: 2, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+        let judge =
+            |words: [f32; 2]| judge_row(&problem, SHAPE, 0, &words.map(f32::to_bits), &[0.0, 4.0], Some(&[0.0, 0.5]));
+        let found = judge([0.0, 4.25]);
+        assert_eq!((found.wrong, found.max_error, found.worst_share), (0, 0.25, 0.5));
+        let found = judge([1e-30, 4.0]);
+        assert_eq!((found.wrong, found.worst_share), (1, f64::INFINITY));
+        let found = judge([0.0, 5.0]);
+        assert_eq!((found.wrong, found.max_error, found.worst_share), (1, 1.0, 2.0));
+    }
+
+    #[test]
+    fn of_a_row_that_is_all_wrong_the_first_and_some_later_elements_are_kept() {
+        let problem = Problem { m: 1, n: 600, k: 1, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
+        let found = judge_row(&problem, SHAPE, 9, &[1; 600], &[0.0; 600], None);
+        let cols: Vec<u64> = found.mismatches.iter().map(|mismatch| mismatch.col).collect();
+        let expected: Vec<u64> = (0..255).chain([511]).collect();
+        assert_eq!((found.wrong, cols), (600, expected));
+        assert!(found.mismatches.iter().all(|mismatch| mismatch.row == 9 && mismatch.got == Some(1.0)));
+        assert_eq!(found.tiles.len(), 19);
+        assert_eq!((found.tiles[0].wrong, found.tiles[18].wrong), (32, 24));
+    }
+
+    #[test]
+    fn panels_are_judged_one_after_the_other() {
+        // Two rows a panel, and one in the last.
+        let n = 3_usize << 20;
+        let problem = Problem { m: 5, n: n as u64, k: 1, dtype: Dtype::F32, fill: Fill::Integers, seed: 2 };
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let mut words: Vec<u32> = a.iter().flat_map(|a| b.iter().map(move |b| (a * b).to_bits())).collect();
+        words[3 * n + 7] = f32::NAN.to_bits();
+        words[4 * n + 9] = Dtype::F32.poison();
+        let mut c = HostRows { words: &words, n: n as u64 };
+        let places = |found: &Found| found.first.iter().map(|m| (m.row, m.col)).collect::<Vec<_>>();
+        let found = all_rows(&problem, &operands, SHAPE, &mut c).unwrap();
+        assert_eq!((places(&found), found.compared), (vec![(3, 7), (4, 9)], 5 * n as u64));
+        assert_eq!(rows_with_nan(&problem, &mut c).unwrap(), [3, 4]);
+        let found = rows(&problem, &operands, SHAPE, &mut c, &[0, 1, 4]).unwrap();
+        assert_eq!((places(&found), found.compared), (vec![(4, 9)], 3 * n as u64));
+    }
+
+    #[test]
+    fn unwritten_integers_are_suspect_too() {
+        let problem = Problem { m: 4, n: 3, k: 1, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
+        let mut words = [5_u32; 12];
+        words[2 * 3 + 1] = Dtype::I32.poison();
+        assert_eq!(rows_with_nan(&problem, &mut HostRows { words: &words, n: 3 }).unwrap(), [2]);
+    }
+
+    #[test]
+    fn sampled_rows_lie_in_every_band_at_other_places() {
+        let problem = |m, seed| Problem { m, seed, ..problem(Fill::Uniform) };
+        assert_eq!(sample_of_rows(&problem(10, 1)), (0..10).collect::<Vec<_>>());
+        for seed in [0, 1, 2, 3, 4, 5, 6, 7, u64::MAX] {
+            let rows = sample_of_rows(&problem(1000, seed));
+            assert!(rows.is_sorted_by(|one, next| one < next) && rows.len() <= 19, "{rows:?}");
+            assert!(rows[0] == 0 && rows.last() == Some(&999), "{rows:?}");
+            // 16 bands of 62 rows; the first and the last row belong to no band of theirs.
+            let inner = &rows[1..rows.len() - 1];
+            let places: std::collections::HashSet<u64> = inner.iter().map(|row| row % 62).collect();
+            assert!(places.len() > 4, "{rows:?}");
+            for band in 0..16 {
+                assert!(rows.iter().any(|row| row / 62 == band), "no row of band {band}: {rows:?}");
+            }
+        }
+    }
 }

@@ -93,8 +93,17 @@ pub fn host_bytes(problem: &Problem) -> u64 {
 /// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, the problem's own; the caller has run
 /// and checked the [`twin`] before.
 pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Verification> {
+    verify_by(Method::choose(problem), problem, operands, shape, c)
+}
+
+fn verify_by(
+    method: Method,
+    problem: &Problem,
+    operands: &Operands,
+    shape: Shape,
+    c: &mut dyn Rows,
+) -> Result<Verification> {
     let begin = std::time::Instant::now();
-    let method = Method::choose(problem);
     let found = match method {
         Method::Full | Method::Exact => judge::all_rows(problem, operands, shape, c)?,
         Method::Freivalds => {

@@ -186,4 +186,71 @@ mod tests {
         assert!(gamma(1) > UNIT && gamma(2) > gamma(1));
         assert!(gamma(1 << 30) >= 64.0 && gamma(1 << 30).is_finite());
     }
+
+    #[test]
+    fn gamma_is_higham_s_and_from_one_half_on_that_of_jeannerod_and_rump() {
+        assert_eq!(gamma(1), UNIT / (1.0 - UNIT));
+        assert_eq!([gamma(1 << 22), gamma(1 << 23), gamma(1 << 24)], [0.25 / 0.75, 0.5, 1.0]);
+        assert_eq!(UNIT, 2.0_f64.powi(-24));
+    }
+
+    #[test]
+    fn all_rows_of_several_bands_are_those_of_the_loop() {
+        for (dtype, fill) in [(Dtype::F32, Fill::Integers), (Dtype::I32, Fill::Uniform)] {
+            let (m, n, k) = (200, 37, 19);
+            let problem = Problem { m, n, k, dtype, fill, seed: 3 };
+            let operands = Operands::new(&problem).unwrap();
+            let (a, b): (Vec<i32>, Vec<i32>) = match &operands {
+                Operands::F32 { a, b } => {
+                    (a.iter().map(|&x| x as i32).collect(), b.iter().map(|&x| x as i32).collect())
+                }
+                Operands::I32 { a, b } => (a.iter().map(|x| x.0).collect(), b.iter().map(|x| x.0).collect()),
+            };
+            let [n, k] = [n as usize, k as usize];
+            let element = |row: usize, col: usize| {
+                (0..k).fold(0_i32, |sum, i| sum.wrapping_add(a[row * k + i].wrapping_mul(b[i * n + col])))
+            };
+            let rows: Vec<u64> = (0..m).collect();
+            let expected: Vec<f64> =
+                (0..m as usize * n).map(|place| f64::from(element(place / n, place % n))).collect();
+            for most in [m, 1] {
+                let panel = Reference::new(&problem, &operands, most).unwrap().panel(&rows).unwrap();
+                assert!(panel.expected == expected && panel.bound.is_none(), "{dtype}, as of {most} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_row_is_shared_among_bands_of_columns() {
+        let (n, k) = (700_usize, 5_usize);
+        let problem = Problem { m: 3, n: 700, k: 5, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let panel = Reference::new(&problem, &operands, 1).unwrap().panel(&[2, 1]).unwrap();
+        let bound = panel.bound.unwrap();
+        for (place, row) in [2, 1].into_iter().enumerate() {
+            for col in 0..n {
+                let terms = (0..k).map(|i| f64::from(a[row * k + i]) * f64::from(b[i * n + col]));
+                approx::assert_abs_diff_eq!(panel.expected[place * n + col], terms.clone().sum(), epsilon = 1e-12);
+                let absolute: f64 = terms.map(f64::abs).sum();
+                approx::assert_relative_eq!(
+                    f64::from(bound[place * n + col]),
+                    absolute * gamma(5),
+                    max_relative = 1e-6
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_long_sum_allows_for_its_own_rounding() {
+        let k = 1 << 20;
+        let problem = Problem { m: 1, n: 1, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+        let operands = Operands::new(&problem).unwrap();
+        let Operands::F32 { a, b } = &operands else { unreachable!() };
+        let absolute: f64 = a.iter().zip(b).map(|(a, b)| f64::from(a * b).abs()).sum();
+        let panel = Reference::new(&problem, &operands, 64).unwrap().panel(&[0]).unwrap();
+        let bound = f64::from(panel.bound.unwrap()[0]);
+        approx::assert_relative_eq!(bound, absolute * gamma(k) * (1.0 + 2.0 * gamma(k)), max_relative = 1e-3);
+    }
 }

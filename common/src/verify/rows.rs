@@ -33,3 +33,28 @@ const PANEL_ELEMENTS: u64 = 8 << 20;
 pub fn panel_rows(problem: &Problem) -> u64 {
     (PANEL_ELEMENTS / problem.n).clamp(1, problem.m)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::problem::{Dtype, Fill};
+
+    fn rows_of(m: u64, n: u64) -> u64 {
+        panel_rows(&Problem { m, n, k: 1, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 })
+    }
+
+    #[test]
+    fn a_panel_is_some_rows_and_at_least_one() {
+        const ALL: u64 = 8 << 20;
+        assert_eq!([rows_of(9, 1), rows_of(9, ALL / 2), rows_of(9, ALL / 3), rows_of(9, 2 * ALL)], [9, 2, 3, 1]);
+    }
+
+    #[test]
+    fn rows_are_read_from_where_they_begin() {
+        let all: Vec<u32> = (0..12).collect();
+        let mut words = [0; 6];
+        HostRows { words: &all, n: 3 }.read(2, &mut words).unwrap();
+        assert_eq!(words, [6, 7, 8, 9, 10, 11]);
+    }
+}

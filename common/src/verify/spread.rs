@@ -23,4 +23,10 @@ mod tests {
         let spread = spread(&items, 64);
         assert!(spread.len() <= 64 && spread[..32] == items[..32] && spread.last() == Some(&999));
     }
+
+    #[test]
+    fn few_items_are_all_kept_and_of_many_a_half_comes_from_the_front() {
+        assert_eq!(spread(&[1, 2, 3, 4], 4), [1, 2, 3, 4]);
+        assert_eq!(spread(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 4), [0, 1, 5, 9]);
+    }
 }

@@ -1,0 +1,73 @@
+//! What can be tried on a GPU only: the vendor's library and the clock. Without a GPU, or without the library, these
+//! tests show as ignored, with the reason.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use common::baseline::Baseline;
+use common::check::verify_on;
+use common::cublas;
+use common::cublas_product::CublasProduct;
+use common::device::CudaDevice;
+use common::matrix::Operands;
+use common::product::{Matrices, Product};
+use common::timing::{self, Cache, L2};
+use common::{Dtype, Fill, Problem};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Three edges that differ: swapped operands or leading dimensions show.
+const PROBLEM: Problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    // cuBLAS is not looked for where there is no GPU that it could run on.
+    let needs = CudaDevice::open(0).map(drop).and_then(|()| cublas::find().map(drop));
+    let trials = [
+        trial("the_row_major_product_of_cublas_is_right", product),
+        trial("cublas_is_timed_with_a_flushed_cache", flushed),
+        trial("the_baseline_has_a_version_and_a_share", baseline),
+    ];
+    let trials = trials.map(|trial| match &needs {
+        Ok(()) => trial,
+        Err(reason) => trial.with_kind(format!("needs a GPU and cuBLAS: {reason:#}")).with_ignored_flag(true),
+    });
+    libtest_mimic::run(&arguments, trials.into()).exit_code()
+}
+
+fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {
+    let run = move || -> Result<()> {
+        let mut device = CudaDevice::open(0)?;
+        let operands = Operands::new(&PROBLEM)?;
+        let matrices = Matrices::allocate(&mut device, &PROBLEM)?;
+        test(&mut device, &operands, &matrices)?;
+        matrices.release(&mut device)
+    };
+    Trial::test(name, move || run().map_err(|error| Failed::from(format!("{error:#}"))))
+}
+
+fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let library = CublasProduct::new(device, matrices)?;
+    ensure!(library.first_launch_ms().is_none(), "nothing has run yet");
+    let found = verify_on(device, &library, &PROBLEM, operands)?;
+    ensure!(found.ok, "{}", found.diagnosis.unwrap_or_default());
+    ensure!(library.first_launch_ms().is_some_and(|ms| ms > 0.0), "the first run has no time");
+    Ok(())
+}
+
+fn flushed(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let library = CublasProduct::new(device, matrices)?;
+    let mut cache = Cache::flushed(device)?;
+    let timing = timing::time(device, &library, operands, Some(3), &mut cache)?;
+    ensure!(timing.kernel_ms.min > 0.0 && timing.products_per_sample == 1, "{timing:?}");
+    ensure!(timing.l2 == Some(L2::Flushed) && timing.samples == 3, "{timing:?}");
+    cache.close(device)
+}
+
+fn baseline(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let first = Baseline::run(device, matrices, operands, Some(3), &mut Cache::warm(), None);
+    ensure!(first.ok == Some(true) && first.share.is_none(), "{}", first.words());
+    ensure!(first.version == Some(cublas::find()?), "{:?}", first.version);
+    let second = Baseline::run(device, matrices, operands, Some(3), &mut Cache::warm(), first.timing.as_ref());
+    ensure!(second.share.is_some_and(|share| share > 0.0), "{}", second.words());
+    Ok(())
+}
