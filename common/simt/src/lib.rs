@@ -78,7 +78,7 @@ pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::Hazards;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{ThreadTrace, Trace};
-pub use ast::{Space, Type};
+pub use ast::Space;
 pub use config::{DeviceLimits, InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};

@@ -48,10 +48,11 @@ impl<'a> Worker<'a> {
         let code = &self.launch.kernel.code;
         set_presets(self.launch, &mut self.planes, Some(info));
         self.shared.fill(GARBAGE);
-        for (warp, planes) in self.warps.iter_mut().zip(self.planes.chunks_exact_mut((code.planes as usize).max(1))) {
+        for planes in self.planes.chunks_exact_mut((code.planes as usize).max(1)) {
             planes[code.preset_planes as usize..].fill(Plane([0; 32]));
-            warp.reset();
         }
+        // Not together with their registers: a kernel may have none.
+        self.warps.iter_mut().for_each(Warp::reset);
         let mut barriers = [Barrier::default(); BARRIERS];
         let mut context = Context {
             launch: self.launch,
@@ -128,4 +129,24 @@ fn deadlock<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Outcome {
         block: context.info.index,
         thread: None,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{GlobalMemory, LaunchConfig, Module};
+
+    /// A kernel without registers runs in every block, on every warp.
+    #[test]
+    fn empty_kernel() -> Result<(), crate::Error> {
+        let ptx = ".version 8.1 .target sm_80 .address_size 64 .visible .entry nothing() { ret; }";
+        let kernel = Module::parse(ptx)?.kernel("nothing")?;
+        let instructions = |blocks: u32| {
+            let config = LaunchConfig { threads: 1, ..LaunchConfig::new(blocks, 64) };
+            let report = crate::launch(&kernel, &mut GlobalMemory::new(), &config, &[], &mut ())?;
+            Ok::<_, crate::Error>(report.warp_instructions)
+        };
+        assert_eq!(instructions(5)?, 5 * instructions(1)?);
+        assert!(instructions(1)? > 0);
+        Ok(())
+    }
 }

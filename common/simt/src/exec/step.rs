@@ -14,9 +14,13 @@ use crate::error::FaultKind;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::observe::Observer;
 
-/// The instruction set to run with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Level {
+/// Instructions of the host that this processor was found to have.
+#[derive(Clone, Copy)]
+pub(super) struct Level(Set);
+
+/// Private, so that only [`Level::detect`] makes levels.
+#[derive(Clone, Copy)]
+enum Set {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -33,10 +37,10 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
-            return if avx512 && asked == InstructionSet::Best { Self::Avx512 } else { Self::Avx2 };
+            return Self(if avx512 && asked == InstructionSet::Best { Set::Avx512 } else { Set::Avx2 });
         }
         let _ = asked;
-        Self::Plain
+        Self(Set::Plain)
     }
 }
 
@@ -61,12 +65,12 @@ pub(super) fn step<O: Observer>(
 ) -> Checked<Stop> {
     // SAFETY: `Level::detect` found the instruction set on this processor.
     unsafe {
-        match level {
-            Level::Plain => plain(warp, registers, context, quantum),
+        match level.0 {
+            Set::Plain => plain(warp, registers, context, quantum),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => avx2(warp, registers, context, quantum),
+            Set::Avx2 => avx2(warp, registers, context, quantum),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => avx512(warp, registers, context, quantum),
+            Set::Avx512 => avx512(warp, registers, context, quantum),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
 #[inline(never)]
-pub(in crate::exec) fn atomic<I: Isa, O: Observer>(
+pub(crate) fn atomic<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Starts a copy.
 #[inline(never)]
-pub(in crate::exec) fn copy_async<I: Isa, O: Observer>(
+pub(crate) fn copy_async<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -97,7 +97,7 @@ pub(in crate::exec) fn copy_async<I: Isa, O: Observer>(
 
 /// Lands copies: those of the lanes whose group is older than the `keep` latest closed ones, or all.
 #[inline(never)]
-pub(in crate::exec) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option<u32>) {
+pub(crate) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option<u32>) {
     let groups = warp.groups;
     warp.pending.retain_mut(|pending| {
         // Almost always all lanes of a copy land together.

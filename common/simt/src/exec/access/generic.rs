@@ -15,7 +15,7 @@ use crate::observe::Observer;
 /// A load or store of any memory. The load of one memory may overwrite the address register that the next needs, but
 /// never in the same lanes.
 #[inline(never)]
-pub(in crate::exec) fn generic<I: Isa, O: Observer>(
+pub(crate) fn generic<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,

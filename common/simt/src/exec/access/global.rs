@@ -28,7 +28,7 @@ pub(super) fn place<'a, O>(
 }
 
 #[inline(always)]
-pub(in crate::exec) fn load_global<I: Isa, O: Observer>(
+pub(crate) fn load_global<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -73,7 +73,7 @@ pub(in crate::exec) fn load_global<I: Isa, O: Observer>(
 }
 
 #[inline(always)]
-pub(in crate::exec) fn store_global<I: Isa, O: Observer>(
+pub(crate) fn store_global<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,

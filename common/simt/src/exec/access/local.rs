@@ -13,7 +13,7 @@ use crate::observe::Observer;
 /// A load or store of local memory: `Warp::local` holds the lanes' areas one after the other. `window` is where local
 /// memory starts in the addresses of this instruction.
 #[inline(never)]
-pub(in crate::exec) fn local<O: Observer>(
+pub(crate) fn local<O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -44,7 +44,7 @@ pub(in crate::exec) fn local<O: Observer>(
 
 /// A load from the parameter area at an address computed by the kernel.
 #[inline(never)]
-pub(in crate::exec) fn load_param<O>(
+pub(crate) fn load_param<O>(
     context: &Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,

@@ -12,7 +12,7 @@ use crate::observe::{Access, Observer};
 
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
-pub(in crate::exec) fn load_shared<I: Isa, O: Observer>(
+pub(crate) fn load_shared<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -49,7 +49,7 @@ pub(in crate::exec) fn load_shared<I: Isa, O: Observer>(
 
 /// A store; `window` as for loads.
 #[inline(always)]
-pub(in crate::exec) fn store_shared<I: Isa, O: Observer>(
+pub(crate) fn store_shared<I: Isa, O: Observer>(
     context: &mut Context<'_, '_, O>,
     inst: &Inst,
     r: Registers,
@@ -76,11 +76,7 @@ pub(in crate::exec) fn store_shared<I: Isa, O: Observer>(
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
 /// the instructions one by one will find.
 #[inline(always)]
-pub(in crate::exec) fn bases<I: Isa, O>(
-    context: &Context<'_, '_, O>,
-    run: &Run,
-    r: Registers,
-) -> Option<[Pattern; BASES]> {
+pub(crate) fn bases<I: Isa, O>(context: &Context<'_, '_, O>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
         let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
@@ -106,12 +102,7 @@ pub(in crate::exec) fn bases<I: Isa, O>(
 
 /// Shows an observer the loads of a run.
 #[inline(never)]
-pub(in crate::exec) fn show_run<O: Observer>(
-    context: &mut Context<'_, '_, O>,
-    run: &Run,
-    bases: &[Pattern; BASES],
-    warp: u32,
-) {
+pub(crate) fn show_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
     for &(instruction, base, offset, bytes) in &run.loads {
         let index = &bases[base as usize % BASES].index;
         let mut addresses = [0; 32];
