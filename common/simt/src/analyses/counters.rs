@@ -9,67 +9,93 @@ use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts of a launch, or of one line of it.
-///
-/// "Equals" means: equal to the reading of the Nsight Compute metric of that name on an H100 for the same PTX.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Counts {
+/// Makes [`Counts`] from the list of its counters, of which everything else follows.
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts of a launch, or of one line of it.
+        ///
+        /// "Equals" means: equal to the reading of the Nsight Compute metric of that name on an H100 for the same PTX.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        /// How many values [`Counts::entries`] has: the counters, and a sum.
+        const ENTRIES: usize = [$(stringify!($name)),*].len() + 1;
+
+        impl Counts {
+            /// Names and values in a fixed order, for tables and JSON.
+            pub fn entries(&self) -> [(&'static str, u64); ENTRIES] {
+                let shared = self.shared_load_wavefronts + self.shared_store_wavefronts;
+                [$((stringify!($name), self.$name),)* ("shared_wavefronts", shared)]
+            }
+        }
+
+        impl AddAssign<&Self> for Counts {
+            fn add_assign(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counts! {
     /// Warp instructions of the PTX. Like `smsp__inst_executed.sum`, which counts what the assembler made of them: it merges
     /// some, splits others and adds its own, so the two differ.
-    pub instructions: u64,
+    instructions,
     /// Single-precision multiply-adds by threads. Equals `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum`.
-    pub fma_threads: u64,
+    fma_threads,
     /// Floating-point operations by threads: two for a multiply-add, one for an addition, subtraction or multiplication.
-    pub flop: u64,
+    flop,
     /// Warp-wide loads from global memory in which at least one lane takes part, asynchronous copies included. Equals
     /// `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`.
-    pub global_load_requests: u64,
+    global_load_requests,
     /// 32-byte sectors these touch, each counted once a request. Equals
     /// `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`.
-    pub global_load_sectors: u64,
+    global_load_sectors,
     /// Warp-wide stores to global memory. Equals `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`.
-    pub global_store_requests: u64,
+    global_store_requests,
     /// 32-byte sectors these touch. Equals `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`.
-    pub global_store_sectors: u64,
+    global_store_sectors,
     /// Warp-wide atomic operations on global memory; the hardware counts them apart
     /// (`l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum` and `..._red.sum`).
-    pub global_atomic_requests: u64,
+    global_atomic_requests,
     /// Loads from global memory by threads, one for each lane of a request (no metric).
-    pub global_load_threads: u64,
+    global_load_threads,
     /// Bytes the threads asked to load from global memory (no metric: the hardware moves whole sectors).
-    pub global_load_bytes: u64,
+    global_load_bytes,
     /// Bytes the threads asked to load from and store to global memory (no metric).
-    pub global_bytes_requested: u64,
+    global_bytes_requested,
     /// Warp-wide loads from shared memory. Like `smsp__inst_executed_op_shared_ld.sum`, which is lower where the assembler
     /// merges loads of neighbouring words.
-    pub shared_load_requests: u64,
+    shared_load_requests,
     /// Warp-wide stores to shared memory. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are not in it;
     /// the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
-    pub shared_store_requests: u64,
+    shared_store_requests,
     /// Passes through shared memory that the loads take. With `shared_store_wavefronts` it adds up to
     /// `memory_l1_wavefronts_shared`, unless the assembler merges loads.
-    pub shared_load_wavefronts: u64,
+    shared_load_wavefronts,
     /// Passes that the stores and the asynchronous copies take.
-    pub shared_store_wavefronts: u64,
+    shared_store_wavefronts,
     /// Passes beyond the fewest possible for as many bytes, in loads. With `shared_store_bank_conflicts` it adds up to
     /// `memory_l1_wavefronts_shared` minus `memory_l1_wavefronts_shared_ideal`.
     /// (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum` carries noise from arbitration and is not it.)
-    pub shared_load_bank_conflicts: u64,
+    shared_load_bank_conflicts,
     /// The same for stores and asynchronous copies.
     ///
     /// Two cases are known in which the sum differs from the reading: where the assembler merges conflicting loads of
     /// neighbouring words into wider ones (the conflicts of four loads become those of one), and copies past the first-level
     /// cache (`cp.async.cg`) that fill with zeros under a condition that the assembler keeps in its first predicate, P0. Nsight
     /// Compute 2025.3 takes P0 for false there, and its negation for true, whatever it is.
-    pub shared_store_bank_conflicts: u64,
+    shared_store_bank_conflicts,
     /// Asynchronous copy instructions with at least one lane. Equals `smsp__inst_executed_op_ldgsts.sum` where every copy
     /// has one.
-    pub copy_requests: u64,
+    copy_requests,
     /// Barrier instructions executed by warps.
-    pub barriers: u64,
+    barriers,
     /// Branches at which a warp's lanes went different ways. Like
     /// `smsp__sass_branch_targets_threads_divergent.sum`, which is lower where the assembler replaces branches by predicates.
-    pub divergent_branches: u64,
+    divergent_branches,
 }
 
 impl Counts {
@@ -83,62 +109,10 @@ impl Counts {
     pub fn flop_per_global_access(&self) -> f64 {
         ratio(self.flop, self.global_load_threads)
     }
-
-    /// Names and values in a fixed order, for tables and JSON.
-    pub fn entries(&self) -> [(&'static str, u64); 21] {
-        [
-            ("instructions", self.instructions),
-            ("fma_threads", self.fma_threads),
-            ("flop", self.flop),
-            ("global_load_requests", self.global_load_requests),
-            ("global_load_sectors", self.global_load_sectors),
-            ("global_store_requests", self.global_store_requests),
-            ("global_store_sectors", self.global_store_sectors),
-            ("global_atomic_requests", self.global_atomic_requests),
-            ("global_load_threads", self.global_load_threads),
-            ("global_load_bytes", self.global_load_bytes),
-            ("global_bytes_requested", self.global_bytes_requested),
-            ("shared_load_requests", self.shared_load_requests),
-            ("shared_store_requests", self.shared_store_requests),
-            ("shared_load_wavefronts", self.shared_load_wavefronts),
-            ("shared_store_wavefronts", self.shared_store_wavefronts),
-            ("shared_load_bank_conflicts", self.shared_load_bank_conflicts),
-            ("shared_store_bank_conflicts", self.shared_store_bank_conflicts),
-            ("copy_requests", self.copy_requests),
-            ("barriers", self.barriers),
-            ("divergent_branches", self.divergent_branches),
-            ("shared_wavefronts", self.shared_load_wavefronts + self.shared_store_wavefronts),
-        ]
-    }
 }
 
 fn ratio(a: u64, b: u64) -> f64 {
     if b == 0 { 0.0 } else { a as f64 / b as f64 }
-}
-
-impl AddAssign<&Self> for Counts {
-    fn add_assign(&mut self, other: &Self) {
-        self.instructions += other.instructions;
-        self.fma_threads += other.fma_threads;
-        self.flop += other.flop;
-        self.global_load_requests += other.global_load_requests;
-        self.global_load_sectors += other.global_load_sectors;
-        self.global_store_requests += other.global_store_requests;
-        self.global_store_sectors += other.global_store_sectors;
-        self.global_atomic_requests += other.global_atomic_requests;
-        self.global_load_threads += other.global_load_threads;
-        self.global_load_bytes += other.global_load_bytes;
-        self.global_bytes_requested += other.global_bytes_requested;
-        self.shared_load_requests += other.shared_load_requests;
-        self.shared_store_requests += other.shared_store_requests;
-        self.shared_load_wavefronts += other.shared_load_wavefronts;
-        self.shared_store_wavefronts += other.shared_store_wavefronts;
-        self.shared_load_bank_conflicts += other.shared_load_bank_conflicts;
-        self.shared_store_bank_conflicts += other.shared_store_bank_conflicts;
-        self.copy_requests += other.copy_requests;
-        self.barriers += other.barriers;
-        self.divergent_branches += other.divergent_branches;
-    }
 }
 
 /// Counts what a launch does. Pass it to [`crate::launch`], then read [`Counters::total`] and [`Counters::lines`].
@@ -278,9 +252,8 @@ impl Memo {
         let phase = (first % modulus) as u32;
         let mut different = self.lanes ^ lanes | self.bytes ^ bytes | self.phase ^ phase;
         let mut distances = 0;
-        for (lane, (&address, &distance)) in addresses.iter().zip(&self.distance).enumerate() {
-            // Lanes that take no part do not matter, but their addresses are filled in, so that they compare equal.
-            let _ = lane;
+        // Lanes that take no part do not matter, but their addresses are filled in, so that they compare equal.
+        for (&address, &distance) in addresses.iter().zip(&self.distance) {
             distances |= address.wrapping_sub(first) ^ distance;
         }
         different |= u32::from(distances != 0);
@@ -308,10 +281,9 @@ fn distinct(values: &mut [u64]) -> u32 {
 }
 
 /// 32-byte sectors that a request to global memory touches.
-pub(crate) fn sectors(lanes: u32, bytes: u32, addresses: &[u64; 32]) -> u32 {
+fn sectors(lanes: u32, addresses: &[u64; 32]) -> u32 {
     // An aligned access of up to 16 bytes lies in one sector.
     let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
-    let _ = bytes;
     distinct(&mut touched)
 }
 
@@ -319,7 +291,7 @@ pub(crate) fn sectors(lanes: u32, bytes: u32, addresses: &[u64; 32]) -> u32 {
 /// 32 bytes of shared memory and 128-byte line of global memory they join.
 fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     if !copy.bypass {
-        return sectors(lanes, copy.bytes, copy.from);
+        return sectors(lanes, copy.from);
     }
     let mut joined: Vec<u64> =
         each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
@@ -377,7 +349,7 @@ fn fewest(lanes: u32, bytes: u32) -> u32 {
 /// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
 /// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank. (Equal to all
 /// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.)
-pub(crate) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
     let parts = (bytes as usize / 4).max(1);
     let words = u64::from(bytes.div_ceil(4));
     let size = 32 / parts;
@@ -491,8 +463,8 @@ impl Observer for BlockCounters {
             (Space::Global, AccessKind::Atomic) => count.global_atomic_requests += 1,
             (Space::Global, _) => {
                 let (touched, _) =
-                    memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, bytes, addresses| {
-                        (sectors(lanes, bytes, addresses), 0)
+                    memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, _, addresses| {
+                        (sectors(lanes, addresses), 0)
                     });
                 count.global_bytes_requested += bytes;
                 if load {
@@ -546,3 +518,6 @@ impl Observer for BlockCounters {
         self.counts[instruction as usize].barriers += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,4 +5,6 @@ pub mod declarations;
 pub mod hazards;
 mod lanes;
 pub mod report;
+#[cfg(test)]
+mod testing;
 pub mod trace;

@@ -83,3 +83,45 @@ impl Clock {
             || a == b && time <= self.lane_time[other as usize].min(self.lane_time[thread as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_steps_and_starts_again() {
+        let mut clock = Clock::new(2);
+        for time in 1..LAST_TIME - 1 {
+            assert_eq!((clock.now(), clock.tick()), (time, time));
+        }
+        clock.warps_met(0b11, 7);
+        clock.lanes_met(0, 0b11, 7);
+        let early = Record::new(0, 1, 0);
+        assert!(clock.all_met() == 7 && clock.ordered(early, 1) && clock.ordered(early, 40));
+        assert_eq!((clock.now(), clock.tick()), (LAST_TIME - 1, 0));
+        assert_eq!((clock.now(), clock.all_met()), (1, 0));
+        assert!(!clock.ordered(early, 1) && !clock.ordered(early, 40));
+        assert!(clock.ordered(Record::new(0, 0, 0), 40), "what was before the restart is ordered");
+    }
+
+    #[test]
+    fn all_have_met_when_the_last_has() {
+        let mut clock = Clock::new(3);
+        clock.warps_met(0b011, 5);
+        assert_eq!(clock.all_met(), 0);
+        clock.warps_met(0b110, 6);
+        assert_eq!(clock.all_met(), 5);
+        assert!(clock.ordered(Record::new(40, 6, 0), 70) && !clock.ordered(Record::new(40, 6, 0), 3));
+        assert!(clock.ordered(Record::new(3, 9, 0), 3), "a thread is ordered with itself");
+    }
+
+    #[test]
+    fn lanes_meet_in_their_own_warp() {
+        let mut clock = Clock::new(2);
+        clock.lanes_met(1, 0b101, 4);
+        let record = Record::new(32, 4, 0);
+        assert!(clock.ordered(record, 34) && !clock.ordered(record, 33) && !clock.ordered(record, 2));
+        assert!(!clock.ordered(Record::new(32, 5, 0), 34));
+        assert!(!clock.ordered(Record::new(0, 4, 0), 2));
+    }
+}

@@ -26,6 +26,8 @@ mod record;
 mod registers;
 mod shadow;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use block::BlockHazards;
 

@@ -10,9 +10,9 @@ pub(super) struct Record([u8; 5]);
 impl Record {
     pub(super) fn new(thread: u32, time: u16, instruction: u32) -> Self {
         let bits = 1
-            | u64::from(thread & 1023) << 1
-            | u64::from(time & LAST_TIME) << 11
-            | u64::from(instruction.min(0x7fff)) << 25;
+            + (u64::from(thread & 1023) << 1)
+            + (u64::from(time & LAST_TIME) << 11)
+            + (u64::from(instruction.min(0x7fff)) << 25);
         let bytes = bits.to_le_bytes();
         Self([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]])
     }
@@ -42,5 +42,21 @@ impl Record {
     #[inline]
     pub(super) fn instruction(self) -> u32 {
         (self.bits() >> 25) as u32 & 0x7fff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gives_back_what_it_was_made_of() {
+        assert!(!Record::default().some());
+        for (thread, time, instruction) in [(0, 0, 0), (1, 2, 3), (1023, LAST_TIME, 0x7fff), (341, 5461, 0x2aaa)] {
+            let record = Record::new(thread, time, instruction);
+            assert!(record.some());
+            assert_eq!((record.thread(), record.time(), record.instruction()), (thread, time, instruction));
+        }
+        assert_eq!(Record::new(0, 0, 0x8000).instruction(), 0x7fff);
     }
 }

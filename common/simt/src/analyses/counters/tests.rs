@@ -1,0 +1,252 @@
+//! The counters, driven by hand. What the passes through memory cost is held to a GPU's readings in `tests/counters.rs`;
+//! the shapes here are those that can be counted with a pencil.
+
+use super::*;
+use crate::Dim3;
+use crate::analyses::testing::{BODY, begin, kernel, memory, number, request};
+
+/// The counts of each line of a launch of one block, with the instructions that are not zero.
+fn counted(run: impl FnOnce(&Kernel, &mut BlockCounters)) -> Counters {
+    let kernel = kernel(BODY);
+    let (memory, ..) = memory();
+    let mut counters = Counters::new();
+    begin(&mut counters, &kernel, &memory);
+    let mut block = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 });
+    run(&kernel, &mut block);
+    counters.end(block);
+    counters
+}
+
+#[test]
+fn every_counter_is_summed_and_shown() {
+    let mut counts = Counts::default();
+    assert_eq!(counts.entries().map(|(_, count)| count), [0; 21]);
+    let one = Counts { flop: 6, global_load_bytes: 4, shared_load_wavefronts: 2, shared_store_wavefronts: 3, ..counts };
+    counts += &one;
+    counts += &one;
+    let shown: Vec<_> = counts.entries().into_iter().filter(|&(_, count)| count > 0).collect();
+    let expected = [
+        ("flop", 12),
+        ("global_load_bytes", 8),
+        ("shared_load_wavefronts", 4),
+        ("shared_store_wavefronts", 6),
+        ("shared_wavefronts", 10),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(counts.flop_per_byte(), 1.5);
+    assert_eq!(counts.flop_per_global_access(), 0.0, "nothing was loaded");
+    assert_eq!(Counts { global_load_threads: 8, ..counts }.flop_per_global_access(), 1.5);
+}
+
+#[test]
+fn instructions_count_by_block_and_guard() {
+    let counters = counted(|kernel, block| {
+        // The kernel is one basic block.
+        block.enter(0, 0, 0, 0, u32::MAX);
+        block.enter(1, 0, 0, 0, 0b111);
+        block.guarded(0, number(kernel, "@%p1 fma"), 0b11);
+        block.guarded(1, number(kernel, "@%p1 fma"), 0b1);
+        block.branch(0, 0, 1, 2);
+        block.branch(0, 0, 1, 2);
+        block.branch(0, 0, 1, 0);
+        block.branch(0, 0, 0, 1);
+        for waits in [true, false] {
+            block.barrier_arrive(0, number(kernel, "bar.sync 0"), 0, u32::MAX, waits);
+        }
+    });
+    let total = counters.total();
+    let lanes = 32 + 3;
+    let expected = Counts {
+        instructions: 2 * counters.blueprint.blocks[0].len() as u64,
+        fma_threads: lanes + 3,
+        flop: 2 * lanes + 2 * 3 + lanes,
+        barriers: 2,
+        divergent_branches: 2,
+        ..Counts::default()
+    };
+    assert_eq!(total, expected);
+}
+
+#[test]
+fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
+    let kernel = kernel(BODY);
+    let (memory, ..) = memory();
+    let mut counters = Counters::new();
+    for _ in 0..2 {
+        begin(&mut counters, &kernel, &memory);
+        let block = |number| counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number, threads: 96 });
+        let (mut first, mut second) = (block(0), block(1));
+        for (block, times) in [(&mut first, 2), (&mut second, 3)] {
+            (0..times).for_each(|_| block.barrier_arrive(0, 1, 0, 1, true));
+            block.enter(0, 0, 0, 0, 0);
+        }
+        counters.end(first);
+        counters.end(second);
+        let mut third = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 2, threads: 96 });
+        third.barrier_arrive(0, 1, 0, 1, true);
+        counters.end(third);
+        let total = counters.total();
+        assert_eq!((total.barriers, total.instructions), (6, 2 * counters.blueprint.blocks[0].len() as u64));
+    }
+}
+
+#[test]
+fn lines_have_what_their_instructions_have() {
+    let body = BODY
+        .replace("bar.sync 0;", ".loc 1 7 1\nbar.sync 0;")
+        .replace("bar.sync 1, 64;", ".loc 1 9 1\nbar.sync 1, 64;");
+    let kernel = kernel(&body);
+    let (memory, ..) = memory();
+    let mut counters = Counters::new();
+    assert!(counters.lines().is_empty());
+    begin(&mut counters, &kernel, &memory);
+    assert!(counters.lines().is_empty());
+    let mut block = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 });
+    for start in ["bar.sync 0", "barrier.sync 0", "bar.sync 1", "ld.shared.u32"] {
+        block.barrier_arrive(0, number(&kernel, start), 0, 1, true);
+    }
+    counters.end(block);
+    let lines: Vec<_> = counters.lines().into_iter().map(|(line, counts)| (line, counts.barriers)).collect();
+    assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
+}
+
+#[test]
+fn requests_to_global_memory() {
+    let total = |requests: &[crate::analyses::testing::Request]| {
+        counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
+    };
+    let load = request("ld.global.u32");
+    let expected = Counts {
+        global_load_requests: 1,
+        global_load_sectors: 4,
+        global_load_threads: 32,
+        global_load_bytes: 128,
+        global_bytes_requested: 128,
+        ..Counts::default()
+    };
+    assert_eq!(total(&[load.clone()]), expected);
+    let mut twice = expected;
+    twice += &expected;
+    // The same shape elsewhere, which counts as before.
+    assert_eq!(total(&[load.clone(), load.clone().at(|lane| 1024 + 4 * lane)]), twice);
+    // The same distances from another place in a sector, other lanes, other distances, another width.
+    let sectors = |next: crate::analyses::testing::Request| {
+        total(&[load.clone(), next.clone()]).global_load_sectors - total(&[load.clone()]).global_load_sectors
+    };
+    assert_eq!(sectors(load.clone().at(|lane| 4 + 4 * lane)), 5);
+    assert_eq!(sectors(load.clone().at(|lane| 128 * lane)), 32);
+    assert_eq!(sectors(load.clone().at(|_| 64)), 1);
+    assert_eq!(sectors(load.clone().lanes(0xff)), 1);
+    assert_eq!(sectors(load.clone().lanes(0x8000_0001)), 2);
+    assert_eq!(sectors(load.clone().lanes(0xff00).at(|lane| 4 * lane)), 1);
+    let mixed = [load.clone().lanes(0xff), load.clone(), load.clone().at(|lane| 16 + 4 * lane), load.clone()];
+    assert_eq!(total(&mixed).global_load_sectors, 1 + 4 + 5 + 4);
+    let store =
+        Counts { global_store_requests: 1, global_store_sectors: 2, global_bytes_requested: 64, ..Counts::default() };
+    assert_eq!(total(&[request("st.global.u32").lanes(0xffff)]), store);
+    let atomic = Counts { global_atomic_requests: 2, ..Counts::default() };
+    assert_eq!(total(&[request("atom.global"), request("atom.global")]), atomic);
+}
+
+#[test]
+fn requests_to_shared_memory() {
+    let total = |requests: &[crate::analyses::testing::Request]| {
+        counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
+    };
+    let load = request("ld.shared.u32");
+    let one = Counts { shared_load_requests: 1, shared_load_wavefronts: 1, ..Counts::default() };
+    assert_eq!(total(&[load.clone()]), one);
+    // Every lane in one bank; then half of them.
+    let worst = load.clone().at(|lane| 128 * (lane % 8));
+    let expected = Counts {
+        shared_load_requests: 1,
+        shared_load_wavefronts: 8,
+        shared_load_bank_conflicts: 7,
+        ..Counts::default()
+    };
+    assert_eq!(total(&[worst]), expected);
+    let store = request("st.shared.u32").at(|lane| 8 * lane);
+    let expected = Counts {
+        shared_store_requests: 2,
+        shared_store_wavefronts: 4,
+        shared_store_bank_conflicts: 2,
+        ..Counts::default()
+    };
+    assert_eq!(total(&[store.clone(), store.at(|lane| 8 * lane + 256)]), expected);
+    assert_eq!(total(&[request("ld.shared.v2")]).shared_load_wavefronts, 2);
+    let mixed = [load.clone().at(|lane| 8 * lane), load.clone(), load.clone().lanes(1), load.at(|lane| 128 * lane)];
+    assert_eq!(total(&mixed).shared_load_wavefronts, 2 + 1 + 1 + 32);
+}
+
+/// A request keeps the result of its latest shape only.
+#[test]
+fn a_memo_sees_every_difference() {
+    let mut memo = Memo::default();
+    let mut calls = 0;
+    let mut look_up = |lanes: u32, bytes: u32, address: &dyn Fn(u64) -> u64| {
+        calls += 1;
+        let addresses = std::array::from_fn(|lane| address(lane as u64));
+        let before = calls;
+        let (result, _) = memo.look_up(lanes, bytes, 32, &addresses, |_, _, _| (before, 0));
+        result == before
+    };
+    let straight = |lane: u64| 4 * lane;
+    assert!(look_up(u32::MAX, 4, &straight), "nothing is known at first");
+    assert!(!look_up(u32::MAX, 4, &straight));
+    assert!(!look_up(u32::MAX, 4, &|lane| 4 * lane + 320), "the same ten sectors on");
+    assert!(look_up(u32::MAX, 4, &|lane| 4 * lane + 4));
+    assert!(look_up(u32::MAX, 4, &straight));
+    assert!(look_up(u32::MAX >> 1, 4, &straight));
+    assert!(look_up(u32::MAX, 4, &straight));
+    assert!(look_up(u32::MAX, 8, &straight));
+    assert!(look_up(u32::MAX, 4, &straight));
+    assert!(look_up(u32::MAX, 4, &|lane| if lane == 31 { 8 } else { 4 * lane }));
+    assert!(!look_up(u32::MAX, 4, &|lane| if lane == 31 { 8 } else { 4 * lane }));
+    // Two differences that cancel each other out bit by bit.
+    assert!(look_up(0b1, 4, &straight));
+    assert!(look_up(0b1 ^ 0b1000, 4 ^ 0b1000, &straight));
+    assert!(look_up(0b1, 4 ^ 0b1000, &|lane| 4 * lane + 8));
+    assert!(look_up(0b1 ^ 0b1000, 4 ^ 0b1000, &straight));
+    assert!(look_up(0b1, 4, &straight));
+    assert!(look_up(0b1 ^ 0b100, 4, &|lane| 4 * lane + 4));
+    // The first lane is the first that takes part.
+    assert!(look_up(0b10, 4, &|lane| 4 * lane));
+    assert!(look_up(0b10, 4, &|lane| 4 * lane + 8));
+    assert!(!look_up(0b10, 4, &|lane| 4 * lane + 40));
+}
+
+#[test]
+fn copies_load_and_store() {
+    let counts = |lanes: u32, reading: u32, to: &dyn Fn(u64) -> u64| {
+        counted(|kernel, block| {
+            let copy = CopyAccess {
+                warp: 0,
+                instruction: number(kernel, "cp.async.ca"),
+                lanes,
+                bytes: 8,
+                bypass: false,
+                source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
+                from: &std::array::from_fn(|lane| 8 * lane as u64),
+                to: &std::array::from_fn(|lane| to(lane as u64)),
+            };
+            block.copy(&copy);
+            block.copy(&copy);
+        })
+        .total()
+    };
+    let expected = Counts {
+        copy_requests: 2,
+        global_load_requests: 2,
+        global_load_sectors: 8,
+        global_load_threads: 32,
+        global_load_bytes: 192,
+        global_bytes_requested: 192,
+        shared_store_wavefronts: 4,
+        ..Counts::default()
+    };
+    assert_eq!(counts(u32::MAX, 0xffff, &|lane| 8 * lane), expected);
+    let conflicts = Counts { shared_store_wavefronts: 8, shared_store_bank_conflicts: 4, ..expected };
+    assert_eq!(counts(u32::MAX, 0xffff, &|lane| 16 * lane), conflicts);
+    let zeros = Counts { copy_requests: 2, shared_store_wavefronts: 4, ..Counts::default() };
+    assert_eq!(counts(u32::MAX, 0, &|lane| 8 * lane), zeros);
+}

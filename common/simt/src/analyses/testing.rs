@@ -1,0 +1,122 @@
+//! What the tests of the analyses share: a kernel whose instructions are found by their text, and accesses made by hand.
+
+use crate::{Access, AccessKind, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space};
+
+/// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
+pub(super) const BODY: &str = "
+    .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<3>;
+    .shared .align 16 .b8 s[512]; .shared .align 16 .b8 t[512];
+    ld.param.u64 %rd5, [a]; ld.param.u32 %r5, [n]; ld.param.u32 %r1, [n]; ld.param.f32 %f1, [n];
+    st.shared.u32 [%r5], %r1;
+    st.shared.v2.u32 [%r5], {%r1, %r1};
+    ld.shared.u32 %r2, [%r5];
+    ld.shared.v2.u32 {%r2, %r3}, [%r5];
+    st.shared.f32 [s], %f1;
+    ld.shared.f32 %f2, [t];
+    atom.shared.add.u32 %r2, [%r5], %r1;
+    ld.volatile.shared.u32 %r2, [%r5];
+    st.volatile.shared.u32 [%r5], %r1;
+    cp.async.ca.shared.global [%r5], [%rd5], 8;
+    cp.async.cg.shared.global [%r5], [%rd5], 16;
+    cp.async.wait_all;
+    bar.sync 0;
+    barrier.sync 0;
+    bar.sync 1, 64;
+    ld.global.u32 %r2, [%rd5];
+    ld.global.v2.u32 {%r2, %r3}, [%rd5];
+    ld.volatile.global.u32 %r2, [%rd5];
+    st.global.u32 [%rd5], %r1;
+    atom.global.add.u32 %r2, [%rd5], %r1;
+    fma.rn.f32 %f3, %f1, %f1, %f1;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 fma.rn.f32 %f4, %f1, %f1, %f1;
+    add.f32 %f5, %f1, %f1;
+    ret;";
+
+/// A kernel with this body.
+pub(super) fn kernel(body: &str) -> Kernel {
+    let head = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n)";
+    Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
+}
+
+/// The number of the first instruction whose text starts like this: of the steps it may be lowered to, the last, which is
+/// the access itself.
+pub(super) fn number(kernel: &Kernel, start: &str) -> u32 {
+    let text = |index: &u32| kernel.location(*index).instruction;
+    let mut all = (0..kernel.instruction_count()).skip_while(|index| !text(index).starts_with(start)).peekable();
+    let first = *all.peek().unwrap_or_else(|| panic!("no instruction `{start}`"));
+    all.take_while(|index| text(index) == text(&first)).last().unwrap_or(first)
+}
+
+/// Memory with the arrays A of 1,024 bytes and C of 40, both of 4-byte elements.
+pub(super) fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
+    let mut memory = GlobalMemory::new();
+    let a = memory.alloc("A", 1024, 4).unwrap();
+    let c = memory.alloc("C", 40, 4).unwrap();
+    (memory, a, c)
+}
+
+/// Starts an analysis of eight blocks of three warps.
+pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory: &GlobalMemory) {
+    let config = LaunchConfig::new(8, 96);
+    analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024 });
+}
+
+/// A request of a warp.
+#[derive(Clone)]
+pub(super) struct Request {
+    pub start: &'static str,
+    pub kind: AccessKind,
+    pub space: Space,
+    pub warp: u32,
+    pub lanes: u32,
+    pub bytes: u32,
+    pub addresses: [u64; 32],
+    pub values: Option<[u64; 32]>,
+}
+
+/// A request by all lanes of the first warp, to neighbouring places.
+pub(super) fn request(start: &'static str) -> Request {
+    let kind = match &start[..2] {
+        "ld" => AccessKind::Load,
+        "st" => AccessKind::Store,
+        _ => AccessKind::Atomic,
+    };
+    let space = if start.contains("shared") { Space::Shared } else { Space::Global };
+    let bytes = if start.contains("v2") { 8 } else { 4 };
+    let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
+    Request { start, kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, values: None }
+}
+
+impl Request {
+    pub(super) fn warp(self, warp: u32) -> Self {
+        Self { warp, ..self }
+    }
+
+    pub(super) fn lanes(self, lanes: u32) -> Self {
+        Self { lanes, ..self }
+    }
+
+    /// The address of each lane.
+    pub(super) fn at(self, address: impl Fn(u64) -> u64) -> Self {
+        Self { addresses: std::array::from_fn(|lane| address(lane as u64)), ..self }
+    }
+
+    /// The value each lane stores.
+    pub(super) fn values(self, value: impl Fn(u64) -> u64) -> Self {
+        Self { values: Some(std::array::from_fn(|lane| value(lane as u64))), ..self }
+    }
+
+    pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
+        Access {
+            warp: self.warp,
+            instruction: number(kernel, self.start),
+            lanes: self.lanes,
+            kind: self.kind,
+            space: self.space,
+            bytes: self.bytes,
+            addresses: &self.addresses,
+            values: self.values.as_ref(),
+        }
+    }
+}
