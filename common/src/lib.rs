@@ -23,6 +23,7 @@ pub mod occupancy;
 pub mod places;
 pub mod plan;
 pub mod problem;
+pub mod progress;
 pub mod report;
 pub mod run;
 pub mod step;
