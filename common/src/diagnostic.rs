@@ -13,5 +13,5 @@ mod underline;
 
 pub use data::{Diagnostic, Mark};
 pub use found::{fault, hazard, limit};
-pub use render::render;
+pub use render::{plain, render};
 pub use situation::Arrays;

@@ -36,6 +36,7 @@ pub mod places;
 pub mod plan;
 pub mod problem;
 pub mod product;
+pub mod progress;
 pub mod report;
 pub mod run;
 pub mod step;

@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn files_are_named_by_type_and_specialisation() {
-        let named = Specialisation::named("64x64", Dtype::F32, &[("TILE", 64), ("DEPTH", 8)]).for_targets(&[80, 90]);
+        let named = Specialisation::named("64x64", Dtype::F32, &[("TILE", 64), ("DEPTH", 8)]).for_target(80);
         assert_eq!(named.stem("kernel"), "kernel-f32-64x64");
         let defines = [("TILE", "64"), ("DEPTH", "8")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!((named.defines, named.targets), (defines.to_vec(), vec![80, 90]));
+        assert_eq!((named.defines, named.target), (defines.to_vec(), 80));
         assert_eq!(Specialisation::single(Dtype::I32, &[]).stem("uncoalesced"), "uncoalesced-i32");
     }
 }

@@ -128,7 +128,7 @@ fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
     match found {
         Ok(found) => ensure!(found.ok == whole, "{size}: ok is {} and should be {whole}", found.ok),
-        Err(error) if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) => {
+        Err(error) if KernelFault::behind(&error).is_some() => {
             ensure!(!whole, "{size} is a multiple of the tile and must not fail: {error:#}");
         }
         Err(error) => return Err(error),

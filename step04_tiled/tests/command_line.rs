@@ -39,6 +39,11 @@ fn main() -> ExitCode {
             refused(&args, status, words).map_err(|error| Failed::from(format!("{error:#}")))
         }));
     }
+    for (name, args, status, words) in faults() {
+        trials.push(Trial::test(format!("fault::{name}"), move || {
+            shown(&args, status, words).map_err(|error| Failed::from(format!("{error:#}")))
+        }));
+    }
     let compiles = [
         trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
         trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault),
@@ -114,26 +119,58 @@ fn bad_usage() -> Vec<Case> {
         ("block_of_2000", kernel(&nothing, &["--block", "2000,1"]), 2, "2000 threads"),
         ("block_of_0", kernel(&nothing, &["--block", "0,1"]), 2, "at least 1"),
         ("shared", kernel(&nothing, &["--shared", "300000"]), 2, "shared memory"),
+    ]
+}
+
+/// Kernels that do what none may do; the last column is part of what is said of them.
+fn faults() -> Vec<Case> {
+    let kernel = |path: String, rest: &[&str]| {
+        [&["--device", "sim", "--size", "32", "--kernel", &path], rest]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    };
+    vec![
         (
             "out_of_bounds",
-            kernel(&ptx("wild.ptx", "mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1];"), &[]),
+            kernel(ptx("wild.ptx", "mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1];"), &[]),
             1,
             "out of bounds",
         ),
-        ("endless", kernel(&ptx("endless.ptx", "L: bra.uni L;"), &["--instruction-limit", "100000"]), 1, "limit"),
+        ("endless", kernel(ptx("endless.ptx", "L: bra.uni L;"), &["--instruction-limit", "100000"]), 1, "limit"),
     ]
 }
 
 /// One line on standard error, nothing on standard output, and the right status.
 fn refused(args: &[String], status: i32, words: &str) -> Result<()> {
+    let error = fails(args, status, words)?;
+    ensure!(error.trim_end().lines().count() == 1, "not one sentence: {error}");
+    Ok(())
+}
+
+/// The instruction that fails and a remedy on standard error, nothing on standard output, and the right status.
+fn shown(args: &[String], status: i32, words: &str) -> Result<()> {
+    let error = fails(args, status, words)?;
+    let title = error.lines().next().unwrap_or_default();
+    ensure!(title.contains(words), "{words:?} is not in the title: {error}");
+    ensure!(
+        error.contains(" | ") && error.trim_end().lines().last().is_some_and(|line| line.contains("= help: ")),
+        "{error}"
+    );
+    Ok(())
+}
+
+/// What stands on standard error; nothing on standard output, and the right status.
+fn fails(args: &[String], status: i32, words: &str) -> Result<String> {
     let output = run(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(status), "status {:?} and not {status}: {error}", output.status.code());
-    ensure!(error.trim_end().lines().count() == 1 && error.starts_with("error: "), "not one sentence: {error}");
+    ensure!(error.starts_with("error: "), "no error: {error}");
     ensure!(error.contains(words), "{words:?} is not in: {error}");
     ensure!(!error.contains("panicked"), "{error}");
     ensure!(output.stdout.is_empty(), "something was printed: {}", String::from_utf8_lossy(&output.stdout));
-    Ok(())
+    Ok(error.into_owned())
 }
 
 fn json(args: &[&str]) -> Result<(Value, Option<i32>)> {

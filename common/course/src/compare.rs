@@ -16,6 +16,7 @@ use common::exec::Session;
 use common::matrix::Operands;
 use common::output::print;
 use common::product::{Matrices, Product};
+use common::progress::Progress;
 use common::report::{LaunchReport, Report};
 use common::timing::{self, Cache};
 use common::units::ms;
@@ -290,7 +291,7 @@ fn one_size(
     cache: &mut Cache,
 ) -> Result<SizeRecord, Broken> {
     let size = [problem.m, problem.n, problem.k];
-    eprint!("{} ...\r", record::size_words(size));
+    let progress = Progress::new(record::size_words(size), participants.len() as u64);
     let mut entries = Vec::new();
     let mut runners = Vec::new();
     let fits = memory::ensure_fits(problem, None, device);
@@ -312,6 +313,7 @@ fn one_size(
             Ok(Prepared::Entry(entry)) => entries.push(entry),
             Err(error) => entries.push(Entry::new(&name, Outcome::Failed, Some(format!("{error:#}")))),
         }
+        progress.add(1);
     }
     if record.cublas.is_some() {
         match (record.faulted.get(CUBLAS), CublasProduct::new(device, &matrices)) {
@@ -323,11 +325,11 @@ fn one_size(
             (None, Err(error)) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
         }
     }
-    verify_all(device, &runners, &mut entries, &matrices)?;
+    verify_all(device, &runners, &mut entries, &matrices, &progress)?;
     let mut clocks_after = None;
     if device.info().kind == Kind::Cuda {
         runners.retain(|runner| entries[runner.entry].outcome == Outcome::Verified);
-        time_all(options, device, &runners, &mut entries, cache)?;
+        time_all(options, device, &runners, &mut entries, cache, &progress)?;
         let long = problem.multiply_adds() >= 1 << 30 && !record::only_in_saw_tooth(size);
         clocks_after = long.then(|| clocks(options, device)).flatten();
     }
@@ -420,11 +422,14 @@ fn verify_all(
     runners: &[Runner],
     entries: &mut [Entry],
     matrices: &Matrices,
+    progress: &Progress,
 ) -> Result<(), Broken> {
     for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
         let operands = Operands::new(problem)?;
         matrices.upload(device, &operands)?;
+        progress.expect(runners.len() as u64);
         for runner in runners {
+            progress.add(1);
             let entry = &mut entries[runner.entry];
             if entry.outcome != Outcome::Verified {
                 continue;
@@ -452,10 +457,13 @@ fn time_all(
     runners: &[Runner],
     entries: &mut [Entry],
     cache: &mut Cache,
+    progress: &Progress,
 ) -> Result<(), Broken> {
+    progress.expect(runners.len() as u64 * u64::from(options.rounds));
     let mut samples = vec![0; runners.len()];
     for round in 0..options.rounds {
         for (runner, samples) in runners.iter().zip(&mut samples) {
+            progress.add(1);
             let entry = &mut entries[runner.entry];
             if entry.outcome != Outcome::Verified {
                 continue;

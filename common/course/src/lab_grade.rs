@@ -10,11 +10,13 @@ use common::check::verify_on;
 use common::code::{Code, Source};
 use common::describe::Request;
 use common::device::{self, Choice, Device, SimOptions};
+use common::diagnostic;
 use common::exec::Session;
 use common::fault::KernelFault;
 use common::matrix::Operands;
 use common::mix::mix;
 use common::own_launch::OwnLaunch;
+use common::progress::Progress;
 use common::timing::{self, Cache};
 use common::verify::Verification;
 use common::{DeviceInfo, Dtype, Fill, Plan, Problem, workspace};
@@ -161,6 +163,7 @@ enum Verdict {
 struct Sheet {
     grade: Grade,
     open: Vec<bool>,
+    progress: Progress,
 }
 
 impl Sheet {
@@ -169,6 +172,7 @@ impl Sheet {
         Self {
             grade: Grade { lines: Vec::new(), passed: vec![true; tasks.len()], next: None, seed },
             open: tasks.iter().map(|task| task.open).collect(),
+            progress: Progress::new("grading, lines of the checklist", lines(lab) as u64),
         }
     }
 
@@ -209,8 +213,15 @@ impl Sheet {
         if matches!(state, State::Failed | State::NotReached) {
             self.grade.passed[task] = false;
         }
+        self.progress.add(1);
         self.grade.lines.push(Line { task, words: words.to_owned(), state, found });
     }
+}
+
+/// How many lines the checklist will have: four for what every kernel must do, then each task's own.
+fn lines(lab: &Lab) -> usize {
+    let own = |task: &crate::lab::Task| usize::from(!task.shapes.is_empty()) + task.goals.len();
+    4 + lab.data.tasks.iter().map(own).sum::<usize>() + usize::from(lab.data.speed.is_some())
 }
 
 fn names(sizes: &[[u64; 3]]) -> String {
@@ -353,7 +364,7 @@ impl Candidate<'_> {
 
     /// The first hazard of a kind, at a size.
     fn first_hazard(&self, size: [u64; 3], wanted: fn(&HazardReport) -> bool) -> Option<String> {
-        self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(in_words)
+        self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(picture)
     }
 
     /// The hazards of a size.
@@ -370,7 +381,7 @@ impl Candidate<'_> {
                     if let Some(first) = hazards.first() {
                         let more = hazards.len() - 1;
                         let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                        return Verdict::Failed(None, format!("at {}\n{}{more}", names(&[size]), in_words(first)));
+                        return Verdict::Failed(None, format!("at {}\n{}{more}", names(&[size]), picture(first)));
                     }
                 }
                 Err(error) => return Verdict::Failed(None, at(&names(&[size]), &explain(&error))),
@@ -501,20 +512,16 @@ fn at(name: &str, found: &str) -> String {
     format!("at {name}{space}{found}")
 }
 
-/// A hazard for people, without the indentation it has in a report.
-fn in_words(hazard: &HazardReport) -> String {
-    let text = hazard.text();
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let margin = lines.clone().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-    lines.map(|line| line.get(margin..).unwrap_or(line)).collect::<Vec<_>>().join("\n")
+/// A hazard with the kernel's lines.
+fn picture(hazard: &HazardReport) -> String {
+    diagnostic::render(&hazard.diagnostic).trim_end().to_owned()
 }
 
-/// An error for people: a fault of the kernel with thread and line, where they are known.
+/// An error for people: a fault of the kernel with its lines, if they are known.
 fn explain(error: &anyhow::Error) -> String {
-    let fault = error.chain().find_map(|cause| cause.downcast_ref::<KernelFault>());
-    fault
-        .and_then(|fault| fault.hazard.as_ref())
-        .map_or_else(|| format!("{error:#}"), |hazard| format!("\n{}", in_words(hazard)))
+    KernelFault::behind(error)
+        .and_then(KernelFault::diagnostic)
+        .map_or_else(|| format!("{error:#}"), |diagnostic| format!("\n{}", diagnostic::render(diagnostic).trim_end()))
 }
 
 /// Whether a hazard is a cause of wrong products that a look at the product does not show.

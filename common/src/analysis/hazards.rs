@@ -107,8 +107,8 @@ pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
 }
 
 impl HazardReport {
-    /// The picture for a terminal, with its colours.
+    /// Several lines for people, without colours.
     pub fn text(&self) -> String {
-        diagnostic::render(&self.diagnostic)
+        diagnostic::plain(&self.diagnostic)
     }
 }

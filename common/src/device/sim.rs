@@ -12,6 +12,7 @@ use crate::fault::KernelFault;
 use crate::host;
 use crate::info::{DeviceInfo, KernelResources};
 use crate::plan::{Arg, Launch};
+use crate::progress::Progress;
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]
@@ -206,11 +207,12 @@ impl Device for SimDevice {
         let (kernel, _) = &self.kernels[kernel.0];
         let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
+        let progress = Progress::new("simulating, blocks", [x, y, z].map(u64::from).iter().product());
         // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
         if hazards.is_some() || trace.is_some() {
-            let mut all = (counters, (hazards, trace));
+            let mut all = ((counters, (hazards, trace)), &progress);
             let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
-            let (counters, (hazards, trace)) = all;
+            let ((counters, (hazards, trace)), _) = all;
             let found = hazards.map(|hazards| hazards.report()).unwrap_or_default();
             self.hazards.extend(analysis::hazards(found, &arrays));
             analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
@@ -218,12 +220,13 @@ impl Device for SimDevice {
             if let Some(counters) = counters {
                 self.counters.add(kernel, &counters);
             }
-        } else if let Some(mut counters) = counters {
-            simt::launch(kernel, memory, &config, &pointers, &mut counters)
-                .map_err(|error| explain_in(error, &arrays))?;
-            self.counters.add(kernel, &counters);
+        } else if let Some(counters) = counters {
+            let mut all = (counters, &progress);
+            simt::launch(kernel, memory, &config, &pointers, &mut all).map_err(|error| explain_in(error, &arrays))?;
+            self.counters.add(kernel, &all.0);
         } else {
-            simt::launch(kernel, memory, &config, &pointers, &mut ()).map_err(|error| explain_in(error, &arrays))?;
+            simt::launch(kernel, memory, &config, &pointers, &mut &progress)
+                .map_err(|error| explain_in(error, &arrays))?;
         }
         Ok(())
     }

@@ -24,8 +24,8 @@ pub struct Mark {
     pub column: Option<u32>,
     /// The PTX instruction and its line, shown if the source cannot be.
     pub instruction: (String, u32),
-    /// The array that is accessed, if it has a name: its brackets are underlined.
-    pub array: Option<String>,
+    /// The element that is accessed, such as `As[3][17]`, if its array has a name.
+    pub element: Option<String>,
     /// Whether the access writes.
     pub writes: bool,
     /// Who did what here.
@@ -33,15 +33,15 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// A mark at an instruction; `array` is the array it accesses.
-    pub fn new(location: &simt::Location, array: Option<&str>, writes: bool, label: String) -> Self {
+    /// A mark at an instruction; `element` is what it accesses.
+    pub fn new(location: &simt::Location, element: Option<&str>, writes: bool, label: String) -> Self {
         let known = location.file.as_ref().zip(location.line);
         Self {
             file: known.map(|(file, _)| file.clone()),
             line: known.map_or(location.ptx_line, |(_, line)| line),
             column: location.column,
             instruction: (location.instruction.clone(), location.ptx_line),
-            array: array.map(str::to_owned),
+            element: element.map(str::to_owned),
             writes,
             label,
         }

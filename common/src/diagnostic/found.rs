@@ -20,7 +20,8 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
         // An access of one word has the place for its object; the others are whole sentences.
         let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
         let label = format!("{} {}{object}", who(party.block, party.thread), party.action);
-        Mark::new(&party.location, name, deed.writes(), label)
+        let element = name.map(|_| hazard.place.as_str());
+        Mark::new(&party.location, element, deed.writes(), label)
     };
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
@@ -48,7 +49,7 @@ fn what(hazard: &Hazard) -> &'static str {
                 (false, false) => " is written by one block and read by another, and blocks never wait for each other",
             }
         }
-        (HazardKind::UninitialisedShared, _) => " was written by no thread of the block before",
+        (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
         (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",
         (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
         (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
@@ -60,10 +61,11 @@ fn what(hazard: &Hazard) -> &'static str {
 
 /// A fault that ended a launch.
 pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
-    let (array, writes) = match &fault.kind {
-        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => {
-            (arrays.in_place(place), !matches!(access, AccessKind::Load | AccessKind::CopySource))
-        }
+    let (element, writes) = match &fault.kind {
+        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => (
+            arrays.in_place(place).map(|_| place.as_str()),
+            !matches!(access, AccessKind::Load | AccessKind::CopySource),
+        ),
         _ => (None, false),
     };
     let who = fault.thread.map(|thread| who(fault.block, thread));
@@ -81,7 +83,7 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
     };
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
-        marks: vec![Mark::new(&fault.location, array, writes, label)],
+        marks: vec![Mark::new(&fault.location, element, writes, label)],
         note: None,
         help: remedy::fault(&fault.kind, arrays),
     }

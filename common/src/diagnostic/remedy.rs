@@ -36,12 +36,7 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             at(&a.location),
             at(&b.location)
         ),
-        (HazardKind::ExitBeforeBarrier, [waits, ended]) => format!(
-            "do not return at {}: let every thread go on to the barrier at {}, and put the condition around the work \
-             instead",
-            at(&ended.location),
-            at(&waits.location)
-        ),
+        (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
         (HazardKind::WrittenTwice, _) => {
             format!("let one thread own each element of {array}, and let it store the sum once, after its loop")
         }
@@ -60,6 +55,25 @@ fn at(location: &Location) -> String {
         Some(line) => format!("line {line}"),
         None => format!("line {} of the PTX", location.ptx_line),
     }
+}
+
+fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
+    let (barrier, end) = (at(&waits.location), at(&ended.location));
+    if code_at(sources, &ended.location).trim() == "}" {
+        return format!(
+            "let all threads of the block reach the barrier at {barrier}: some go past it to the end of the kernel"
+        );
+    }
+    format!(
+        "do not return at {end}: let every thread go on to the barrier at {barrier}, and put the condition around the \
+         work instead"
+    )
+}
+
+/// The line of a place without its comment; empty if the source is unknown.
+fn code_at<'a>(sources: &'a mut Sources, location: &Location) -> &'a str {
+    let known = location.file.as_ref().zip(location.line);
+    known.and_then(|(file, line)| sources.line(file, line)).map(underline::code).unwrap_or_default()
 }
 
 fn race(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) -> String {
@@ -119,7 +133,11 @@ fn race(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) ->
         }
         Way::Down => format!("put a __syncthreads() {}", between(above, below)),
         Way::Back => format!("put a __syncthreads() {}", on_the_way_back(above, below)),
-        Way::Unknown => "put a __syncthreads() between the two accesses, on every way from the one to the other".into(),
+        Way::Unknown => match (first, second) {
+            (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
+            (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
+            _ => "put a __syncthreads() between the two accesses, on every way from the one to the other".into(),
+        },
     }
 }
 
@@ -156,34 +174,36 @@ fn on_the_way_back(above: &Party, below: &Party) -> String {
 
 /// Whether a side's line reads and writes an element of the array, as `C[i] += x` does.
 fn changes(sources: &mut Sources, side: &Party, array: &str) -> bool {
-    let (Some(file), Some(line)) = (&side.location.file, side.location.line) else { return false };
-    let text = sources.line(file, line).map(underline::code).unwrap_or_default();
-    underline::uses(text, array).iter().any(|found| found.reads && found.writes)
+    underline::uses(code_at(sources, &side.location), array).iter().any(|found| found.reads && found.writes)
 }
 
 fn copy_not_waited(copy: &Party, read: &Party) -> String {
-    let (from, to) = (at(&copy.location), at(&read.location));
     if copy.thread == read.thread {
-        format!("wait for the copy of {from} (__pipeline_wait_prior or cp.async.wait_group) before {to} reads")
+        let (from, to) = (at(&copy.location), at(&read.location));
+        format!("wait for the copy of {from} (cp.async.wait_group) before {to} reads")
     } else {
-        format!(
-            "let every thread wait for its copies of {from} (__pipeline_wait_prior or cp.async.wait_group), then put a \
-             __syncthreads(), before {to} reads what another thread copied"
-        )
+        copied_by_another(copy, read)
     }
+}
+
+fn copied_by_another(copy: &Party, read: &Party) -> String {
+    format!(
+        "let every thread wait for its own copies of {} (cp.async.wait_group) and then at a __syncthreads(), before {} \
+         reads what another thread copied",
+        at(&copy.location),
+        at(&read.location)
+    )
 }
 
 fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
     let (from, to) = (at(&copy.location), at(&write.location));
     if Deed::of(write.action) == Deed::Copies {
         format!(
-            "wait for the copy of {from} (__pipeline_wait_prior or cp.async.wait_group) before the next one into the same \
+            "wait for the copy of {from} (cp.async.wait_group) before the next one into the same \
              place starts, or give {array} a second buffer and use the two in turn"
         )
     } else {
-        format!(
-            "wait for the copy of {from} (__pipeline_wait_prior or cp.async.wait_group) before {to} writes the same place"
-        )
+        format!("wait for the copy of {from} (cp.async.wait_group) before {to} writes the same place")
     }
 }
 
@@ -225,9 +245,8 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays)
             )
         }
         (Space::Global, Role::Input, Some(name)) if reads => {
-            let test =
-                if name == "A" { "row < M and the index along K < K" } else { "the index along K < K and col < N" };
-            format!("read {name} only if {test}, and take 0 for what lies beyond the edge")
+            let inside = if name == "A" { "row < M, column < K" } else { "row < K, column < N" };
+            format!("read {name} only inside the matrix ({inside}), and take 0 for what lies beyond the edge")
         }
         (Space::Global, Role::Input, Some(name)) => {
             format!(
@@ -244,5 +263,195 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays)
             "look at how the address is computed: a pointer or an index in it is not what you expect".into()
         }
         _ => "compare the index with the array's extents before the access".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::Dim3;
+
+    /// A kernel with all situations; what stands in a line is said by its comment.
+    const KERNEL: &str = "\
+As[y][x] = *a;  // 1
+__syncthreads();
+sum += As[y][k];  // 3
+As[x] += As[y];  // 4
+C[row] += sum;  // 5
+C[row] = sum;  // 6
+line[x] = line[x + 1];  // 7
+B[row] = sum;  // 8
+}  // 9
+";
+
+    fn source() -> String {
+        // One file for each thread: tests run side by side.
+        let id = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-");
+        let path = std::env::temp_dir().join(format!("course-remedy-{}-{id}.cu", std::process::id()));
+        std::fs::write(&path, KERNEL).unwrap();
+        path.display().to_string()
+    }
+
+    fn arrays() -> Arrays {
+        Arrays {
+            global: ["A", "B", "C", "workspace"].map(str::to_owned).to_vec(),
+            shared: ["As", "line"].map(str::to_owned).to_vec(),
+        }
+    }
+
+    fn party(block: u32, thread: u32, action: &'static str, line: Option<u32>) -> Party {
+        let location = Location { file: line.map(|_| source()), line, ptx_line: 77, ..Location::default() };
+        Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+    }
+
+    fn remedy(kind: HazardKind, place: &str, parties: Vec<Party>) -> String {
+        let text = hazard(&Hazard { kind, place: place.into(), parties, count: 1 }, &arrays(), &mut Sources::default());
+        std::fs::remove_file(source()).unwrap();
+        text
+    }
+
+    /// The remedy of a race: place, and block, action and line of both sides.
+    fn of_race(place: &str, one: (u32, &'static str, u32), other: (u32, &'static str, u32)) -> String {
+        let side = |thread, (block, action, line)| party(block, thread, action, Some(line));
+        remedy(HazardKind::Race, place, vec![side(0, one), side(1, other)])
+    }
+
+    #[track_caller]
+    fn says(text: &str, words: &[&str]) {
+        for words in words {
+            assert!(text.contains(words), "{words:?} is not in {text:?}");
+        }
+    }
+
+    #[test]
+    fn between_blocks_no_barrier_is_ever_recommended() {
+        let cases = [
+            (of_race("C[0]", (0, "writes", 6), (1, "writes", 6)), "belong to one block"),
+            (of_race("C[0]", (0, "writes", 5), (1, "reads", 5)), "atomicAdd()"),
+            (of_race("C[0]", (0, "writes", 5), (1, "writes", 6)), "atomicAdd()"),
+            (of_race("workspace[0]", (0, "writes", 6), (1, "reads", 3)), "in a launch of its own"),
+            (of_race("C[0]", (0, "updates atomically", 5), (1, "writes", 6)), "access at line 6 atomic"),
+            (of_race("C[0]", (0, "reads", 6), (1, "updates atomically", 5)), "access at line 6 atomic"),
+        ];
+        for (text, words) in cases {
+            says(&text, &[words, "no barrier helps"]);
+            assert!(!text.contains("__syncthreads"), "{text}");
+        }
+        // An input is nobody's to write, in one block or in several.
+        for block in [0, 1] {
+            says(&of_race("B[0]", (0, "writes", 8), (block, "reads", 3)), &["B is read", "must stay as it is"]);
+        }
+    }
+
+    #[test]
+    fn within_a_block_the_barrier_goes_where_it_is_missing() {
+        // Line 2 is a barrier: what is missing is the one on the way back.
+        let back = of_race("As[0][0]", (0, "writes", 1), (0, "reads", 3));
+        says(&back, &["after line 3, before the loop comes back to line 1", "must have read before"]);
+        assert_eq!(back, of_race("As[0][0]", (0, "reads", 3), (0, "writes", 1)), "the order of the sides is chance");
+        says(&of_race("As[0]", (0, "reads", 1), (0, "writes", 3)), &["after line 3", "must be written before"]);
+        says(
+            &of_race("As[0]", (0, "writes", 4), (0, "reads", 7)),
+            &["between line 4 and line 7", "written before any"],
+        );
+        says(&of_race("As[0]", (0, "reads", 3), (0, "writes", 4)), &["between line 3 and line 4", "read before one"]);
+        says(&of_race("As[0]", (0, "writes", 3), (0, "writes", 4)), &["between", "or let one thread write each"]);
+        says(&of_race("As[0]", (0, "writes", 1), (0, "writes", 3)), &["after line 3, before the loop comes back"]);
+        says(
+            &of_race("As[0]", (0, "copies to it asynchronously", 4), (0, "reads", 7)),
+            &["behind the wait for the copies and before line 7"],
+        );
+        // Without lines nothing can be said of where.
+        let unknown = vec![party(0, 0, "writes", None), party(0, 1, "reads", None)];
+        says(&remedy(HazardKind::Race, "As[0]", unknown), &["__syncthreads() between the two accesses"]);
+        let unknown = vec![party(0, 0, "reads", None), party(0, 1, "copies to it asynchronously", None)];
+        says(&remedy(HazardKind::Race, "As[0]", unknown), &["own copies of line 77 of the PTX", "__syncthreads()"]);
+    }
+
+    #[test]
+    fn no_barrier_fits_into_one_line() {
+        for (place, one, other, words) in [
+            ("line[0]", "reads", "writes", "read into a variable, then __syncthreads(), then write"),
+            ("line[0]", "writes", "writes", "be written by one thread"),
+        ] {
+            says(&of_race(place, (0, one, 7), (0, other, 7)), &[words]);
+        }
+        says(&of_race("C[0]", (0, "reads", 5), (0, "writes", 5)), &["belong to one thread", "atomicAdd()"]);
+        says(&of_race("As[0]", (0, "reads", 4), (0, "writes", 4)), &["belong to one thread", "atomicAdd()"]);
+        // Two stores of C in two lines: a barrier would only choose which one stays.
+        says(&of_race("C[0]", (0, "writes", 5), (0, "writes", 6)), &["be stored by one thread"]);
+        says(&of_race("As[0]", (0, "updates atomically", 4), (0, "writes", 7)), &["access at line 7 atomic"]);
+    }
+
+    #[test]
+    fn copies_are_waited_for_by_the_thread_that_made_them() {
+        let copy = |thread, line| party(0, thread, "copies to it asynchronously", Some(line));
+        let own = remedy(HazardKind::CopyNotWaited, "As[0]", vec![copy(3, 1), party(0, 3, "reads", Some(3))]);
+        says(&own, &["wait for the copy of line 1", "before line 3 reads"]);
+        assert!(!own.contains("__syncthreads"), "{own}");
+        let other = remedy(HazardKind::CopyNotWaited, "As[0]", vec![copy(3, 1), party(0, 4, "reads", Some(3))]);
+        says(&other, &["its own copies of line 1", "__syncthreads()", "another thread copied"]);
+        let twice = remedy(HazardKind::CopyOverwritten, "As[0]", vec![copy(3, 1), copy(3, 1)]);
+        says(&twice, &["before the next one", "second buffer"]);
+        let stored = remedy(HazardKind::CopyOverwritten, "As[0]", vec![copy(3, 1), party(0, 3, "writes", Some(4))]);
+        says(&stored, &["before line 4 writes"]);
+    }
+
+    #[test]
+    fn barriers_and_coverage_name_their_lines_and_arrays() {
+        let two = |a, b| vec![party(0, 0, "waits at the barrier", Some(a)), party(0, 40, "has ended", Some(b))];
+        says(&remedy(HazardKind::ExitBeforeBarrier, "barrier 0", two(2, 7)), &["do not return at line 7", "line 2"]);
+        let end = remedy(HazardKind::ExitBeforeBarrier, "barrier 0", two(2, 9));
+        says(&end, &["reach the barrier at line 2", "the end of the kernel"]);
+        assert!(!end.contains("return"), "{end}");
+        says(&remedy(HazardKind::DifferentBarriers, "barrier 0", two(2, 4)), &["some to line 2 and others to line 4"]);
+        let one = |action| vec![party(0, 0, action, Some(3))];
+        says(&remedy(HazardKind::UninitialisedShared, "As[0][5]", one("reads")), &["write all of As before line 3"]);
+        says(&remedy(HazardKind::UninitialisedGlobal, "C[0]", one("reads")), &["only write to C"]);
+        says(&remedy(HazardKind::UnsetRegister, "register %f1", one("reads")), &["where it is declared"]);
+        says(&remedy(HazardKind::WrongArray, "As[0]", one("writes")), &["index at line 3", "into As"]);
+        std::fs::write(source(), "").unwrap();
+        says(&remedy(HazardKind::NeverWritten, "C[1], ... (3 of 9 elements)", vec![]), &["blocks cover all of C"]);
+        std::fs::write(source(), "").unwrap();
+        says(
+            &remedy(HazardKind::WrittenTwice, "C[1] (1 of 9 elements)", vec![]),
+            &["one thread own each element of C"],
+        );
+        // Sides that do not fit the kind still give a remedy.
+        std::fs::write(source(), "").unwrap();
+        assert!(!remedy(HazardKind::Race, "C[0]", vec![]).is_empty());
+    }
+
+    #[test]
+    fn out_of_bounds_depends_on_the_array_and_on_reading_or_writing() {
+        let outside = |space, access, place: &str| {
+            fault(&FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() }, &arrays())
+        };
+        use AccessKind::{CopySource, Load, Store};
+        says(&outside(Space::Global, Load, "A[64] is right past the end of A"), &["row < M, column < K", "take 0"]);
+        says(&outside(Space::Global, CopySource, "B[64] is right past"), &["row < K, column < N", "take 0"]);
+        says(&outside(Space::Global, Store, "C[64] is right past"), &["store only if row < M and col < N"]);
+        says(&outside(Space::Global, Store, "A[64] is right past"), &["A is only read", "belongs to C"]);
+        says(&outside(Space::Global, Load, "workspace[9] is right past"), &["size of workspace"]);
+        says(&outside(Space::Global, Load, "address 0x40 is in no array"), &["how the address is computed"]);
+        says(&outside(Space::Shared, Store, "line + 128 bytes, right past"), &["extents of line", "extern __shared__"]);
+        says(&outside(Space::Shared, Load, "shared address 0x9999"), &["extents of the array"]);
+        says(&outside(Space::Local, Load, "byte 64 of the thread's 32"), &["array's extents"]);
+        let odd = |space| FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
+        says(&fault(&odd(Space::Global), &arrays()), &["multiple of 16", "narrower accesses", "4 elements"]);
+        says(&fault(&odd(Space::Shared), &arrays()), &["rows of the shared array", "4 elements"]);
+    }
+
+    #[test]
+    fn every_fault_has_a_remedy_of_its_own() {
+        let kinds = [
+            FaultKind::DivergentBarrier { reached: 1, expected: 2 },
+            FaultKind::Deadlock { waiting: String::new() },
+            FaultKind::MissingLanes { named: 3, present: 1 },
+            FaultKind::Trap,
+            FaultKind::Other("strange".into()),
+        ];
+        let remedies: std::collections::BTreeSet<String> = kinds.iter().map(|kind| fault(kind, &arrays())).collect();
+        assert_eq!(remedies.len(), kinds.len());
     }
 }

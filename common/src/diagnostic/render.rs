@@ -8,6 +8,15 @@ use crate::places::Sources;
 
 /// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
 pub fn render(diagnostic: &Diagnostic) -> String {
+    draw(diagnostic, &Renderer::styled())
+}
+
+/// The picture without colours.
+pub fn plain(diagnostic: &Diagnostic) -> String {
+    draw(diagnostic, &Renderer::plain())
+}
+
+fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     let mut elements: Vec<Element<'static>> =
         snippets(&diagnostic.marks, &mut Sources::default()).into_iter().map(Into::into).collect();
     elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(note.clone()).into()));
@@ -15,7 +24,7 @@ pub fn render(diagnostic: &Diagnostic) -> String {
         elements.push(Level::HELP.message(diagnostic.help.clone()).into());
     }
     let group = Level::ERROR.primary_title(diagnostic.title.clone()).elements(elements);
-    Renderer::styled().term_width(WIDTH).render(&[group]) + "\n"
+    renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
 }
 
 /// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
@@ -62,7 +71,7 @@ fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, std:
     let file = mark.file.clone()?;
     let lines = sources.lines(&file);
     let first = (mark.line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
-    let (line, span) = underline::access(lines, first, mark.column, mark.array.as_deref(), mark.writes);
+    let (line, span) = underline::access(lines, first, mark.column, mark.element.as_deref(), mark.writes);
     let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
     Some((file, lines.join("\n"), start + span.start..start + span.end))
 }

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::situation::array_name;
+
 /// A use of an array: `As[y][k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
@@ -22,30 +24,47 @@ pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
-/// The position of the first line in `lines` (from `first` on, counted from 0) and the bytes of it to underline.
+/// The line in `lines` (counted from 0) and the bytes of it to underline, for an access to an element such as `As[3][17]`
+/// by the statement that starts in line `first`.
 pub fn access(
     lines: &[String],
     first: usize,
     column: Option<u32>,
-    array: Option<&str>,
+    element: Option<&str>,
     writes: bool,
 ) -> (usize, Range<usize>) {
     let start = column.map_or(0, |column| column as usize - 1);
-    let statement = || {
-        let ends = |line: &String| code(line).ends_with([';', '{', '}']);
-        let count = lines.iter().skip(first).take(LINES).position(ends).map_or(LINES, |last| last + 1);
-        lines.iter().enumerate().skip(first).take(count)
-    };
-    let found = |wanted: &dyn Fn(&Use) -> bool| {
-        statement().find_map(|(at, line)| {
+    let ends = |line: &String| code(line).ends_with([';', '{', '}']);
+    let count = lines.iter().skip(first).take(LINES).position(ends).map_or(LINES, |last| last + 1);
+    let mut found: Vec<(usize, Use)> = Vec::new();
+    if let Some(array) = element.and_then(array_name) {
+        for (at, line) in lines.iter().enumerate().skip(first).take(count) {
             let from = if at == first { start } else { 0 };
-            let mut uses = uses(code(line), array?).into_iter();
-            uses.find(|found| found.span.start >= from && wanted(found)).map(|found| (at, found.span))
-        })
+            found.extend(
+                uses(code(line), array).into_iter().filter(|found| found.span.start >= from).map(|found| (at, found)),
+            );
+        }
+    }
+    // The best is last: of several that are equal, the one that comes first in the line.
+    let best = found.into_iter().rev().max_by_key(|(at, found)| {
+        let direction = if writes { found.writes } else { found.reads };
+        (direction, agrees(&lines[*at][found.span.clone()], element.unwrap_or_default()))
+    });
+    best.map_or_else(
+        || (first, whole(lines.get(first).map_or("", String::as_str), start)),
+        |(at, found)| (at, found.span),
+    )
+}
+
+/// Whether no index that is written as a number contradicts the element: `As[1][x]` is no access to `As[0][5]`.
+fn agrees(access: &str, element: &str) -> bool {
+    let indices = |text: &str| -> Vec<Option<u64>> {
+        text.split('[')
+            .skip(1)
+            .map(|index| index.split(']').next().and_then(|index| index.trim().parse().ok()))
+            .collect()
     };
-    found(&|found| if writes { found.writes } else { found.reads })
-        .or_else(|| found(&|_| true))
-        .unwrap_or_else(|| (first, whole(lines.get(first).map_or("", String::as_str), start)))
+    indices(access).iter().zip(&indices(element)).all(|(one, other)| one.is_none() || other.is_none() || one == other)
 }
 
 /// The statement in a line that starts at a byte, without its semicolon.
@@ -120,6 +139,8 @@ mod tests {
         // The wrong direction is better than nothing.
         assert_eq!(underlined(line, None, Some("Bs"), true), "Bs[k + i[2]][x]");
         assert_eq!(underlined("if (As[0] == 1) ++As[1];", None, Some("As"), true), "As[1]");
+        assert_eq!(underlined("x = s[0][t] + s[1][t];", None, Some("s[1][5]"), false), "s[1][t]");
+        assert_eq!(underlined("x = s[0][t] + s[1][t];", None, Some("s[2][5]"), false), "s[0][t]");
         assert_eq!(underlined("atomicAdd(&C[row], sum);", None, Some("C"), true), "C[row]");
     }
 
@@ -136,7 +157,7 @@ mod tests {
         assert_eq!(underlined("    x = 1; __syncthreads(); // all", Some(12), None, false), "__syncthreads()");
         assert_eq!(underlined("  for (int i = 0; i < 9; ++i) f(a[i]);", None, None, false).len(), 35);
         assert_eq!(underlined("    __syncthreads();", Some(999), None, false), "__syncthreads()");
-        assert_eq!(underlined("", None, None, false), "");
+        assert_eq!(access(&[], 0, None, None, false), (0, 0..0));
         assert_eq!(underlined("é = 1;", Some(2), None, false), "é = 1");
     }
 

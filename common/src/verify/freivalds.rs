@@ -13,6 +13,7 @@ use super::spread::spread;
 use crate::matrix::Operands;
 use crate::mix::mix;
 use crate::problem::{Dtype, Problem};
+use crate::progress::Progress;
 
 /// Random vectors for a product that does not wrap around.
 const VECTORS: usize = 2;
@@ -45,6 +46,7 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
         });
         x.push(column);
     }
+    let progress = Progress::new("verifying, rows of C", problem.m);
     for first in (0..problem.m).step_by(panel as usize) {
         let rows = (problem.m - first).min(panel) as usize;
         let words = &mut words[..rows * n];
@@ -56,6 +58,7 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
             *wrong = !integral
                 || x.iter().zip(&z).any(|(x, z)| (dot(words, x, as_integer) ^ z[first as usize + row]) & mask != 0);
         });
+        progress.add(rows as u64);
     }
     let rows: Vec<u64> = (0..problem.m).filter(|&row| wrong[row as usize]).collect();
     Ok(spread(&rows, WRONG_ROWS))

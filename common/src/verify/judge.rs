@@ -11,6 +11,7 @@ use crate::matrix::Operands;
 use crate::mix::mix;
 use crate::plan::Shape;
 use crate::problem::{Dtype, Problem};
+use crate::progress::Progress;
 
 /// A wrong element of C.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,11 +95,13 @@ pub fn all_rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dy
     let mut found = Found::default();
     let panel = panel_rows(problem);
     let mut words = vec![0_u32; (panel * problem.n) as usize];
+    let progress = Progress::new("verifying, rows of C", problem.m);
     for first in (0..problem.m).step_by(panel as usize) {
         let rows: Vec<u64> = (first..problem.m.min(first + panel)).collect();
         let words = &mut words[..rows.len() * problem.n as usize];
         c.read(first, words)?;
         found.add(problem, shape, &rows, words, &reference.panel(&rows)?);
+        progress.add(rows.len() as u64);
     }
     Ok(found)
 }
@@ -108,12 +111,14 @@ pub fn rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Ro
     let reference = Reference::new(problem, operands, rows.len() as u64)?;
     let mut found = Found::default();
     let n = problem.n as usize;
+    let progress = Progress::new("verifying, rows of a sample", rows.len() as u64);
     for chunk in rows.chunks(panel_rows(problem) as usize) {
         let mut words = vec![0_u32; chunk.len() * n];
         for (&row, words) in chunk.iter().zip(words.chunks_mut(n)) {
             c.read(row, words)?;
         }
         found.add(problem, shape, chunk, &words, &reference.panel(chunk)?);
+        progress.add(chunk.len() as u64);
     }
     Ok(found)
 }
@@ -137,6 +142,7 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
     let n = problem.n as usize;
     let mut words = vec![0_u32; (panel * problem.n) as usize];
     let mut found = Vec::new();
+    let progress = Progress::new("looking for NaN, rows of C", problem.m);
     for first in (0..problem.m).step_by(panel as usize) {
         let rows = (problem.m - first).min(panel) as usize;
         let words = &mut words[..rows * n];
@@ -148,6 +154,7 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
         let suspects: Vec<u64> =
             panel.par_iter().enumerate().filter(|(_, row)| bad(row)).map(|(row, _)| first + row as u64).collect();
         found.extend(suspects);
+        progress.add(rows as u64);
     }
     Ok(spread(&found, SUSPECTS))
 }

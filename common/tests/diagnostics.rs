@@ -1,0 +1,69 @@
+//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and its
+//! remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file again, to be
+//! read as a diff.
+
+use std::path::{Path, PathBuf};
+
+use common::analysis;
+use common::diagnostic::{self, Arrays};
+use simt::analyses::declarations::shared_extents;
+use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
+use snapbox::{assert_data_eq, file};
+
+/// The programs, each with its launch in its first line.
+fn programs() -> Vec<PathBuf> {
+    // Their PTX names the sources without a folder.
+    std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("simt/tests/corpus/fail")).unwrap();
+    let files = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "ptx")).collect();
+    files.sort();
+    files
+}
+
+/// What is said of a program; an error that is no fault of the kernel stays a sentence.
+fn said(path: &Path) -> Result<String, Error> {
+    let ptx = std::fs::read_to_string(path).unwrap();
+    let source = std::fs::read_to_string(path.with_extension("cu")).unwrap_or_default();
+    let header = ptx.lines().next().unwrap_or_default();
+    let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };
+    let kernel = Module::parse(&ptx)?.kernel("matmul")?;
+    let mut memory = GlobalMemory::new();
+    let mut arguments = Vec::new();
+    for (name, elements) in [("A", m * k), ("B", k * n), ("C", m * n)] {
+        arguments.push(Arg::Pointer(memory.alloc(name, 4 * u64::from(elements), 4)?));
+    }
+    let output = memory.allocations()[2].base();
+    arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
+    let mut config = LaunchConfig::new((gx, gy), (bx, by));
+    config.dynamic_shared_bytes = shared;
+    config.instruction_limit = 1_000_000;
+    // With one host thread it does not depend on the machine which warp a limit stops.
+    config.threads = 1;
+    let mut hazards = Hazards::new().output(output);
+    for (name, extents) in shared_extents(&source, &[]) {
+        hazards = hazards.extents(&name, extents);
+    }
+    let ended = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
+    let arrays = Arrays::of(&kernel, &memory);
+    match ended {
+        Ok(_) => {
+            let reports = analysis::hazards(hazards.report(), &arrays);
+            Ok(reports.iter().map(analysis::HazardReport::text).collect::<Vec<_>>().join("\n"))
+        }
+        Err(Error::Fault(fault)) => Ok(analysis::fault(&fault, &arrays).text()),
+        Err(Error::Limit(limit)) => Ok(diagnostic::plain(&diagnostic::limit(&limit).unwrap())),
+        Err(other) => Err(other),
+    }
+}
+
+#[test]
+fn every_defect_is_shown_with_its_lines_and_its_remedy() {
+    let mut text = String::new();
+    for path in programs() {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let said = said(&path).unwrap_or_else(|error| format!("{error}\n"));
+        text += &format!("# {name}\n\n{said}\n");
+    }
+    assert_data_eq!(text, file!["diagnostics.txt"]);
+}

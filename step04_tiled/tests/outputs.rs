@@ -1,0 +1,63 @@
+//! What learners see, held as it is, in `outputs/`: what a program prints, and how it ends. `SNAPSHOTS=overwrite cargo test
+//! -p step04_tiled --test outputs` writes the files again, to be read as a diff. `[..]` stands for what may differ.
+
+use std::path::Path;
+use std::process::Command;
+
+use snapbox::data::DataFormat;
+use snapbox::{Data, assert_data_eq};
+
+/// Small programs with one defect each, in PTX with their sources beside them.
+const DEFECTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../common/simt/tests/corpus/fail");
+
+/// Runs the program on the simulator, in the folder of the programs with a defect: their PTX names its source so.
+fn printed(arguments: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_step04_tiled"))
+        .args(["--device", "sim"])
+        .args(arguments.split_whitespace())
+        .current_dir(DEFECTS)
+        // A terminal's wish for colours is not the test's.
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let status = output.status.code().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let stderr = if stderr.is_empty() { stderr } else { format!("--- standard error\n{stderr}") };
+    format!("$ step04_tiled --device sim {arguments}\n{stdout}{stderr}--- exit status {status}\n")
+}
+
+#[track_caller]
+fn holds(name: &str, text: String) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outputs").join(name).with_extension("txt");
+    assert_data_eq!(text, Data::read_from(&file, Some(DataFormat::Text)));
+}
+
+macro_rules! outputs {
+    ($($name:ident: $arguments:expr;)*) => {
+        $(#[test] fn $name() {
+            holds(stringify!($name), printed($arguments));
+        })*
+    };
+}
+
+outputs! {
+    a_right_product: "--size 40x50x60 --fill integers --check";
+    a_race_within_a_block: "--size 64 --fill integers --variant no_first_barrier --check";
+    a_race_in_the_next_pass_of_a_loop: "--size 64 --fill integers --variant no_second_barrier --check";
+    a_race_between_blocks: "--kernel race_between_blocks.ptx --size 1x32x1 --block 32,1 --tile 16,1 --fill integers --check";
+    out_of_bounds: "--size 65 --variant no_edges";
+    out_of_bounds_with_check: "--size 65 --variant no_edges --check";
+    a_divergent_barrier: "--kernel barrier_in_a_condition.ptx --size 1x32x1 --block 32,1 --check";
+    uninitialised_shared: "--kernel uninitialised_shared.ptx --size 1x32x1 --block 32,1 --fill integers --check";
+    a_wrong_product_with_its_map: "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x130x32 --block 32,32 --tile 64,32 --fill integers";
+    an_unsupported_instruction: "--kernel unsupported_texture.ptx --size 32";
+    an_instruction_limit: "--kernel endless_loop.ptx --size 32 --block 32,1 --instruction-limit 100000";
+}
+
+#[test]
+fn bad_usage() {
+    let usages =
+        ["--size 12x", "--size 0", "--variant nonsense", "--block 8,8", "--kernel no/such/kernel.cu", "--frobnicate"];
+    holds("bad_usage", usages.map(printed).join("\n"));
+}
