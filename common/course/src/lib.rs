@@ -2,6 +2,7 @@
 //!
 //! The program `cargo course` is a thin shell around this crate; the maintainers' program, `cargo x`, uses it too.
 
+mod arguments;
 pub mod book;
 pub mod compare;
 pub mod difference;

@@ -6,6 +6,7 @@ use common::Kind;
 use common::cli::parse_size;
 use common::device::Choice;
 
+use crate::arguments::parse_seed;
 use crate::record;
 
 /// What says how to run, and so means nothing beside two saved comparisons.
@@ -33,7 +34,7 @@ pub struct Options {
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub steps: Vec<String>,
     /// Seed of A and B
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// Empty the L2 cache before each product; without it the product before leaves what fits
     #[arg(long)]

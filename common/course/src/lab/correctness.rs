@@ -81,7 +81,7 @@ impl Candidate<'_> {
     /// The hazards of a size.
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
-        // An element that one thread writes again and again is no hazard by itself; goals in counters see the work.
+        // An element that one thread writes again and again is not a hazard by itself; goals in counters see the work.
         Ok(seen.hazards.into_iter().filter(|hazard| hazard.kind != HazardKind::WrittenTwice.name()).collect())
     }
 

@@ -22,6 +22,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use common::{report, workspace};
 
+use crate::arguments::parse_seed;
 use crate::progress::Progress;
 use data::Lab;
 
@@ -43,7 +44,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE.cu", conflicts_with_all = ["restart", "hint"])]
     kernel: Option<PathBuf>,
     /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub struct Record {
     pub format: u32,
     /// Day and time at which the run began, UTC (ISO 8601).
     pub date: String,
-    /// The commit of the course, with `+` where files had changed since; `null` where git knows of none.
+    /// The commit of the course, with `+` if files had changed since; `null` if git knows of none.
     pub commit: Option<String>,
     /// The device.
     pub device: DeviceInfo,
@@ -33,9 +33,9 @@ pub struct Record {
     pub driver: Option<String>,
     /// Version of CUDA that the driver is for.
     pub cuda: Option<String>,
-    /// Version of the NVRTC that compiled the kernels; `null` where committed PTX was loaded.
+    /// Version of the NVRTC that compiled the kernels; `null` if committed PTX was loaded.
     pub nvrtc: Option<String>,
-    /// Version of cuBLAS; `null` where it was not compared.
+    /// Version of cuBLAS; `null` if it was not compared.
     pub cublas: Option<String>,
     /// Element type of all problems.
     pub dtype: Dtype,
@@ -116,7 +116,7 @@ pub struct Entry {
     pub name: String,
     /// How it fared.
     pub outcome: Outcome,
-    /// Why, where it is not verified.
+    /// Why, if it is not verified.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
     /// How the product was checked.

@@ -26,7 +26,7 @@ impl Record {
     }
 }
 
-/// The clocks of a device now; `None` where there is no `nvidia-smi`.
+/// The clocks of a device now; `None` without `nvidia-smi`.
 pub fn clocks(index: usize) -> Option<Clocks> {
     // Newer drivers call the reasons events; older ones know the first name only.
     let ask = |reasons: &str| {
@@ -45,7 +45,7 @@ pub fn clocks(index: usize) -> Option<Clocks> {
     })
 }
 
-/// The driver's version; `None` where there is no `nvidia-smi`.
+/// The driver's version; `None` without `nvidia-smi`.
 pub fn driver() -> Option<String> {
     nvidia_smi(&["--query-gpu=driver_version", "--format=csv,noheader"])
 }
@@ -56,7 +56,7 @@ fn nvidia_smi(args: &[&str]) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// The commit of the course, with `+` where tracked files have changed since.
+/// The commit of the course, with `+` if tracked files have changed since.
 pub fn commit() -> Option<String> {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).current_dir(workspace::root()).output().ok();

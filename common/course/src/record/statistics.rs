@@ -7,7 +7,7 @@ use crate::record::format::{CUBLAS, Entry, Outcome, Record, SizeRecord};
 use crate::record::sizes::{only_in_saw_tooth, size_words};
 
 impl Entry {
-    /// Least, middle and greatest sample in milliseconds; none where the product is not right.
+    /// Least, middle and greatest sample in milliseconds; none if the product is not right.
     pub fn spread(&self) -> Option<Spread> {
         let samples: Vec<f64> = self.samples_ms.iter().flatten().copied().collect();
         (self.outcome == Outcome::Verified).then(|| Spread::of(&samples)).flatten()
@@ -57,7 +57,7 @@ impl Record {
         self.complete && !entries.into_iter().any(|entry| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
     }
 
-    /// The largest cube at which the ladder is shown: 4096³ where it is there.
+    /// The largest cube at which the ladder is shown: 4096³ if it is there.
     pub fn ladder_size(&self) -> Option<&SizeRecord> {
         let timed = |size: &&SizeRecord| size.is_cube() && size.entries.iter().any(|entry| entry.spread().is_some());
         self.size([4096; 3]).filter(timed).or_else(|| self.sizes.iter().filter(timed).max_by_key(|size| size.m))
