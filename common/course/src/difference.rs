@@ -1,5 +1,6 @@
 //! The difference between two steps' kernels: the lesson.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anstream::{AutoStream, ColorChoice};
@@ -45,7 +46,11 @@ fn coloured(text: &str) -> String {
         Some(b'+') => green,
         _ => Style::new(),
     };
-    text.lines().map(|line| format!("{0}{line}{0:#}\n", style(line))).collect()
+    let mut coloured = String::new();
+    for line in text.lines() {
+        let _ = writeln!(coloured, "{0}{line}{0:#}", style(line));
+    }
+    coloured
 }
 
 /// Lines that are gone and lines that are new, without empty ones and comments.

@@ -32,9 +32,11 @@ pub fn built(package: &str) -> Result<PathBuf> {
     let program = folder.join(name);
     // Cargo knows whether the program is up to date; without cargo, what is there is what there is.
     match build(package, profile) {
-        Ok(Built { ok: true, .. }) if program.is_file() => Ok(program),
-        Ok(Built { log, .. }) => Err(anyhow!("{package} does not build; fix what the compiler says:\n{log}")),
-        Err(_) if program.is_file() => Ok(program),
+        Ok(Built { ok: false, log }) => Err(anyhow!("{package} does not build; fix what the compiler says:\n{log}")),
+        _ if program.is_file() => Ok(program),
+        Ok(_) => {
+            Err(anyhow!("cargo has not built {}; build it with cargo build --package {package}", program.display()))
+        }
         Err(_) => Err(anyhow!("{package} is not built and cargo was not found; install Rust")),
     }
 }

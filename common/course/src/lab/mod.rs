@@ -3,15 +3,15 @@
 //! What a lab asks is data beside it ([`data`]). Grading runs on the simulator, in this process, so that it gives the
 //! same verdict on every machine and takes a second.
 
-pub mod candidate;
-pub mod checklist;
+mod candidate;
+mod checklist;
 mod copy;
 mod correctness;
 mod counting;
 pub mod data;
-pub mod grading;
-pub mod launch;
-pub mod shapes;
+mod grading;
+mod launch;
+mod shapes;
 mod speed;
 mod text;
 
