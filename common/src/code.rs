@@ -156,7 +156,7 @@ impl Source {
         let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
         Ok(Code {
-            ptx: relative_files(&compiled.ptx),
+            ptx: relative_files(&compiled.ptx, &self.display),
             cubin: compiled.cubin,
             origin: format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display),
             committed: None,
@@ -172,7 +172,7 @@ impl Source {
         Ok(format!(
             "{}// made by NVRTC {major}.{minor}; `cargo course ptx` makes it anew\n{}",
             self.header(specialisation),
-            relative_files(&compiled.ptx)
+            relative_files(&compiled.ptx, &self.display)
         ))
     }
 
@@ -265,15 +265,17 @@ fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Ve
     }
 }
 
-/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine.
-fn relative_files(ptx: &str) -> String {
+/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source` is
+/// the name under which the source was compiled.
+fn relative_files(ptx: &str, source: &str) -> String {
     let root = format!("{}/", workspace::root().display());
     let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
     let mut text: String = ptx
         .lines()
         .map(|line| {
             let line = if line.trim_start().starts_with(".file") {
-                let line = line.replace(&root, "");
+                // NVRTC takes the name for one in the current folder, which need not be the workspace's root.
+                let line = line.replace(&format!("{here}{source}"), source).replace(&root, "");
                 if here.len() > 1 { line.replace(&here, "") } else { line }
             } else {
                 line.to_owned()

@@ -1,4 +1,4 @@
-//! What this machine can do, what it lacks, and how to mend that.
+//! What this machine can do, what it lacks, and what to do about it.
 
 use std::fmt::Write as _;
 
@@ -38,10 +38,10 @@ pub fn text() -> String {
         (None, Err(_)) => {
             line(
                 "GPU",
-                "none can be used, for there is no NVIDIA driver: steps run on the simulator, and no time is measured"
+                "none can be used, because there is no NVIDIA driver: steps run on the simulator, and no time is measured"
                     .into(),
             );
-            line("", "with an NVIDIA GPU in the machine, install its driver from nvidia.com/drivers".into());
+            line("", "if the machine has an NVIDIA GPU, install its driver from nvidia.com/drivers".into());
         }
         (Some(driver), Err(error)) => {
             line("driver", format!("for CUDA {}.{}", driver / 1000, driver % 1000 / 10));
@@ -79,7 +79,7 @@ pub fn text() -> String {
             line(
                 "NVRTC",
                 format!(
-                    "none: the course's own kernels run from committed PTX, an edited kernel or one of yours does not compile; {error:#}"
+                    "none: the course's own kernels run from committed PTX, but an edited kernel or one of yours does not compile; {error:#}"
                 ),
             );
         }

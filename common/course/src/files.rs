@@ -1,9 +1,11 @@
-//! Text files of the course, read and written.
+//! Text files of the course: read with line feeds, written whole or not at all.
 
 use std::fs;
-use std::path::Path;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use common::output::io_reason;
 use common::workspace;
 
 /// Reads a text file with line feeds.
@@ -13,10 +15,105 @@ pub fn read(path: &Path) -> Result<String> {
     Ok(text.replace("\r\n", "\n"))
 }
 
-/// Writes a file and its folder.
+/// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part.
+///
+/// The text is written beside its place first and then renamed, because a full disk or an interrupted program must not
+/// leave half a file, nor lose what was there before.
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, text))
-        .with_context(|| format!("{} cannot be written; check the folder's permissions", workspace::display(path)))
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = path.as_os_str().to_owned();
+    // With the process's number, so that two programs that write at once do not share the file.
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::File::create(&beside))
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        not_written(path, folder, &error)
+    })
+}
+
+/// Why a file was not written, and what to do about it.
+fn not_written(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
+    if let Some(file) = folder.ancestors().find(|ancestor| ancestor.exists()).filter(|ancestor| !ancestor.is_dir()) {
+        return not_a_folder(file);
+    }
+    let remedy = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => "make room on the disk",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "check the folder's permissions",
+        ErrorKind::IsADirectory => "move the folder of that name away",
+        _ => "choose another place",
+    };
+    anyhow!("{} cannot be written ({}); {remedy}", workspace::display(path), io_reason(error))
+}
+
+/// The error for a file that stands where a folder belongs.
+pub fn not_a_folder(path: &Path) -> anyhow::Error {
+    anyhow!("{} is a file, but the course needs a folder of that name; move the file away", workspace::display(path))
+}
+
+/// A name beside a file that is still free: `step04.1.cu` beside `step04.cu`.
+pub fn free_name(path: &Path) -> Result<PathBuf> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = |number: u32| path.with_extension(format!("{number}.{extension}"));
+    (1..10_000).map(numbered).find(|path| fs::symlink_metadata(path).is_err()).with_context(|| {
+        format!("no name is left to keep {} under; remove some of the old files", workspace::display(path))
+    })
+}
+
+/// Renames a file.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| {
+        let name = workspace::display(from);
+        anyhow!("{name} cannot be renamed ({}); close it in other programs", io_reason(&error))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("course-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left_beside_it() {
+        let folder = folder("replaced");
+        let path = folder.join("new/kernel.cu");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(folder.join("new")).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let folder = folder("in_the_way");
+        fs::write(folder.join("file"), "").unwrap();
+        fs::create_dir(folder.join("folder")).unwrap();
+        let error = write(&folder.join("file/kernel.cu"), "text").unwrap_err().to_string();
+        assert!(error.contains("file is a file") && error.ends_with("; move the file away"), "{error}");
+        let error = write(&folder.join("folder"), "text").unwrap_err().to_string();
+        assert!(error.contains("folder cannot be written ("), "{error}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "a part was left behind");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn free_names_count_up() {
+        let folder = folder("names");
+        let path = folder.join("step04.cu");
+        for name in ["step04.1.cu", "step04.2.cu"] {
+            assert_eq!(free_name(&path).unwrap(), folder.join(name));
+            fs::write(folder.join(name), "").unwrap();
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -2,13 +2,17 @@
 //!
 //! The program `cargo course` is a thin shell around this crate; the maintainers' program, `cargo x`, uses it too.
 
+mod arguments;
+pub mod book;
 pub mod compare;
 pub mod difference;
 pub mod doctor;
 pub mod example;
 pub mod files;
 pub mod lab;
-pub mod lab_grade;
+pub mod mine;
+pub mod programs;
 pub mod progress;
 pub mod record;
+pub mod standing;
 pub mod steps;

@@ -1,20 +1,26 @@
-//! How far the learner has come: a file beside their kernels, in `mine/`.
+//! How far the learner has come: `progress.json` beside their kernels.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use common::{output, workspace};
+use anyhow::{Result, anyhow};
+use common::output::io_reason;
+use common::workspace;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::Lab;
-use crate::{files, steps};
+use crate::{files, mine};
+
+/// Version of the file's format. Files of the first version may lack the number.
+const FORMAT: u32 = 1;
 
 /// Everything that is kept.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
+    /// Version of the format.
+    #[serde(default = "first_format")]
+    format: u32,
     /// By the step's name.
     #[serde(default)]
     pub labs: BTreeMap<String, LabProgress>,
@@ -31,35 +37,70 @@ pub struct LabProgress {
     pub hints: Vec<usize>,
 }
 
-/// The environment variable that names another folder for the learner's own files.
-pub const FOLDER_VARIABLE: &str = "COURSE_MINE";
-
-/// The folder of the learner's own files: `mine/` in the course, which git ignores.
-pub fn folder() -> PathBuf {
-    let elsewhere = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
-    elsewhere.map_or_else(|| workspace::root().join("mine"), PathBuf::from)
+const fn first_format() -> u32 {
+    1
 }
 
-fn file() -> PathBuf {
-    folder().join("progress.json")
+impl Default for Progress {
+    fn default() -> Self {
+        Self { format: FORMAT, labs: BTreeMap::new() }
+    }
 }
 
 impl Progress {
-    /// Reads the file; nothing is known where there is none.
+    /// Reads the learner's file. A file that this program does not understand is kept under another name, which a
+    /// sentence on standard error says, and progress begins again.
     pub fn read() -> Result<Self> {
-        let Ok(text) = fs::read_to_string(file()) else { return Ok(Self::default()) };
-        serde_json::from_str(&text)
-            .with_context(|| format!("{} is damaged; delete it to begin anew", workspace::display(&file())))
+        let (progress, note) = Self::read_from(&file())?;
+        if let Some(note) = note {
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
+        Ok(progress)
     }
 
-    /// Writes the file.
+    fn read_from(path: &Path) -> Result<(Self, Option<String>)> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Self::default(), None)),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(files::not_a_folder(path.parent().unwrap_or(path)));
+            }
+            Err(error) => {
+                let name = workspace::display(path);
+                return Err(anyhow!("{name} cannot be read ({}); check its permissions", io_reason(&error)));
+            }
+        };
+        let why = match Self::parse(&bytes) {
+            Ok(progress) => return Ok((progress, None)),
+            Err(why) => why,
+        };
+        let kept = files::free_name(path)?;
+        // Its name is asked for while it is there: a path is shown by where its file lies.
+        let name = workspace::display(path);
+        files::rename(path, &kept)?;
+        let note = format!("{name} {why}; it is kept as {}, and progress begins again", workspace::display(&kept));
+        Ok((Self::default(), Some(note)))
+    }
+
+    /// The error says in words what is wrong with the file.
+    fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        /// The number is read first, because nothing else is known of a newer file.
+        #[derive(Deserialize)]
+        struct Version {
+            #[serde(default = "first_format")]
+            format: u32,
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| "is not a text file")?;
+        let version: Version = serde_json::from_str(text).map_err(|_| "is damaged")?;
+        if version.format > FORMAT {
+            return Err("was written by a newer version of the course");
+        }
+        serde_json::from_str(text).map_err(|_| "is damaged")
+    }
+
+    /// Writes the learner's file.
     pub fn write(&self) -> Result<()> {
-        // Whole or not at all: an interrupted write must not lose what was there.
-        let part = file().with_extension("part");
-        files::write(&part, &(serde_json::to_string_pretty(self)? + "\n"))?;
-        fs::rename(&part, file()).with_context(|| {
-            format!("{} cannot be written; check the folder's permissions", workspace::display(&file()))
-        })
+        files::write(&file(), &(serde_json::to_string_pretty(self)? + "\n"))
     }
 
     /// Notes which tasks have passed; what passed once stays passed.
@@ -77,37 +118,8 @@ impl Progress {
     }
 }
 
-/// `cargo course` without a command: where the learner stands, and how to go on.
-pub fn show() -> Result<bool> {
-    let progress = Progress::read()?;
-    let mut text = String::from("your way through the course\n\n");
-    let mut next = None;
-    for step in steps::find()? {
-        let Some(lab) = Lab::of(&step)? else { continue };
-        let begun = lab.copy().is_file();
-        let _ =
-            writeln!(text, "  {}  {}", step.name, if begun { workspace::display(&lab.copy()) } else { String::new() });
-        for (number, task) in lab.data.tasks.iter().enumerate() {
-            let passed = progress.has_passed(&step.name, number);
-            if !passed && !task.open && next.is_none() {
-                next = Some((lab.number.clone(), begun));
-            }
-            let state = match (passed, task.open) {
-                (true, _) => "passed",
-                (false, true) => "open challenge",
-                (false, false) => "to do",
-            };
-            let _ = writeln!(text, "    {state:<16}{}. {}", number + 1, task.name);
-        }
-    }
-    let _ = match next {
-        Some((number, true)) => writeln!(text, "\ngo on with cargo course lab {number}"),
-        Some((number, false)) => writeln!(text, "\nbegin with cargo course lab {number}"),
-        None => writeln!(text, "\nall tasks are done; the open challenges, and docs/src/next.md, are what is left"),
-    };
-    text.push_str("all commands: cargo course --help\n");
-    output::print(&text)?;
-    Ok(true)
+fn file() -> PathBuf {
+    mine::folder().join("progress.json")
 }
 
 #[cfg(test)]
@@ -121,5 +133,37 @@ mod tests {
         progress.note("step", &[false, false, true]);
         assert!(progress.has_passed("step", 0) && !progress.has_passed("step", 1) && progress.has_passed("step", 2));
         assert!(!progress.has_passed("step", 9) && !progress.has_passed("other", 0));
+    }
+
+    #[test]
+    fn a_file_that_is_not_understood_is_kept_beside() {
+        let folder = std::env::temp_dir().join(format!("course-progress-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("progress.json");
+        let cases: [(&[u8], &str); 4] = [
+            (b"{\"labs\": {\"caf\xe9\": {}}}", "is not a text file"),
+            (b"{\"format\": 2, \"labs\": []}", "was written by a newer version of the course"),
+            (b"{\"labs\": ", "is damaged"),
+            (b"{\"format\": 1, \"labs\": 3}", "is damaged"),
+        ];
+        for (number, (bytes, why)) in cases.into_iter().enumerate() {
+            fs::write(&path, bytes).unwrap();
+            let (progress, note) = Progress::read_from(&path).unwrap();
+            assert_eq!(progress, Progress::default());
+            let note = note.unwrap();
+            assert!(note.contains(why) && note.lines().count() == 1, "{note}");
+            let kept = folder.join(format!("progress.{}.json", number + 1));
+            assert_eq!(fs::read(kept).unwrap(), bytes);
+            assert!(!path.exists());
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_a_number_is_of_the_first_format() {
+        let progress = Progress::parse(b"{\"labs\": {\"step04_tiled\": {\"passed\": [true]}}}").unwrap();
+        assert!(progress.has_passed("step04_tiled", 0));
+        assert!(serde_json::to_string(&progress).unwrap().starts_with("{\"format\":1,"));
     }
 }

@@ -10,6 +10,8 @@ use common::describe::{Description, Request};
 use common::step::source_path;
 use common::workspace;
 
+use crate::programs;
+
 /// A step's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StepFolder {
@@ -34,42 +36,36 @@ pub fn find() -> Result<Vec<StepFolder>> {
     Ok(steps)
 }
 
+/// The step that a learner names: by its number, or by the start of its name.
+pub fn named<'a>(steps: &'a [StepFolder], name: &str) -> Option<&'a StepFolder> {
+    let start = name.parse::<u32>().map_or_else(|_| name.to_owned(), |number| format!("step{number:02}_"));
+    steps.iter().find(|step| !start.is_empty() && step.name.starts_with(&start))
+}
+
+/// The same; if there is none, the error names them all.
+pub fn expect<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder> {
+    named(steps, name).ok_or_else(|| {
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        anyhow!("there is no step {name:?}; choose one of {}, or its number", names.join(", "))
+    })
+}
+
 impl StepFolder {
+    /// The step's number as people write it: `4`.
+    pub fn number(&self) -> &str {
+        let digits = self.name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].trim_start_matches('0')
+    }
+
     /// The file of the step's kernel, or of a variant.
     pub fn source(&self, variant: Option<&str>) -> PathBuf {
         source_path(&self.path, variant)
     }
 
-    /// The step's program: beside this one where it is built (a carried build), else built by cargo.
+    /// The step's program, built if it is not up to date.
     pub fn program(&self) -> Result<PathBuf> {
-        let name = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
-        let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
-        // A test's program lies one folder further down.
-        let folder =
-            folder.map(
-                |folder| if folder.ends_with("deps") { folder.parent().unwrap_or(&folder).to_owned() } else { folder },
-            );
-        // What is built the same way as this program lies beside it.
-        let profile = if folder.as_ref().is_some_and(|folder| folder.ends_with("debug")) { "dev" } else { "release" };
-        let beside = folder.map(|folder| folder.join(&name));
-        // Cargo has built everything before it runs tests; another build would have other features.
-        if let Some(program) = beside.as_ref().filter(|program| cfg!(test) && program.is_file()) {
-            return Ok(program.clone());
-        }
-        // Cargo knows whether the program is up to date; without cargo, what is there is what there is.
-        let build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--profile", profile, "--package", &self.name])
-            .current_dir(workspace::root())
-            .output();
-        match (build, beside) {
-            (Ok(output), Some(program)) if output.status.success() && program.is_file() => Ok(program),
-            (Ok(output), _) => {
-                let log = String::from_utf8_lossy(&output.stderr);
-                Err(anyhow!("{} does not build; mend what the compiler says:\n{}", self.name, log.trim_end()))
-            }
-            (Err(_), Some(program)) if program.is_file() => Ok(program),
-            (Err(_), _) => Err(anyhow!("{} is not built and cargo was not found; install Rust", self.name)),
-        }
+        programs::built(&self.name)
     }
 
     /// Asks the step's program to describe itself.
@@ -79,5 +75,22 @@ impl StepFolder {
         ensure!(output.status.success(), "{} does not describe itself: {}", self.name, error.trim());
         serde_json::from_slice(&output.stdout)
             .with_context(|| format!("{} describes itself in another way; build it against this course", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_found_by_number_and_by_name_and_others_are_named() {
+        let steps = find().unwrap();
+        for (name, found) in [("4", "step04_tiled"), ("04", "step04_tiled"), ("step02", "step02_gpu_naive")] {
+            assert_eq!(expect(&steps, name).unwrap().name, found);
+        }
+        assert_eq!(expect(&steps, "step02").unwrap().number(), "2");
+        for name in ["", "99", "4_", "tiled"] {
+            assert!(expect(&steps, name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! A wrong answer is the step's kernel with one piece of text replaced, so that it follows the kernel when that changes.
 
+mod support;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -10,7 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_course");
+use support::{PROGRAM, mine};
 
 /// A kernel, what is replaced in it, and what the grading must say.
 struct Case {
@@ -19,11 +21,17 @@ struct Case {
     /// Relative to the workspace.
     kernel: &'static str,
     replace: &'static [(&'static str, &'static str)],
-    /// Beginning of the first line that fails; none where everything asked for passes.
-    fails: Option<&'static str>,
-    /// Words of what to look at next.
-    next: &'static str,
+    says: Says,
 }
+
+/// What the grading says of a wrong kernel.
+enum Says {
+    /// The beginning of the first line of the checklist that fails, and words of what to look at next.
+    Fails(&'static str, &'static str),
+    /// Words of the one sentence with which it is not graded at all.
+    Refuses(&'static str),
+}
+use Says::{Fails, Refuses};
 
 const KERNELS: [&str; 6] = [
     "step01_cpu_naive/kernel.cu",
@@ -42,161 +50,161 @@ const TILED: &str = KERNELS[3];
 #[rustfmt::skip] // one case is read as a line or three
 const WRONG: &[Case] = &[
     // Starts.
-    Case { name: "start_1", lab: "1", kernel: "step01_cpu_naive/lab/start.cu", replace: &[], fails: Some("right at"), next: "the sum is never formed" },
-    Case { name: "start_2", lab: "2", kernel: "step02_gpu_naive/lab/start.cu", replace: &[], fails: Some("right at"), next: "data race: C[" },
-    Case { name: "start_3", lab: "3", kernel: "step03_single_block/lab/start.cu", replace: &[], fails: Some("both factors come from shared"), next: "read both factors from shared memory" },
-    Case { name: "start_4", lab: "4", kernel: "step04_tiled/lab/start.cu", replace: &[], fails: Some("right at"), next: "shared store out of bounds" },
-    Case { name: "start_5", lab: "5", kernel: "step05_thread_tile/lab/start.cu", replace: &[], fails: Some("at most 1.3 shared loads"), next: "let a thread compute 8 rows" },
-    Case { name: "start_6", lab: "6", kernel: "step06_prefetch/lab/start.cu", replace: &[], fails: Some("at most one barrier for 12"), next: "two buffers, used in turn" },
+    Case { name: "start_1", lab: "1", kernel: "step01_cpu_naive/lab/start.cu", replace: &[], says: Fails("right at", "the sum is never formed") },
+    Case { name: "start_2", lab: "2", kernel: "step02_gpu_naive/lab/start.cu", replace: &[], says: Fails("right at", "data race: C[") },
+    Case { name: "start_3", lab: "3", kernel: "step03_single_block/lab/start.cu", replace: &[], says: Fails("both factors come from shared", "read both factors from shared memory") },
+    Case { name: "start_4", lab: "4", kernel: "step04_tiled/lab/start.cu", replace: &[], says: Fails("right at", "shared store out of bounds") },
+    Case { name: "start_5", lab: "5", kernel: "step05_thread_tile/lab/start.cu", replace: &[], says: Fails("at most 1.3 shared loads", "let a thread compute 8 rows") },
+    Case { name: "start_6", lab: "6", kernel: "step06_prefetch/lab/start.cu", replace: &[], says: Fails("at most one barrier for 12", "two buffers, used in turn") },
     // Wrong products.
     Case {
         name: "syntax_error", lab: "2", kernel: NAIVE,
         replace: &[("ELEMENT sum = 0;", "ELEMENT sum = ;")],
-        fails: Some("compiles"), next: "syntax_error.cu(14): error",
+        says: Fails("compiles", "syntax_error.cu(14): error"),
     },
     Case {
         name: "sum_not_reset", lab: "1", kernel: KERNELS[0],
         replace: &[("            ELEMENT sum = 0;\n", ""), ("    for (int row", "    ELEMENT sum = 0;\n    for (int row")],
-        fails: Some("right at"), next: "C[0][1] is",
+        says: Fails("right at", "C[0][1] is"),
     },
     Case {
         name: "sum_in_c", lab: "1", kernel: KERNELS[0],
         replace: &[("ELEMENT sum = 0;", "C[(size_t)row * N + col] = 0;"), ("                sum += ", "                C[(size_t)row * N + col] += "), ("            C[(size_t)row * N + col] = sum;\n", "")],
-        fails: Some("C is written once"), next: "form the sum in a variable",
+        says: Fails("C is written once", "form the sum in a variable"),
     },
     Case {
         name: "transposed_output", lab: "2", kernel: NAIVE,
         replace: &[("C[(size_t)row * N + col]", "C[(size_t)col * M + row]")],
-        fails: Some("right at"), next: "C equals its transpose",
+        says: Fails("right at", "C equals its transpose"),
     },
     Case {
         name: "swapped_axes", lab: "2", kernel: NAIVE,
         replace: &[("blockIdx.y * blockDim.y + threadIdx.y", "blockIdx.x * blockDim.x + threadIdx.x"), ("int col = blockIdx.x * blockDim.x + threadIdx.x", "int col = blockIdx.y * blockDim.y + threadIdx.y")],
-        fails: Some("right at"), next: "never written",
+        says: Fails("right at", "never written"),
     },
     Case {
         name: "uncoalesced", lab: "2", kernel: "step02_gpu_naive/variants/uncoalesced.cu",
         replace: &[("// Uncoalesced", "// launch: block 32,32 tile 32,32\n// Uncoalesced")],
-        fails: Some("a load touches 2.5 sectors"), next: "x must run along columns",
+        says: Fails("a load touches 2.5 sectors", "x must run along columns"),
     },
     Case {
         name: "a_transposed", lab: "2", kernel: NAIVE,
         replace: &[("A[(size_t)row * K + k]", "A[(size_t)k * M + row]")],
-        fails: Some("right at"), next: "A is read transposed",
+        says: Fails("right at", "A is read transposed"),
     },
     Case {
         name: "no_bounds_check", lab: "2", kernel: NAIVE,
         replace: &[("if (row < M && col < N)", "if (row < M)")],
-        fails: Some("right at"), next: "out of bounds",
+        says: Fails("right at", "out of bounds"),
     },
     Case {
         name: "last_k_dropped", lab: "2", kernel: NAIVE,
         replace: &[("k < K", "k < K - 1")],
-        fails: Some("right at"), next: "the sum is never formed",
+        says: Fails("right at", "the sum is never formed"),
     },
     Case {
         name: "reads_past_the_end", lab: "2", kernel: NAIVE,
         replace: &[("k < K", "k <= K")],
-        fails: Some("right at"), next: "right past the end of",
+        says: Fails("right at", "right past the end of"),
     },
     Case {
         name: "never_ends", lab: "2", kernel: NAIVE,
         replace: &[("++k", "k += 0")],
-        fails: Some("right at"), next: "does a loop never end",
+        says: Fails("right at", "does a loop never end"),
     },
     Case {
         name: "writes_nothing", lab: "2", kernel: NAIVE,
         replace: &[("        C[(size_t)row * N + col] = sum;\n", "        if (sum > 1e30f) C[(size_t)row * N + col] = sum;\n")],
-        fails: Some("right at"), next: "C was never written",
+        says: Fails("right at", "C was never written"),
     },
     // Shared memory.
     Case {
         name: "missing_barrier", lab: "3", kernel: BLOCK,
         replace: &[("    __syncthreads();\n", "")],
-        fails: Some("right at"), next: "data race: ",
+        says: Fails("right at", "data race: "),
     },
     Case {
         name: "strided_copy", lab: "3", kernel: BLOCK,
         replace: &[("for (int i = thread; i < K * N; i += threads) {", "const int share = (K * N + threads - 1) / threads;\n    for (int i = thread * share; i < min(K * N, (thread + 1) * share); ++i) {")],
-        fails: Some("the copying is coalesced"), next: "neighbouring threads copy elements that lie apart",
+        says: Fails("the copying is coalesced", "neighbouring threads copy elements that lie apart"),
     },
     Case {
         name: "step_2_in_lab_3", lab: "3", kernel: NAIVE, replace: &[],
-        fails: Some("both factors come from shared memory"), next: "read both factors from shared memory",
+        says: Fails("both factors come from shared memory", "read both factors from shared memory"),
     },
     Case {
         name: "early_return", lab: "3", kernel: BLOCK,
         replace: &[("    // Cooperative load", "    if (threadIdx.x == 0 && N > 1) return;\n    // Cooperative load")],
-        fails: Some("right at"), next: "uninitialised shared memory read",
+        says: Fails("right at", "uninitialised shared memory read"),
     },
     // Tiles.
     Case {
         name: "no_first_barrier", lab: "4", kernel: "step04_tiled/variants/no_first_barrier.cu", replace: &[],
-        fails: Some("right at"), next: "data race: ",
+        says: Fails("right at", "data race: "),
     },
     Case {
         name: "no_second_barrier", lab: "4", kernel: "step04_tiled/variants/no_second_barrier.cu", replace: &[],
-        fails: Some("right at"), next: "data race: ",
+        says: Fails("right at", "data race: "),
     },
     Case {
         name: "no_edges", lab: "4", kernel: "step04_tiled/variants/no_edges.cu", replace: &[],
-        fails: Some("right at"), next: "right past the end of A",
+        says: Fails("right at", "right past the end of A"),
     },
     Case {
         name: "dropped_tail", lab: "4", kernel: TILED,
         replace: &[("k0 < K; k0 += TILE", "k0 + TILE <= K; k0 += TILE")],
-        fails: Some("right at"), next: "the sum is never formed",
+        says: Fails("right at", "the sum is never formed"),
     },
     Case {
         name: "dropped_tail_of_large_k", lab: "4", kernel: TILED,
         replace: &[("k0 < K; k0 += TILE", "k0 == 0 || k0 + TILE <= K; k0 += TILE")],
-        fails: Some("right at"), next: "the last, partial K tile is missing",
+        says: Fails("right at", "the last, partial K tile is missing"),
     },
     Case {
         name: "unwritten_tile", lab: "4", kernel: TILED,
         replace: &[("if (row < M && col < N)", "if (row < M && col < N && !(blockIdx.x == 1 && blockIdx.y == 0))")],
-        fails: Some("right at"), next: "tile (1,0) was never written",
+        says: Fails("right at", "tile (1,0) was never written"),
     },
     Case {
         name: "stale_edge", lab: "4", kernel: TILED,
         replace: &[("As[y][x] = k0 < end_a ? *a : 0;", "if (k0 < end_a) As[y][x] = *a;")],
-        fails: Some("right at"), next: "uninitialised shared memory read",
+        says: Fails("right at", "uninitialised shared memory read"),
     },
     Case {
         name: "uncoalesced_b", lab: "4", kernel: "step04_tiled/variants/uncoalesced_b.cu", replace: &[],
-        fails: Some("both loads are coalesced"), next: "the loads of A or of B are scattered",
+        says: Fails("both loads are coalesced", "the loads of A or of B are scattered"),
     },
     Case {
         name: "bank_conflicts", lab: "4", kernel: "step04_tiled/variants/bank_conflicts.cu", replace: &[],
-        fails: Some("no bank conflicts"), next: "lanes of a warp meet in one bank",
+        says: Fails("no bank conflicts", "lanes of a warp meet in one bank"),
     },
     Case {
         name: "step_2_in_lab_4", lab: "4", kernel: NAIVE, replace: &[],
-        fails: Some("flop per byte is TILE/4"), next: "loaded from global memory more often",
+        says: Fails("flop per byte is TILE/4", "loaded from global memory more often"),
     },
     Case {
         name: "shared_index_out_of_its_array", lab: "4", kernel: TILED,
         replace: &[("sum += As[y][k] * Bs[k][x];", "sum += As[y][k] * (k + 1 < TILE ? Bs[k][x] : (&Bs[0][0])[TILE * TILE + x - TILE]) + 0 * As[TILE - 1][TILE - 1 + (y & 1)];")],
-        fails: Some("no hazard"), next: "shared access past the end of its array: Bs",
+        says: Fails("no hazard", "shared access past the end of its array: Bs"),
     },
     Case {
         name: "step_4_in_lab_5", lab: "5", kernel: TILED,
         replace: &[("// One block", "// launch: block 32,32 tile 32,32\n#define TILE 32\n// One block")],
-        fails: Some("at most 1.3 shared loads"), next: "each multiply-add loads both factors",
+        says: Fails("at most 1.3 shared loads", "each multiply-add loads both factors"),
     },
     Case {
         name: "inner_product", lab: "5", kernel: "step05_thread_tile/variants/inner_product.cu", replace: &[],
-        fails: Some("at most 1.3 shared loads"), next: "each multiply-add loads both factors",
+        says: Fails("at most 1.3 shared loads", "each multiply-add loads both factors"),
     },
     Case {
         name: "no_wait", lab: "6", kernel: KERNELS[5],
         replace: &[("asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(newest) : \"memory\");", "")],
-        fails: Some("right at"), next: "asynchronous copy",
+        says: Fails("right at", "asynchronous copy"),
     },
     Case {
         name: "bad_launch_line", lab: "2", kernel: NAIVE,
         replace: &[("// One thread", "// launch: block 32\n// One thread")],
-        fails: None, next: "",
+        says: Refuses("line 1 is not a launch"),
     },
 ];
 
@@ -210,15 +218,16 @@ fn main() -> ExitCode {
         let test = move || challenge(lab, all).map_err(failed);
         trials.push(Trial::test(format!("challenge_can_be_met::{lab}"), test));
     }
-    for case in WRONG.iter().filter(|case| case.name != "bad_launch_line") {
+    for case in WRONG {
         trials.push(Trial::test(format!("wrong::{}", case.name), move || wrong(case).map_err(failed)));
     }
-    trials.push(Trial::test("a_bad_launch_line_is_one_sentence", || bad_launch_line().map_err(failed)));
     let needs_nothing = [
         Trial::test("a_copy_is_made_once_and_never_overwritten", || copies().map_err(failed)),
         Trial::test("hints_come_one_after_the_other", || hints().map_err(failed)),
         Trial::test("without_nvrtc_one_sentence_says_how_to_get_it", || no_nvrtc().map_err(failed)),
-        Trial::test("an_unknown_lab_is_one_sentence", || unknown_lab().map_err(failed)),
+        Trial::test("progress_that_is_not_understood_is_kept", || strange_progress().map_err(failed)),
+        #[cfg(unix)]
+        Trial::test("a_full_disk_leaves_no_kernel", || full_disk().map_err(failed)),
     ];
     if let Err(error) = common::nvrtc::find() {
         trials = trials
@@ -243,7 +252,7 @@ fn root() -> &'static Path {
 fn kernel(case: &Case) -> Result<PathBuf> {
     let mut source = std::fs::read_to_string(root().join(case.kernel)).with_context(|| case.kernel.to_owned())?;
     for (from, to) in case.replace {
-        ensure!(source.contains(from), "{:?} is not in {} any more; mend the test", from, case.kernel);
+        ensure!(source.contains(from), "{:?} is not in {} any more; change the test", from, case.kernel);
         source = source.replacen(from, to, 1);
     }
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.cu", case.name));
@@ -251,21 +260,10 @@ fn kernel(case: &Case) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The course's program. Steps' programs that cargo has just built are taken as they are: another build would have other
-/// features, and take a minute.
+/// The course's program.
 fn course(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.args(arguments).current_dir(root()).stdin(Stdio::null());
-    let folder = Path::new(PROGRAM).parent().unwrap_or(Path::new("."));
-    let built = |kernel: &&str| {
-        let step = kernel.split('/').next().unwrap_or_default();
-        let changed = |path: PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-        let program = folder.join(format!("{step}{}", std::env::consts::EXE_SUFFIX));
-        changed(program).is_some_and(|time| Some(time) > changed(root().join(step).join("src/lib.rs")))
-    };
-    if KERNELS.iter().all(built) {
-        command.env("CARGO", "cargo-is-not-asked");
-    }
+    command.args(arguments).current_dir(root()).stdin(Stdio::null()).envs(support::programs());
     command
 }
 
@@ -297,31 +295,21 @@ fn challenge(lab: &str, all: bool) -> Result<()> {
 
 fn wrong(case: &Case) -> Result<()> {
     let (text, status) = grade(case.lab, &kernel(case)?)?;
-    ensure!(status == Some(1), "status {status:?}: {text}");
-    let failed =
-        text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).unwrap_or_default().trim_start();
-    let fails = case.fails.unwrap_or_default();
-    ensure!(!failed.is_empty() && failed.starts_with(fails), "{fails:?} should fail and {failed:?} does: {text}");
-    let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
-    ensure!(next.contains(case.next), "{:?} is not in: {next}", case.next);
+    match case.says {
+        Fails(line, look) => {
+            ensure!(status == Some(1), "status {status:?}: {text}");
+            let failed = text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).unwrap_or_default();
+            ensure!(failed.trim_start().starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
+            let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
+            ensure!(next.contains(look), "{look:?} is not in: {next}");
+        }
+        Refuses(words) => {
+            ensure!(status == Some(2), "status {status:?}: {text}");
+            ensure!(text.starts_with("error: ") && text.trim_end().lines().count() == 1, "{text}");
+            ensure!(text.contains(words) && text.contains("; "), "{words:?} is not in, or no remedy: {text}");
+        }
+    }
     Ok(())
-}
-
-fn bad_launch_line() -> Result<()> {
-    let case = WRONG.iter().find(|case| case.name == "bad_launch_line").context("the case is gone")?;
-    let (text, status) = grade(case.lab, &kernel(case)?)?;
-    ensure!(status == Some(2), "status {status:?}: {text}");
-    ensure!(text.starts_with("error: ") && text.trim_end().lines().count() == 1, "{text}");
-    ensure!(text.contains("line 1 is not a launch") && text.contains("; write for example"), "{text}");
-    Ok(())
-}
-
-/// A folder for the learner's files, empty.
-fn mine(name: &str) -> Result<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 /// Runs the program with a folder for the learner's files, and an answer to what it asks.
@@ -379,8 +367,36 @@ fn no_nvrtc() -> Result<()> {
     Ok(())
 }
 
-fn unknown_lab() -> Result<()> {
-    let (text, status) = with_mine(&mine("unknown")?, &["lab", "77"], "")?;
-    ensure!(status == Some(2) && text == "error: there is no lab 77; choose 1, 2, 3, 4, 5, 6\n", "{text}");
+fn strange_progress() -> Result<()> {
+    let folder = mine("strange")?;
+    let (file, kept) = (folder.join("progress.json"), folder.join("progress.1.json"));
+    let newer = r#"{"format": 99, "labs": {"step02_gpu_naive": {"passed": [true]}}}"#;
+    std::fs::write(&file, newer)?;
+    let (text, status) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
+    ensure!(status == Some(0) && text.contains("task 1: "), "{text}");
+    ensure!(text.contains("progress.json was written by a newer version of the course; it is kept as "), "{text}");
+    ensure!(
+        std::fs::read_to_string(&kept)? == newer && std::fs::read_to_string(&file)?.contains("\"hints\""),
+        "{text}"
+    );
+    let (text, _) = with_mine(&folder, &[], "")?;
+    ensure!(!text.contains("is kept as"), "{text}");
+    Ok(())
+}
+
+/// No file may grow: `lab` says so, and begins as if nothing had happened when there is room again.
+#[cfg(unix)]
+fn full_disk() -> Result<()> {
+    let folder = mine("full_disk")?;
+    let mut command = Command::new("sh");
+    // Without the trap the signal would end the program before it sees the error.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" lab 4", PROGRAM]).env("COURSE_MINE", &folder);
+    let output = command.current_dir(root()).stdin(Stdio::null()).output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(2) && error.trim_end().lines().count() == 1, "{error}");
+    ensure!(error.contains("step04.cu cannot be written (") && error.contains("; make room on the disk"), "{error}");
+    ensure!(std::fs::read_dir(&folder)?.count() == 0, "something was left in {}", folder.display());
+    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
+    ensure!(status == Some(0) && text.contains("step04.cu is yours now"), "{text}");
     Ok(())
 }

@@ -19,7 +19,8 @@ use common::{DeviceInfo, Dtype, Problem, device};
 use serde::{Deserialize, Serialize};
 
 use course::doctor;
-use course::record::{self, size_words, write_whole};
+use course::files;
+use course::record::{self, size_words};
 use course::steps::{self, StepFolder};
 
 use crate::generate;
@@ -160,9 +161,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut ok = true;
     let mut comparison = |log: &mut Log, name: &str, seconds: u64, args: &[&str]| -> Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
-        command
-            .args(["compare", "--device", &options.device, "--record"])
-            .arg(options.out.join(format!("{name}.json")));
+        command.args(["compare", "--device", &options.device, "--save"]).arg(options.out.join(format!("{name}.json")));
         command.args(args);
         if let Some(commit) = &options.commit {
             command.args(["--commit", commit]);
@@ -205,7 +204,7 @@ impl Log {
         let text = format!("[{:.0} s] {text}", self.begin.elapsed().as_secs_f64());
         print(&text)?;
         self.text += &text;
-        write_whole(&self.path, &self.text)
+        files::write(&self.path, &self.text)
     }
 }
 
@@ -401,8 +400,8 @@ fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
 }
 
 fn write(options: &Options, table: &Acceptance) -> Result<()> {
-    write_whole(&options.out.join("acceptance.json"), &(serde_json::to_string_pretty(table)? + "\n"))?;
-    write_whole(&options.out.join("acceptance.md"), &markdown(table))
+    files::write(&options.out.join("acceptance.json"), &(serde_json::to_string_pretty(table)? + "\n"))?;
+    files::write(&options.out.join("acceptance.md"), &markdown(table))
 }
 
 /// The table: a row for each kernel and element type, a column for each size; below it what was not right, in words.

@@ -42,7 +42,7 @@ pub fn chart(options: &ChartOptions) -> Result<bool> {
         let path = options.out.join(format!("{name}-{}.svg", chart.name()));
         match chart.draw(&record) {
             Some(svg) => {
-                record::write_whole(&path, &svg)?;
+                course::files::write(&path, &svg)?;
                 text += &format!("made {}\n", path.display());
             }
             None => text += &format!("the record has nothing to draw for the chart {}\n", chart.name()),
@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<bool> {
             if options.check {
                 text += &format!("stale: {name}\n");
             } else {
-                record::write_whole(path, fresh)?;
+                course::files::write(path, fresh)?;
                 text += &format!("made {name}\n");
             }
         }

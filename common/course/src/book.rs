@@ -1,0 +1,78 @@
+//! The book: built by mdBook from `docs/`, and opened in a browser. Nothing is fetched from the network.
+
+use std::ffi::OsStr;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use common::{output, workspace};
+
+use crate::steps;
+
+/// Options of `cargo course book`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The chapter of this step, by its number or the start of its name; by default the first page
+    step: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(options: &Options) -> Result<bool> {
+    let root = workspace::root();
+    let chapter = match &options.step {
+        Some(name) => format!("{}/README.html", steps::expect(&steps::find()?, name)?.name),
+        None => "index.html".to_owned(),
+    };
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mdbook = find(&std::env::var_os("PATH").unwrap_or_default(), &target).context(
+        "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features, or read docs/src/SUMMARY.md and the chapters it names as they are",
+    )?;
+    let output = Command::new(&mdbook)
+        .arg("build")
+        .arg(root.join("docs"))
+        .output()
+        .with_context(|| format!("{} cannot be started; install mdBook again", mdbook.display()))?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the book does not build; fix what mdBook says:\n{}", log.trim());
+    let page = root.join("docs/book").join(chapter);
+    ensure!(
+        page.is_file(),
+        "the book has no page {}; name the chapter in docs/src/SUMMARY.md",
+        workspace::display(&page)
+    );
+    output::print(&format!("the book is built: {}\n", page.display()))?;
+    // Whoever sends the output elsewhere is not in front of a screen. The path is said, so that it does not matter if
+    // there is no browser.
+    if std::io::stdout().is_terminal() {
+        let _ = open::that_detached(&page);
+    }
+    Ok(true)
+}
+
+/// mdBook on the path, or where docs/check.sh installs it.
+fn find(path: &OsStr, target: &Path) -> Option<PathBuf> {
+    let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
+    let folders = std::env::split_paths(path).chain([target.join("mdbook/bin")]);
+    folders.map(|folder| folder.join(&name)).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mdbook_is_looked_for_on_the_path_and_then_in_target() {
+        let folder = std::env::temp_dir().join(format!("course-book-{}", std::process::id()));
+        let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
+        let (on_path, target) = (folder.join("path"), folder.join("target"));
+        let path = std::env::join_paths([&folder, &on_path]).unwrap();
+        assert_eq!(find(&path, &target), None);
+        for place in [target.join("mdbook/bin"), on_path] {
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join(&name), "").unwrap();
+            assert_eq!(find(&path, &target), Some(place.join(&name)));
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,86 @@
+//! What `cargo course compare` is asked for.
+
+use std::path::PathBuf;
+
+use common::Kind;
+use common::cli::parse_size;
+use common::device::Choice;
+
+use crate::arguments::parse_seed;
+use crate::record;
+
+/// What says how to run, and so means nothing beside two saved comparisons.
+const RUNNING: [&str; 9] = ["device", "size", "saw_tooth", "rounds", "steps", "seed", "flush_l2", "save", "commit"];
+
+/// Options of `cargo course compare`.
+#[derive(clap::Args, Clone)]
+pub struct Options {
+    /// Two saved comparisons: shows the second's speed over the first's, and runs nothing
+    #[arg(value_name = "SAVED.json", num_args = 0..=2, conflicts_with_all = RUNNING)]
+    pub saved: Vec<PathBuf>,
+    /// Where to run: auto (CUDA if there is any, else the simulator), cuda, cuda:N or sim
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = |text: &str| text.parse::<Choice>())]
+    pub device: Choice,
+    /// Sizes with commas between them, each N or MxNxK; by default cubes and oblong ones that suit the device
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = parse_size, allow_hyphen_values = true)]
+    pub size: Vec<[u64; 3]>,
+    /// Also the sizes 1000 to 1100 in steps of 4, which fill the last tiles of a row more or less
+    #[arg(long)]
+    pub saw_tooth: bool,
+    /// Rounds in which all kernels take turns
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: u16,
+    /// Only these steps (by the start of their names), with commas between them
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// Seed of A and B
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = parse_seed)]
+    pub seed: u64,
+    /// Empty the L2 cache before each product; without it the product before leaves what fits
+    #[arg(long)]
+    pub flush_l2: bool,
+    /// Save the comparison with all its samples in this file
+    #[arg(long, value_name = "FILE.json")]
+    pub save: Option<PathBuf>,
+    /// For `cargo x record`: the commit of the course, if git cannot tell it
+    #[arg(long, value_name = "HASH", hide = true)]
+    pub commit: Option<String>,
+    /// For the program itself: go on with this file after a kernel broke the GPU's context
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub resume: Option<PathBuf>,
+}
+
+/// Sizes on a GPU: those of the course's own claims.
+const GPU_SIZES: [[u64; 3]; 13] = [
+    [32, 32, 128],
+    [256; 3],
+    [512; 3],
+    [1024; 3],
+    [2048; 3],
+    [4096; 3],
+    [8192; 3],
+    [1000; 3],
+    [1023, 1025, 1027],
+    [4095; 3],
+    [64, 8192, 1024],
+    [8192, 64, 1024],
+    [512, 512, 16_384],
+];
+/// Sizes on the simulator: seconds in all.
+const SIM_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [128; 3], [100, 77, 51]];
+impl Options {
+    /// The sizes: those that are asked for, or some that suit the device.
+    pub fn sizes(&self, kind: Kind) -> Vec<[u64; 3]> {
+        let mut sizes = match (self.size.as_slice(), kind) {
+            ([], Kind::Cuda) => GPU_SIZES.to_vec(),
+            ([], _) => SIM_SIZES.to_vec(),
+            (given, _) => given.to_vec(),
+        };
+        if self.saw_tooth {
+            sizes.extend(record::saw_tooth());
+        }
+        let mut seen = std::collections::HashSet::new();
+        sizes.retain(|size| seen.insert(*size));
+        sizes
+    }
+}

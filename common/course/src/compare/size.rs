@@ -1,0 +1,157 @@
+//! All steps at one size, on the same data.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow};
+use common::cublas_product::CublasProduct;
+use common::device::Device;
+use common::exec::Session;
+use common::product::{Matrices, Product};
+use common::progress::Progress;
+use common::report::{LaunchReport, Report};
+use common::timing::Cache;
+use common::{Kind, Problem, memory};
+
+use crate::compare::heading::clocks;
+use crate::compare::options::Options;
+use crate::compare::participants::Participant;
+use crate::compare::turns::{Broken, Runner, time_all, verify_all};
+use crate::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
+
+/// Multiply-adds that a step on the host is asked for at most: seconds of three plain loops.
+const HOST_LIMIT: u128 = 1 << 31;
+
+/// Prepares every kernel, checks it, and times it if the device is a GPU.
+pub fn one_size(
+    options: &Options,
+    device: &mut dyn Device,
+    participants: &mut [Participant],
+    record: &Record,
+    at: usize,
+    problem: &Problem,
+    cache: &mut Cache,
+) -> Result<SizeRecord, Broken> {
+    let size = [problem.m, problem.n, problem.k];
+    let progress = Progress::new(record::size_words(size), participants.len() as u64);
+    let mut entries = Vec::new();
+    let mut runners = Vec::new();
+    let fits = memory::ensure_fits(problem, None, device);
+    let matrices = match fits.and_then(|()| Matrices::allocate(device, problem)) {
+        Ok(matrices) => matrices,
+        Err(error) => {
+            let skipped = |name: &str| Entry::new(name, Outcome::Skipped, Some(format!("{error:#}")));
+            entries.extend(record.names().into_iter().map(skipped));
+            return Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: None });
+        }
+    };
+    for participant in &mut *participants {
+        let name = participant.folder.name.clone();
+        match session(record, device, participant, at, &matrices) {
+            Ok(Prepared::Session(product, entry)) => {
+                runners.push(Runner { entry: entries.len(), product });
+                entries.push(entry);
+            }
+            Ok(Prepared::Entry(entry)) => entries.push(entry),
+            Err(error) => entries.push(Entry::new(&name, Outcome::Failed, Some(format!("{error:#}")))),
+        }
+        progress.add(1);
+    }
+    if record.cublas.is_some() {
+        match (record.faulted.get(CUBLAS), CublasProduct::new(device, &matrices)) {
+            (None, Ok(library)) => {
+                runners.push(Runner { entry: entries.len(), product: Box::new(library) });
+                entries.push(Entry::new(CUBLAS, Outcome::Verified, None));
+            }
+            (Some(reason), _) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(reason.clone()))),
+            (None, Err(error)) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
+        }
+    }
+    verify_all(device, &runners, &mut entries, &matrices, &progress)?;
+    let mut clocks_after = None;
+    if device.info().kind == Kind::Cuda {
+        runners.retain(|runner| entries[runner.entry].outcome == Outcome::Verified);
+        time_all(options.rounds, device, &runners, &mut entries, cache, &progress)?;
+        let long = problem.multiply_adds() >= 1 << 30 && !record::only_in_saw_tooth(size);
+        clocks_after = long.then(|| clocks(options, device)).flatten();
+    }
+    for runner in runners {
+        let entry = &mut entries[runner.entry];
+        entry.resources = runner.product.main_kernel().map(|kernel| device.resources(kernel));
+        entry.first_launch_ms = runner.product.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
+        runner.product.close(device)?;
+    }
+    matrices.release(device)?;
+    Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: clocks_after })
+}
+
+/// A step at a size: ready to run, or done with.
+enum Prepared {
+    Session(Box<dyn Product>, Entry),
+    Entry(Entry),
+}
+
+fn session(
+    record: &Record,
+    device: &mut dyn Device,
+    participant: &mut Participant,
+    at: usize,
+    matrices: &Matrices,
+) -> Result<Prepared> {
+    let problem = &matrices.problem;
+    let name = participant.folder.name.clone();
+    if let Some(reason) = record.faulted.get(&name) {
+        return Ok(Prepared::Entry(Entry::new(&name, Outcome::Failed, Some(reason.clone()))));
+    }
+    let description = participant.description.as_ref().map_err(|error| anyhow!("{error}"))?;
+    if description.host {
+        return on_host(participant, problem).map(Prepared::Entry);
+    }
+    let plan =
+        description.plans.get(at).context("the step planned fewer problems than it was asked for; build it again")?;
+    let plan = match plan {
+        Ok(plan) => plan.clone(),
+        Err(limit) => return Ok(Prepared::Entry(Entry::new(&name, Outcome::Impossible, Some(limit.clone())))),
+    };
+    if let Err(error) = memory::ensure_fits(problem, Some(&plan), device) {
+        return Ok(Prepared::Entry(Entry::new(&name, Outcome::Skipped, Some(format!("{error:#}")))));
+    }
+    let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;
+    let entry = Entry {
+        origin: Some(code.origin.clone()),
+        defines: plan.specialisation.defines.clone(),
+        launch: LaunchReport::of(&plan),
+        ..Entry::new(&name, Outcome::Verified, None)
+    };
+    Ok(Prepared::Session(Box::new(Session::sharing(device, plan, &code, matrices)?), entry))
+}
+
+/// A step of the host in its own process, on the same data: the generator is the same.
+fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
+    let name = &participant.folder.name;
+    let size = [problem.m, problem.n, problem.k];
+    if problem.multiply_adds() > HOST_LIMIT || record::only_in_saw_tooth(size) {
+        let note = "on the host it would take more than a few seconds, or show no tiles".to_owned();
+        return Ok(Entry::new(name, Outcome::Skipped, Some(note)));
+    }
+    let size = format!("{}x{}x{}", problem.m, problem.n, problem.k);
+    let output = Command::new(participant.folder.program()?)
+        .args(["--json", "--size", &size, "--seed", &problem.seed.to_string(), "--samples", "3"])
+        .output()
+        .with_context(|| format!("{name} cannot be started; build it again"))?;
+    let report: Report = serde_json::from_slice(&output.stdout)
+        .map_err(|_| anyhow!("{}", String::from_utf8_lossy(&output.stderr).trim().trim_start_matches("error: ")))?;
+    let verification = &report.verification;
+    let outcome = if verification.ok { Outcome::Verified } else { Outcome::Wrong };
+    let spread = report.timing.map(|timing| timing.kernel_ms);
+    Ok(Entry {
+        method: Some(verification.method),
+        worst_bound_share: verification.worst_bound_share,
+        origin: Some(report.kernel.origin),
+        samples_ms: spread
+            .map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec())
+            .into_iter()
+            .collect(),
+        products_per_sample: 1,
+        ..Entry::new(name, outcome, verification.diagnosis.clone())
+    })
+}

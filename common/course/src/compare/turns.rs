@@ -1,0 +1,134 @@
+//! The kernels of one size take turns: each is checked, then all are timed round by round, so that a drift of the clocks
+//! hits all alike. A kernel that fails stops no other.
+
+use std::ops::RangeInclusive;
+
+use anyhow::Result;
+use common::check::verify_c;
+use common::device::Device;
+use common::matrix::Operands;
+use common::product::{Matrices, Product};
+use common::progress::Progress;
+use common::timing::{self, Cache};
+use common::verify;
+
+use crate::record::{self, Entry, Outcome};
+
+/// Milliseconds of one kernel in one round, about.
+const ROUND_MS: f64 = 60.0;
+/// Samples of one kernel in one round.
+const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
+
+/// A kernel, or the vendor's library, that is ready at the size at hand.
+pub struct Runner {
+    /// Its place among the entries of the size.
+    pub entry: usize,
+    /// What computes C.
+    pub product: Box<dyn Product>,
+}
+
+/// Why a size was not finished.
+pub enum Broken {
+    /// A kernel's fault: nothing more can be run in this process.
+    Context {
+        /// The kernel's name.
+        name: String,
+        /// The fault, in words.
+        reason: String,
+    },
+    /// An error that ends the comparison.
+    Other(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Broken {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Runs and checks every kernel: first on the integer twin if the check wants one, then on the problem itself, whose
+/// A and B stay on the device.
+pub fn verify_all(
+    device: &mut dyn Device,
+    runners: &[Runner],
+    entries: &mut [Entry],
+    matrices: &Matrices,
+    progress: &Progress,
+) -> Result<(), Broken> {
+    for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
+        let operands = Operands::new(problem)?;
+        matrices.upload(device, &operands)?;
+        progress.expect(runners.len() as u64);
+        for runner in runners {
+            progress.add(1);
+            let entry = &mut entries[runner.entry];
+            if entry.outcome != Outcome::Verified {
+                continue;
+            }
+            if let Err(error) = runner.product.run(device) {
+                fail(device, entry, &error)?;
+                continue;
+            }
+            let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
+            entry.method = Some(found.method);
+            entry.worst_bound_share = found.worst_bound_share;
+            if !found.ok {
+                entry.outcome = Outcome::Wrong;
+                entry.note = found.diagnosis;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Times the kernels in turns.
+pub fn time_all(
+    rounds: u16,
+    device: &mut dyn Device,
+    runners: &[Runner],
+    entries: &mut [Entry],
+    cache: &mut Cache,
+    progress: &Progress,
+) -> Result<(), Broken> {
+    progress.expect(runners.len() as u64 * u64::from(rounds));
+    let mut samples = vec![0; runners.len()];
+    for round in 0..rounds {
+        for (runner, samples) in runners.iter().zip(&mut samples) {
+            progress.add(1);
+            let entry = &mut entries[runner.entry];
+            if entry.outcome != Outcome::Verified {
+                continue;
+            }
+            let mut timed = || -> Result<Vec<f64>> {
+                // The kernel before has left its own traces in the caches.
+                let mut warm_up = timing::sample(device, runner.product.as_ref(), cache, 1)?;
+                if round == 0 {
+                    warm_up = warm_up.min(timing::sample(device, runner.product.as_ref(), cache, 1)?);
+                    entry.products_per_sample = cache.products_per_sample(warm_up);
+                    let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
+                    *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
+                }
+                (0..*samples)
+                    .map(|_| timing::sample(device, runner.product.as_ref(), cache, entry.products_per_sample))
+                    .collect()
+            };
+            match timed() {
+                Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),
+                Err(error) => fail(device, entry, &error)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Marks a kernel as failing; if its failure has broken the GPU's context, nothing more runs in this process.
+fn fail(device: &mut dyn Device, entry: &mut Entry, error: &anyhow::Error) -> Result<(), Broken> {
+    // An error of a launch alone is gone by now; a fault of a kernel stays for good.
+    if device.synchronize().is_err() {
+        return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") });
+    }
+    entry.outcome = Outcome::Failed;
+    entry.note = Some(format!("{error:#}"));
+    entry.samples_ms.clear();
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The checklist of a graded kernel, and how it is filled in.
+
+use common::progress::Progress;
+
+use crate::lab::data::{Goal, Task};
+
+/// What became of a line of the checklist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// As asked.
+    Passed,
+    /// Not as asked.
+    Failed,
+    /// Something before it failed.
+    NotReached,
+    /// This machine cannot do it.
+    LeftOut,
+}
+
+/// A line of the checklist.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Number of its task, from 0.
+    pub task: usize,
+    /// What is asked.
+    pub words: String,
+    /// What became of it.
+    pub state: State,
+    /// What was found, in a few words.
+    pub found: Option<String>,
+}
+
+/// A graded kernel.
+#[derive(Clone, Debug)]
+pub struct Grade {
+    /// The checklist.
+    pub lines: Vec<Line>,
+    /// Which tasks have passed.
+    pub passed: Vec<bool>,
+    /// The one thing to look at next, if a line failed.
+    pub next: Option<String>,
+    /// Seed of the hidden shapes and of the matrices.
+    pub seed: u64,
+}
+
+/// What a line of the checklist is found to be.
+pub enum Verdict {
+    /// As asked, and what was found.
+    Passed(Option<String>),
+    /// What was found in a few words, and what to look at next.
+    Failed(Option<String>, String),
+    /// Why this machine cannot tell.
+    LeftOut(String),
+}
+
+/// The checklist as it is filled in: after a failure nothing more is asked, but goals of one task are all measured.
+pub struct Sheet {
+    /// What is known so far.
+    pub grade: Grade,
+    open: Vec<bool>,
+    progress: Progress,
+}
+
+impl Sheet {
+    /// An empty one, which will have so many lines.
+    pub fn new(tasks: &[Task], lines: usize, seed: u64) -> Self {
+        Self {
+            grade: Grade { lines: Vec::new(), passed: vec![true; tasks.len()], next: None, seed },
+            open: tasks.iter().map(|task| task.open).collect(),
+            progress: Progress::new("grading, lines of the checklist", lines as u64),
+        }
+    }
+
+    /// Whether nothing that comes before this task's lines has failed.
+    fn reached(&self, task: usize) -> bool {
+        self.grade.passed[..=task]
+            .iter()
+            .zip(&self.open)
+            .enumerate()
+            .all(|(number, (passed, open))| *passed || (*open && number != task))
+    }
+
+    /// Adds a line, which is looked into only if nothing before it has failed.
+    pub fn ask(&mut self, task: usize, words: &str, find: impl FnOnce() -> Verdict) {
+        let verdict = self.reached(task).then(find);
+        self.note(task, words, verdict);
+    }
+
+    /// Adds the lines of a task's goals.
+    pub fn goals(&mut self, task: usize, goals: &[Goal], find: impl Fn(&Goal) -> Verdict) {
+        let reached = self.reached(task);
+        for goal in goals {
+            self.note(task, &goal.words, reached.then(|| find(goal)));
+        }
+        if !reached {
+            self.grade.passed[task] = false;
+        }
+    }
+
+    fn note(&mut self, task: usize, words: &str, verdict: Option<Verdict>) {
+        let (state, found) = match verdict {
+            None => (State::NotReached, None),
+            Some(Verdict::Passed(found)) => (State::Passed, found),
+            Some(Verdict::LeftOut(why)) => (State::LeftOut, Some(why)),
+            Some(Verdict::Failed(found, next)) => {
+                self.grade.next.get_or_insert(next);
+                (State::Failed, found)
+            }
+        };
+        if matches!(state, State::Failed | State::NotReached) {
+            self.grade.passed[task] = false;
+        }
+        self.progress.add(1);
+        self.grade.lines.push(Line { task, words: words.to_owned(), state, found });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(open: bool) -> Task {
+        Task { name: "a task".into(), shapes: Vec::new(), goals: Vec::new(), hints: Vec::new(), open }
+    }
+
+    #[test]
+    fn nothing_is_asked_after_a_failure_but_an_open_challenge_holds_nothing_up() {
+        let mut sheet = Sheet::new(&[task(false), task(true), task(false), task(false)], 4, 7);
+        let fails = || Verdict::Failed(None, "look here".into());
+        sheet.ask(0, "one", || Verdict::Passed(None));
+        sheet.ask(1, "two", fails);
+        sheet.ask(2, "three", || Verdict::Failed(None, "and not here".into()));
+        sheet.ask(3, "four", || unreachable!("nothing is asked after a required task has failed"));
+        let states: Vec<State> = sheet.grade.lines.iter().map(|line| line.state).collect();
+        assert_eq!(states, [State::Passed, State::Failed, State::Failed, State::NotReached]);
+        assert_eq!(sheet.grade.passed, [true, false, false, false]);
+        assert_eq!(sheet.grade.next.as_deref(), Some("look here"));
+    }
+}

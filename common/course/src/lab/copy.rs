@@ -1,0 +1,47 @@
+//! The learner's copy of a lab's starting kernel: made once, replaced only when they say yes, and never lost.
+
+use std::fmt::Write as _;
+use std::io::BufRead as _;
+
+use anyhow::Result;
+use common::{output, workspace};
+
+use crate::files;
+use crate::lab::data::Lab;
+
+/// Copies the start for a learner who has nothing yet, and says how to go on.
+pub fn begin(lab: &Lab) -> Result<()> {
+    let copy = lab.copy();
+    files::write(&copy, &files::read(&lab.start())?)?;
+    let mut text =
+        format!("{} is yours now, a copy of {}\n\n", workspace::display(&copy), workspace::display(&lab.start()));
+    for (number, task) in lab.data.tasks.iter().enumerate() {
+        let open = if task.open { " (an open challenge)" } else { "" };
+        let _ = writeln!(text, "  task {}: {}{open}", number + 1, task.name);
+    }
+    let number = lab.number();
+    let _ = write!(
+        text,
+        "\nread {}, edit the file, and have it graded:\n  cargo course lab {number}            once\n  cargo course lab {number} --watch    at each save\n  cargo course lab {number} --hint     with a little help\n",
+        workspace::display(&lab.step.path.join("lab/README.md"))
+    );
+    output::print(&text)
+}
+
+/// Begins again, when the learner says yes; the old file stays beside the new one.
+pub fn restart(lab: &Lab) -> Result<()> {
+    let copy = lab.copy();
+    if !copy.is_file() {
+        return begin(lab);
+    }
+    let kept = files::free_name(&copy)?;
+    let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&kept));
+    output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        return output::print("nothing was changed\n");
+    }
+    files::rename(&copy, &kept)?;
+    begin(lab)
+}

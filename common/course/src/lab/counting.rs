@@ -1,0 +1,86 @@
+//! Whether a kernel meets a goal in counters.
+
+use common::Plan;
+use common::device::SimOptions;
+
+use crate::lab::candidate::{Candidate, Seen};
+use crate::lab::checklist::Verdict;
+use crate::lab::correctness::{at, explain};
+use crate::lab::data::Goal;
+use crate::lab::shapes::names;
+
+impl Candidate<'_> {
+    /// Runs the goal's size and compares what it counts with what is asked.
+    pub fn goal(&self, goal: &Goal) -> Verdict {
+        let name = names(&[goal.size]);
+        let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
+            Ok(seen) => seen,
+            Err(error) => return Verdict::Failed(None, at(&name, &explain(&error))),
+        };
+        if !seen.verification.ok {
+            let diagnosis = seen.verification.diagnosis.unwrap_or_default();
+            return Verdict::Failed(None, format!("at {name} the product is wrong: {diagnosis}"));
+        }
+        let Some(value) = self.measure(goal, &seen) else {
+            return Verdict::Failed(
+                None,
+                format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter),
+            );
+        };
+        let met = goal.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))
+            && goal.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9));
+        let found = Some(format!("{} at {name}", short(value)));
+        if met { Verdict::Passed(found) } else { Verdict::Failed(found, format!("at {name}: {}", goal.next)) }
+    }
+
+    /// The goal's counter, divided by what it is per; `None` if there is no such counter.
+    fn measure(&self, goal: &Goal, seen: &Seen) -> Option<f64> {
+        let counters = seen.counters.as_ref()?;
+        let [m, n, k] = goal.size.map(|size| size as f64);
+        let launch = seen.plan.launches.first()?;
+        let threads: u64 = launch.block.iter().map(|&x| u64::from(x)).product();
+        let blocks: u64 = launch.grid.iter().map(|&x| u64::from(x)).product();
+        let warps = (threads.div_ceil(32) * blocks) as f64;
+        let count = |name: &str| counters.total.get(name).map(|&count| count as f64);
+        let value = |name: &str| match name {
+            "flop_per_byte" => Some(counters.flop_per_byte),
+            "flop_per_global_access" => Some(counters.flop_per_global_access),
+            "bank_conflicts" => Some(count("shared_load_bank_conflicts")? + count("shared_store_bank_conflicts")?),
+            "barriers_per_warp" => Some(count("barriers")? / warps),
+            "elements_of_c" => Some(m * n),
+            "products" => Some(m * n * k),
+            "warp_products" => Some(m * n * k / 32.0),
+            "k" => Some(k),
+            "shared_bytes" => Some(self.shared_bytes(&seen.plan)),
+            "local_arrays" => Some(self.local_arrays(&seen.plan)),
+            name => count(name),
+        };
+        let per = match &goal.per {
+            Some(per) => value(per)?,
+            None => 1.0,
+        };
+        Some(value(&goal.counter)? / per)
+    }
+
+    /// Shared memory of a block, static and dynamic.
+    fn shared_bytes(&self, plan: &Plan) -> f64 {
+        let dynamic = plan.launches.first().map_or(0, |launch| u64::from(launch.shared_bytes));
+        let ptx = self.code(plan).map(|code| code.ptx).unwrap_or_default();
+        let arrays =
+            ptx.lines().filter(|line| line.contains(".shared ") && line.contains('[') && !line.contains(".extern"));
+        let fixed: u64 =
+            arrays.filter_map(|line| line.rsplit_once('[')?.1.split_once(']')?.0.trim().parse::<u64>().ok()).sum();
+        (dynamic + fixed) as f64
+    }
+
+    /// Arrays of a thread that lie in memory and not in registers.
+    fn local_arrays(&self, plan: &Plan) -> f64 {
+        let ptx = self.code(plan).map(|code| code.ptx).unwrap_or_default();
+        ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64
+    }
+}
+
+/// A number in a few digits.
+fn short(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}

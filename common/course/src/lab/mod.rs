@@ -1,0 +1,124 @@
+//! The labs: the learner's copy of a starting kernel, and the checklist that grades it.
+//!
+//! What a lab asks is data beside it ([`data`]). Grading runs on the simulator, in this process, so that it gives the
+//! same verdict on every machine and takes a second.
+
+mod candidate;
+mod checklist;
+mod copy;
+mod correctness;
+mod counting;
+pub mod data;
+mod grading;
+mod shapes;
+mod speed;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use common::{output, workspace};
+
+use crate::arguments::parse_seed;
+use crate::progress::Progress;
+use data::Lab;
+
+/// Options of `cargo course lab`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Number of the step, 1 to 6, or its name
+    step: String,
+    /// Show the next hint for the first task that has not passed
+    #[arg(long)]
+    hint: bool,
+    /// Grade again whenever the file is saved
+    #[arg(long)]
+    watch: bool,
+    /// Begin again; asks first, and keeps the old file beside the new one
+    #[arg(long)]
+    restart: bool,
+    /// Grade this file instead of your copy; progress is not noted
+    #[arg(long, value_name = "FILE.cu", conflicts_with_all = ["restart", "hint"])]
+    kernel: Option<PathBuf>,
+    /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
+    #[arg(long, value_name = "S", value_parser = parse_seed)]
+    seed: Option<u64>,
+}
+
+/// Runs the command; `false` if a required task has not passed.
+pub fn run(options: &Options) -> Result<bool> {
+    let lab = Lab::find(&options.step)?;
+    if options.hint {
+        return hint(&lab).map(|()| true);
+    }
+    if options.restart {
+        return copy::restart(&lab).map(|()| true);
+    }
+    let own = options.kernel.is_none();
+    let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
+    if own && !kernel.is_file() {
+        copy::begin(&lab)?;
+        if !options.watch {
+            return Ok(true);
+        }
+    }
+    if options.watch {
+        return watch(&lab, &kernel, own, options.seed);
+    }
+    grade(&lab, &kernel, own, options.seed)
+}
+
+/// One more hint for the first task that has not passed.
+fn hint(lab: &Lab) -> Result<()> {
+    let mut progress = Progress::read()?;
+    let name = &lab.step.name;
+    let tasks = &lab.data.tasks;
+    let Some((number, task)) = tasks.iter().enumerate().find(|(number, _)| !progress.has_passed(name, *number)) else {
+        return output::print("all tasks of this lab have passed; there is nothing left to hint at\n");
+    };
+    let seen = &mut progress.labs.entry(name.clone()).or_default().hints;
+    seen.resize(seen.len().max(number + 1), 0);
+    seen[number] = (seen[number] + 1).min(task.hints.len());
+    let text = text::hints(number, task, seen[number]);
+    progress.write()?;
+    output::print(&text)
+}
+
+/// Grades once, prints the checklist, and notes the progress if the file is the learner's copy.
+fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
+    let grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
+    if own {
+        let mut progress = Progress::read()?;
+        progress.note(&lab.step.name, &grade.passed);
+        progress.write()?;
+    }
+    output::print(&text::checklist(lab, kernel, &grade))?;
+    Ok(text::done(lab, &grade))
+}
+
+/// A seed that nobody can have prepared for.
+fn fresh_seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
+}
+
+/// Grades at each save, until the learner stops the program.
+fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
+    let stamp = || fs::metadata(kernel).and_then(|metadata| metadata.modified()).ok();
+    let mut graded = None;
+    loop {
+        let now = stamp();
+        if now.is_some() && now != graded {
+            // An editor may write in several goes.
+            std::thread::sleep(Duration::from_millis(50));
+            graded = stamp();
+            if let Err(error) = grade(lab, kernel, own, seed) {
+                output::print(&format!("error: {error:#}\n"))?;
+            }
+            output::print(&format!("\nwaiting for {} to change (Ctrl-C ends)\n\n", workspace::display(kernel)))?;
+        }
+        std::thread::sleep(Duration::from_millis(150));
+    }
+}

@@ -1,0 +1,50 @@
+//! The shapes at which a kernel is graded: their names, the hidden ones, and those for the hazard check.
+
+use common::mix::mix;
+
+use crate::lab::data::Random;
+
+/// Shapes as people write them, with commas between them.
+pub fn names(sizes: &[[u64; 3]]) -> String {
+    sizes.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The smallest shape that is larger than a warp along two axes at least, for the hazard check; else the largest.
+pub fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
+    let volume = |shape: &[u64; 3]| shape.iter().product::<u64>();
+    let ragged =
+        shapes.iter().filter(|[m, n, k]| *m > 1 && *n > 1 && m * n > 32 && (m % 32 != 0 || n % 32 != 0) && *k > 1);
+    // The whole tiles of the largest one let warps overtake each other.
+    let mut chosen: Vec<[u64; 3]> = ragged.min_by_key(|shape| volume(shape)).into_iter().copied().collect();
+    chosen.extend(shapes.iter().max_by_key(|shape| volume(shape).min(600_000)));
+    chosen.dedup();
+    chosen
+}
+
+/// Shapes that nobody can have prepared for, because they follow from the seed.
+pub fn hidden(random: &Random, seed: u64) -> Vec<[u64; 3]> {
+    (0..random.count).map(|i| [0, 1, 2].map(|axis| 1 + mix(seed ^ (i * 3 + axis as u64)) % random.most[axis])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_shapes_follow_their_seed_and_stay_within_bounds() {
+        let random = Random { count: 3, most: [100, 7, 1] };
+        assert_eq!(hidden(&random, 5), hidden(&random, 5));
+        assert_ne!(hidden(&random, 5), hidden(&random, 6));
+        for seed in 0..200 {
+            for shape in hidden(&random, seed) {
+                assert!((0..3).all(|axis| (1..=random.most[axis]).contains(&shape[axis])), "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_hazard_check_takes_a_ragged_shape_and_a_large_one() {
+        let shapes = [[1, 1, 1], [32, 32, 32], [31, 33, 35], [64, 96, 128]];
+        assert_eq!(smallest_ragged(&shapes), [[31, 33, 35], [64, 96, 128]]);
+    }
+}

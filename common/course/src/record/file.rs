@@ -1,0 +1,80 @@
+//! Records as files, and those that the course keeps.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use common::code::Source;
+use common::output::io_reason;
+use common::workspace;
+
+use crate::files;
+use crate::record::format::{FORMAT, Record, StepRecord};
+
+impl Record {
+    /// Reads a record.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = workspace::display(path);
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            anyhow!("{name} cannot be read ({}); give a file that cargo course compare --save wrote", io_reason(&error))
+        })?;
+        let record: Self = serde_json::from_str(&text).with_context(|| {
+            format!("{name} is not a saved comparison; make one with cargo course compare --save FILE.json")
+        })?;
+        ensure!(
+            record.format == FORMAT,
+            "{name} has format {} and this program reads {FORMAT}; make it again with cargo course compare --save",
+            record.format
+        );
+        Ok(record)
+    }
+
+    /// Writes the record.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        files::write(path, &(serde_json::to_string_pretty(self)? + "\n"))
+    }
+
+    /// Steps whose source has changed since, or is gone.
+    pub fn outdated(&self) -> Vec<&str> {
+        let changed = |step: &&StepRecord| {
+            let now = Source::read(&workspace::root().join(&step.source));
+            now.map_or(true, |source| source.hash != step.hash)
+        };
+        self.steps.iter().filter(changed).map(|step| step.name.as_str()).collect()
+    }
+}
+
+/// Where the course keeps its records.
+pub fn folder() -> PathBuf {
+    workspace::root().join("docs/results")
+}
+
+/// All comparisons that are kept, by name, and the name of each file without its ending.
+pub fn all() -> Result<Vec<(String, Record)>> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder()).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let is_record = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.extension().is_some_and(|extension| extension == "json") && !name.starts_with("acceptance")
+    };
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    paths.iter().filter(is_record).map(|path| Ok((name(path), Record::read(path)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::example;
+
+    #[test]
+    fn a_record_survives_its_file_and_one_of_other_sources_is_outdated() {
+        let record = example();
+        let path = std::env::temp_dir().join(format!("course-record-{}.json", std::process::id()));
+        record.write(&path).unwrap();
+        let read = Record::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&record).unwrap());
+        assert_eq!(read.outdated(), ["step02_one", "step04_two"]);
+        assert!(Record::read(&path).unwrap_err().to_string().contains("cannot be read"));
+    }
+}

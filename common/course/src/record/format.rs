@@ -1,0 +1,230 @@
+//! What a comparison found, as plain data: the form of the files that `compare --save` writes.
+
+use std::collections::BTreeMap;
+
+use common::device::{Figures, KernelResources};
+use common::problem::{Dtype, Fill};
+use common::report::LaunchReport;
+use common::timing::L2;
+use common::verify::Method;
+use common::{DeviceInfo, Problem};
+use serde::{Deserialize, Serialize};
+
+/// Version of the records' format.
+pub const FORMAT: u32 = 1;
+
+/// The name under which the vendor's library stands among the steps.
+pub const CUBLAS: &str = "cuBLAS";
+
+/// A comparison of all steps in one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the format.
+    pub format: u32,
+    /// Day and time at which the run began, UTC (ISO 8601).
+    pub date: String,
+    /// The commit of the course, with `+` if files had changed since; `null` if git knows of none.
+    pub commit: Option<String>,
+    /// The device.
+    pub device: DeviceInfo,
+    /// The device's peaks; `null` on the simulator.
+    pub figures: Option<Figures>,
+    /// Version of the NVIDIA driver.
+    pub driver: Option<String>,
+    /// Version of CUDA that the driver is for.
+    pub cuda: Option<String>,
+    /// Version of the NVRTC that compiled the kernels; `null` if committed PTX was loaded.
+    pub nvrtc: Option<String>,
+    /// Version of cuBLAS; `null` if it was not compared.
+    pub cublas: Option<String>,
+    /// Element type of all problems.
+    pub dtype: Dtype,
+    /// How A and B were filled.
+    pub fill: Fill,
+    /// Seed of A and B.
+    pub seed: u64,
+    /// State of the L2 cache before each product.
+    pub l2: L2,
+    /// Rounds in which all kernels took turns.
+    pub rounds: usize,
+    /// The GPU's clocks before the first size.
+    pub clocks_before: Option<Clocks>,
+    /// The GPU's clocks after the last size.
+    pub clocks_after: Option<Clocks>,
+    /// The steps, in order.
+    pub steps: Vec<StepRecord>,
+    /// Kernels that broke the GPU's context, and how: they are left out from there on.
+    #[serde(default)]
+    pub faulted: BTreeMap<String, String>,
+    /// The sizes, in order.
+    pub sizes: Vec<SizeRecord>,
+    /// Whether all sizes that were asked for are there.
+    pub complete: bool,
+}
+
+/// A step of a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Name of its folder.
+    pub name: String,
+    /// The step in one line.
+    pub title: String,
+    /// Its source, relative to the workspace.
+    pub source: String,
+    /// SHA-256 of the source and its headers.
+    pub hash: String,
+    /// Whether it runs on the host.
+    pub host: bool,
+}
+
+/// All steps at one size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SizeRecord {
+    /// Rows of C.
+    pub m: u64,
+    /// Columns of C.
+    pub n: u64,
+    /// Inner size.
+    pub k: u64,
+    /// Steps in order, cuBLAS last.
+    pub entries: Vec<Entry>,
+    /// The GPU's clocks right after the last sample.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clocks: Option<Clocks>,
+}
+
+/// How a kernel fared at a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The product is right.
+    Verified,
+    /// The product is wrong.
+    Wrong,
+    /// The kernel does not compile, load or end.
+    Failed,
+    /// The step's algorithm cannot do this size.
+    Impossible,
+    /// Not tried, because it would take too long or there is no memory for it.
+    Skipped,
+}
+
+/// One kernel at one size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// The step, or [`CUBLAS`].
+    pub name: String,
+    /// How it fared.
+    pub outcome: Outcome,
+    /// Why, if it is not verified.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+    /// How the product was checked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub method: Option<Method>,
+    /// Largest error as a share of its bound.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub worst_bound_share: Option<f64>,
+    /// How the source became code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<String>,
+    /// Constants it was compiled with.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub defines: Vec<(String, String)>,
+    /// Its first launch.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub launch: Option<LaunchReport>,
+    /// What the kernel takes of an SM.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub resources: Option<KernelResources>,
+    /// Every sample in milliseconds, round by round; each is the mean of `products_per_sample` products.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub samples_ms: Vec<Vec<f64>>,
+    /// Products of a sample.
+    #[serde(default)]
+    pub products_per_sample: usize,
+    /// The very first launch on the host's clock, in milliseconds; it is in no sample.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_launch_ms: Option<f64>,
+    /// What the simulator counted for this kernel at a size of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub traffic: Option<Traffic>,
+}
+
+/// Operations and bytes of a launch as the simulator counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Operations: two a multiply-add.
+    pub flop: f64,
+    /// Bytes of global memory in sectors of 32 that requests asked for, whatever the caches do.
+    pub global_bytes: f64,
+}
+
+impl Traffic {
+    /// Arithmetic intensity in flop per byte.
+    pub fn intensity(&self) -> f64 {
+        self.flop / self.global_bytes
+    }
+}
+
+/// A GPU's clocks and what limits them, as `nvidia-smi` tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Clock of the SMs in MHz.
+    pub sm_mhz: Option<f64>,
+    /// Clock of the memory in MHz.
+    pub memory_mhz: Option<f64>,
+    /// Temperature in degrees Celsius.
+    pub celsius: Option<f64>,
+    /// Power in watts.
+    pub watts: Option<f64>,
+    /// What holds the clocks down, as NVIDIA's bit mask; 0 is nothing, 1 is an idle GPU.
+    pub throttle_reasons: Option<String>,
+}
+
+impl Entry {
+    /// An entry without measurements.
+    pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            outcome,
+            note,
+            method: None,
+            worst_bound_share: None,
+            origin: None,
+            defines: Vec::new(),
+            launch: None,
+            resources: None,
+            samples_ms: Vec::new(),
+            products_per_sample: 0,
+            first_launch_ms: None,
+            traffic: None,
+        }
+    }
+}
+
+impl Record {
+    /// The problem of a size.
+    pub fn problem(&self, [m, n, k]: [u64; 3]) -> Problem {
+        Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }
+    }
+
+    /// Names of all contenders, cuBLAS last.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
+        if self.cublas.is_some() {
+            names.push(CUBLAS);
+        }
+        names
+    }
+
+    /// The record of a size.
+    pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
+        self.sizes.iter().find(|record| [record.m, record.n, record.k] == size)
+    }
+}
+
+/// A time as records keep it: to a tenth of a nanosecond, far below what an event resolves.
+pub fn rounded(ms: f64) -> f64 {
+    (ms * 1e7).round() / 1e7
+}

@@ -1,0 +1,101 @@
+//! Where, when and with what a record is made: what git, `nvidia-smi` and the clock say.
+
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use common::workspace;
+
+use crate::record::format::{Clocks, Record};
+
+impl Record {
+    /// Where, when and with what the record was made, in a sentence.
+    pub fn provenance(&self) -> String {
+        let part = |name: &str, value: &Option<String>| {
+            value.as_ref().map_or(String::new(), |value| format!(", {name} {value}"))
+        };
+        format!(
+            "{}{}{}{}{}, {}{}",
+            self.device.name,
+            part("driver", &self.driver),
+            part("CUDA", &self.cuda),
+            part("NVRTC", &self.nvrtc),
+            part("cuBLAS", &self.cublas),
+            self.date.get(..10).unwrap_or(&self.date),
+            part("commit", &self.commit.as_ref().map(|commit| commit.chars().take(10).collect())),
+        )
+    }
+}
+
+/// The clocks of a device now; `None` without `nvidia-smi`.
+pub fn clocks(index: usize) -> Option<Clocks> {
+    // Newer drivers call the reasons events; older ones know the first name only.
+    let ask = |reasons: &str| {
+        let query = format!("--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,{reasons}");
+        nvidia_smi(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
+    };
+    let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+    Some(Clocks {
+        sm_mhz: number(0),
+        memory_mhz: number(1),
+        celsius: number(2),
+        watts: number(3),
+        throttle_reasons: fields.get(4).map(|reasons| (*reasons).to_owned()),
+    })
+}
+
+/// The driver's version; `None` without `nvidia-smi`.
+pub fn driver() -> Option<String> {
+    nvidia_smi(&["--query-gpu=driver_version", "--format=csv,noheader"])
+}
+
+fn nvidia_smi(args: &[&str]) -> Option<String> {
+    let output = Command::new("nvidia-smi").args(args).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// The commit of the course, with `+` if tracked files have changed since.
+pub fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(workspace::root()).output().ok();
+        let output = output.filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"]).filter(|commit| !commit.is_empty())?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|changes| !changes.is_empty());
+    Some(commit + if changed { "+" } else { "" })
+}
+
+/// Now, UTC: `2026-11-21T01:38:12Z`.
+pub fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    date_of(seconds)
+}
+
+/// Seconds since 1970 as a date of the Gregorian calendar (E. G. Richards, "Mapping Time", 1998, algorithm F).
+fn date_of(seconds: u64) -> String {
+    let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let julian = days + 2_440_588;
+    let f = julian + 1401 + (4 * julian + 274_277) / 146_097 * 3 / 4 - 38;
+    let e = 4 * f + 3;
+    let h = 5 * (e % 1461 / 4) + 2;
+    let day = h % 153 / 5 + 1;
+    let month = (h / 153 + 2) % 12 + 1;
+    let year = e / 1461 - 4716 + (12 + 2 - month) / 12;
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date_of(0), "1970-01-01T00:00:00Z");
+        assert_eq!(date_of(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(date_of(1_795_224_492), "2026-11-21T01:28:12Z");
+        assert_eq!(date_of(4_107_542_399), "2100-02-28T23:59:59Z");
+    }
+}
