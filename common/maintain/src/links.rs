@@ -1,136 +1,196 @@
-//! Links of the pages: what they point to must exist.
+//! Links and includes of the pages: what they point to must exist. Nothing is fetched: links to other sites are left alone.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use common::workspace;
+use course::files::read;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Dead links, as `FILE: LINK`. Links to other sites are not looked at: nothing is fetched.
+/// Dead links and includes, as `FILE: LINK`.
 pub fn dead(pages: &[PathBuf]) -> Result<Vec<String>> {
     let mut dead = Vec::new();
     for page in pages {
-        let text = course::files::read(page)?;
+        let name = workspace::display(page);
+        let text = read(page)?;
         let folder = page.parent().unwrap_or(Path::new("."));
-        // Links of an included page are links of this one: in the book they start from here.
-        for link in targets(&expand(page, &text, "md")) {
+        for include in includes(&text).filter(|include| include.text(folder).is_none()) {
+            dead.push(format!("{name}: {}", include.whole));
+        }
+        // In the book, the links of an included page start from the page that includes it.
+        for link in targets(&expand(&text, folder)) {
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
             let (path, anchor) = link.split_once('#').map_or((link.as_str(), None), |(path, a)| (path, Some(a)));
             let target = if path.is_empty() { page.clone() } else { folder.join(path) };
-            let alive = target.exists()
-                && anchor.is_none_or(|anchor| {
-                    course::files::read(&target)
-                        .is_ok_and(|text| anchors(&expand(&target, &text, "md")).contains(anchor))
-                });
-            if !alive {
-                dead.push(format!("{}: {link}", workspace::display(page)));
-            }
-        }
-        for file in includes(&text) {
-            let (path, anchor) = file.split_once(':').map_or((file.as_str(), None), |(path, a)| (path, Some(a)));
-            let target = folder.join(path);
-            let found = course::files::read(&target).ok();
-            let alive = found.is_some_and(|text| anchor.is_none_or(|name| text.contains(&format!("ANCHOR: {name}"))));
-            if !alive {
-                dead.push(format!("{}: {{{{#include {file}}}}}", workspace::display(page)));
+            if !target.exists() || anchor.is_some_and(|anchor| !has_anchor(&target, anchor)) {
+                dead.push(format!("{name}: {link}"));
             }
         }
     }
     Ok(dead)
 }
 
-/// The text with its includes of this kind of file in place, one level deep.
-fn expand(page: &Path, text: &str, extension: &str) -> String {
+/// Whether a page, with what it includes, has a heading of this anchor.
+fn has_anchor(page: &Path, anchor: &str) -> bool {
     let folder = page.parent().unwrap_or(Path::new("."));
+    read(page).is_ok_and(|text| anchors(&expand(&text, folder)).contains(anchor))
+}
+
+/// `{{#include FILE}}` or `{{#include FILE:PART}}`, as mdBook understands it.
+struct Include<'a> {
+    whole: &'a str,
+    file: &'a str,
+    part: Option<&'a str>,
+}
+
+fn includes(text: &str) -> impl Iterator<Item = Include<'_>> {
+    const BEGIN: &str = "{{#include ";
+    text.match_indices(BEGIN).filter_map(move |(start, _)| {
+        let length = text[start..].find("}}")?;
+        let inside = text[start + BEGIN.len()..start + length].trim();
+        let (file, part) = inside.split_once(':').map_or((inside, None), |(file, part)| (file, Some(part)));
+        Some(Include { whole: &text[start..start + length + 2], file, part })
+    })
+}
+
+impl Include<'_> {
+    /// What stands in the include's place, or `None` if the file or its part does not exist.
+    fn text(&self, folder: &Path) -> Option<String> {
+        let text = read(&folder.join(self.file)).ok()?;
+        let Some(part) = self.part else { return Some(text) };
+        let begin = text.lines().position(|line| ends_with_word(line, &format!("ANCHOR: {part}")))?;
+        let rest: Vec<&str> = text.lines().skip(begin + 1).collect();
+        let end = rest.iter().position(|line| ends_with_word(line, &format!("ANCHOR_END: {part}")))?;
+        Some(rest[..end].join("\n"))
+    }
+}
+
+/// Whether a line is a mark, alone or in a comment.
+fn ends_with_word(line: &str, mark: &str) -> bool {
+    line.split_once(mark)
+        .is_some_and(|(_, after)| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
+}
+
+/// The text with its includes of Markdown in place, one level deep, as the course has them.
+fn expand(text: &str, folder: &Path) -> String {
     let mut expanded = text.to_owned();
-    for file in includes(text) {
-        let (path, anchor) = file.split_once(':').map_or((file.as_str(), None), |(path, a)| (path, Some(a)));
-        if Path::new(path).extension().is_some_and(|found| found == extension) {
-            let included = course::files::read(&folder.join(path)).unwrap_or_default();
-            let part = match anchor {
-                None => included.as_str(),
-                Some(name) => {
-                    let rest = included.split_once(&format!("ANCHOR: {name}")).map_or("", |(_, rest)| rest);
-                    rest.split_once(&format!("ANCHOR_END: {name}")).map_or(rest, |(part, _)| part)
-                }
-            };
-            expanded = expanded.replace(&format!("{{{{#include {file}}}}}"), part);
+    for include in includes(text) {
+        if Path::new(include.file).extension().is_some_and(|extension| extension == "md") {
+            expanded = expanded.replace(include.whole, &include.text(folder).unwrap_or_default());
         }
     }
     expanded
 }
 
-/// Files that a page includes.
-fn includes(text: &str) -> Vec<String> {
-    text.split("{{#include ").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim().to_owned())).collect()
+/// Where the links and images of a page point to.
+fn targets(text: &str) -> Vec<String> {
+    let target = |event| match event {
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.into_string()),
+        _ => None,
+    };
+    Parser::new_ext(text, options()).filter_map(target).collect()
 }
 
-/// Targets of `[...](target)` outside code.
-fn targets(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut code = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            code = !code;
-        }
-        if code {
-            continue;
-        }
-        // Code between backticks holds indices such as [k](x), which are no links.
-        for (place, part) in line.split('`').enumerate() {
-            if place % 2 == 1 {
-                continue;
+/// Anchors of the headings, as mdBook and GitHub make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut title: Option<String> = None;
+    for event in Parser::new_ext(text, options()) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => title = Some(String::new()),
+            Event::Text(words) | Event::Code(words) => {
+                if let Some(title) = &mut title {
+                    *title += &words;
+                }
             }
-            let mut rest = part;
-            while let Some(start) = rest.find("](") {
-                rest = &rest[start + 2..];
-                let Some(end) = rest.find(')') else { break };
-                found.push(rest[..end].split_whitespace().next().unwrap_or_default().to_owned());
-                rest = &rest[end..];
+            Event::End(TagEnd::Heading(_)) => {
+                let anchor = anchor(&title.take().unwrap_or_default());
+                // The second heading of the same words gets a number.
+                let again = (1..).map(|number| format!("{anchor}-{number}"));
+                let free = std::iter::once(anchor.clone()).chain(again).find(|anchor| !found.contains(anchor));
+                found.extend(free);
             }
+            _ => {}
         }
     }
     found
 }
 
-/// Anchors of the headings, as mdBook and GitHub make them.
-fn anchors(text: &str) -> BTreeSet<String> {
-    text.lines()
-        .filter(|line| line.starts_with('#'))
-        .map(|line| {
-            let title = line.trim_start_matches('#').trim().to_lowercase();
-            title
-                .chars()
-                .filter_map(|c| match c {
-                    ' ' => Some('-'),
-                    c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
-                    _ => None,
-                })
-                .collect()
-        })
-        .collect()
+fn anchor(title: &str) -> String {
+    let place = |c: char| match c {
+        c if c.is_whitespace() => Some('-'),
+        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+        _ => None,
+    };
+    title.trim().to_lowercase().chars().filter_map(place).collect()
+}
+
+/// The Markdown of mdBook.
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn dead_links_are_found_and_live_ones_are_not() {
-        let folder = std::env::temp_dir().join(format!("course-links-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+    /// The dead links of a page with this text, beside a page `other.md` and a picture `there.svg`.
+    fn of(name: &str, text: &str) -> Vec<String> {
+        let folder = std::env::temp_dir().join(format!("course-links-{name}-{}", std::process::id()));
         let page = folder.join("page.md");
-        let text = "# A title\n[a](page.md) [b](gone.md) `[c](d)` [e](#a-title) [f](#no-title) ![g](gone.svg) \
-                    [h](https://example.org)\n{{#include other.md}} {{#include other.md:none}}\n";
-        std::fs::write(&page, text).unwrap();
-        std::fs::write(folder.join("other.md"), "other").unwrap();
-        let dead = dead(&[page]).unwrap().join("\n");
-        for name in ["gone.md", "#no-title", "gone.svg", "other.md:none"] {
-            assert!(dead.contains(name), "{dead}");
+        course::files::write(&page, text).unwrap();
+        let other =
+            "# Other\n<!-- ANCHOR: part -->\n## Within `a_part`\n[x](there.svg)\n<!-- ANCHOR_END: part -->\n## Other\n";
+        course::files::write(&folder.join("other.md"), other).unwrap();
+        course::files::write(&folder.join("there.svg"), "<svg/>").unwrap();
+        let dead = dead(&[page]).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        dead.into_iter().map(|line| line.split_once("page.md: ").unwrap().1.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_exists_is_not_dead() {
+        let text = "# A title, of *some* words\n\n[a](other.md) [b](#a-title-of-some-words) ![c](there.svg)\n\
+                    [d](https://example.org) [e](other.md#other) [f](other.md#other-1) [g](other.md#within-a_part) [h]\n\n\
+                    `[i](gone)` and\n\n```cpp\nx[k](gone);\n{{#include other.md}}\n```\n\n{{#include other.md:part}}\n\n\
+                    [j](#within-a_part)\n\n[h]: other.md\n";
+        assert_eq!(of("alive", text), [""; 0]);
+    }
+
+    #[test]
+    fn each_kind_of_dead_link_is_found() {
+        for (number, (text, link)) in [
+            ("[a](gone.md)", "gone.md"),
+            ("[a][b]\n\n[b]: gone.md", "gone.md"),
+            ("[a](<gone with spaces.md>)", "gone with spaces.md"),
+            ("[a](#no-title)", "#no-title"),
+            ("[a](other.md#no-title)", "other.md#no-title"),
+            ("[a](other.md#other-2)", "other.md#other-2"),
+            ("![a](gone.svg)", "gone.svg"),
+            ("{{#include gone.md}}", "{{#include gone.md}}"),
+            ("```cpp\n{{#include gone.cu}}\n```", "{{#include gone.cu}}"),
+            ("{{#include other.md:par}}", "{{#include other.md:par}}"),
+            ("# `code` is not a link\n[a](#code-is-a-link)", "#code-is-a-link"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(of(&format!("dead{number}"), text), [link], "{text}");
         }
-        assert_eq!(dead.lines().count(), 4, "{dead}");
+    }
+
+    #[test]
+    fn a_link_of_an_included_page_is_one_of_the_page_that_includes_it() {
+        let folder = std::env::temp_dir().join(format!("course-links-included-{}", std::process::id()));
+        course::files::write(&folder.join("step/README.md"), "[a](lab.md)\n").unwrap();
+        course::files::write(&folder.join("step/lab.md"), "").unwrap();
+        let page = folder.join("book/page.md");
+        course::files::write(&page, "{{#include ../step/README.md}}\n").unwrap();
+        let found = dead(&[folder.join("step/README.md"), page.clone()]).unwrap();
+        assert!(found.len() == 1 && found[0].ends_with("page.md: lab.md"), "{found:?}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

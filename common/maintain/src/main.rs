@@ -1,16 +1,18 @@
 //! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
 
-mod acceptance;
-mod book;
+mod chapters;
 mod charts;
-mod check_time;
+mod check;
+mod commands;
 mod counters;
 mod figures;
-mod generate;
-mod launches;
 mod links;
+mod pages;
+mod picture;
+mod programs;
 mod ptx;
-mod registers;
+mod record;
+mod table;
 
 use std::process::ExitCode;
 
@@ -28,24 +30,23 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make the committed PTX of all steps, with the pinned NVRTC, or check it
+    /// Regenerate the committed PTX of all steps, with the pinned NVRTC, or check it
     Ptx(ptx::Options),
-    /// Make the generated parts of the book: outputs, counters, differences, figures
-    Book(book::Options),
-    /// Compare the simulator's counters with those read on a GPU, and make the book's page of both
+    /// Regenerate all generated parts of README, book and chapters, or check them: outputs, counters, differences, figures,
+    /// tables and charts of records
+    Pages(pages::Options),
+    /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
-    /// List the launches whose counters are recorded with Nsight Compute
-    Launches,
-    /// Add to a record what the simulator counts of its kernels' traffic, for the roofline
+    /// On a machine with a GPU: measure all there is to measure, in one go
+    Record(record::Options),
+    /// Check all that is committed: PTX, pages, links, the commands they show, counters, the book
+    Check,
+    /// A part of `record`: add to a record what the simulator counts of its kernels' traffic, for the roofline
+    #[command(hide = true)]
     Traffic(compare::TrafficOptions),
-    /// Draw the charts of a record: ladder, speed over size, saw-tooth, roofline
-    Chart(generate::ChartOptions),
-    /// Make all generated parts: tables and charts from the records in docs/results, and what `book` makes
-    Generate(generate::Options),
-    /// On a machine with a GPU: all there is to measure, in one go
-    Record(acceptance::Options),
-    /// Time the check of a product on this host
-    CheckTime(check_time::Options),
+    /// A part of `record`: time the check of a product on this host
+    #[command(hide = true)]
+    CheckTime(record::check_time::Options),
 }
 
 fn main() -> ExitCode {
@@ -53,14 +54,12 @@ fn main() -> ExitCode {
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => common::exit::finish(match cli.command {
             Command::Ptx(options) => ptx::run(&options),
-            Command::Book(options) => book::run(&options),
+            Command::Pages(options) => pages::run(&options),
             Command::Counters(options) => counters::run(&options),
-            Command::Launches => launches::run(),
+            Command::Record(options) => record::run(&options),
+            Command::Check => check::run(),
             Command::Traffic(options) => compare::traffic(&options),
-            Command::Chart(options) => generate::chart(&options),
-            Command::Generate(options) => generate::run(&options),
-            Command::Record(options) => acceptance::run(&options),
-            Command::CheckTime(options) => check_time::run(&options),
+            Command::CheckTime(options) => record::check_time::run(&options),
         }),
         Err(error) => match common::cli::sentence(&error) {
             (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),

@@ -1,5 +1,6 @@
 //! A run of a step on the simulator with every access of every warp kept.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow};
@@ -202,4 +203,29 @@ impl Recording {
         }
         Ok(Self { events })
     }
+}
+
+/// Elements of a matrix that accesses touch, as (row, column).
+pub fn touched<'a>(
+    events: impl Iterator<Item = &'a Event>,
+    matrix: Matrix,
+    columns: u64,
+    lane: Option<u32>,
+) -> BTreeSet<(u64, u64)> {
+    let mut elements = BTreeSet::new();
+    for event in events.filter(|event| event.matrix == Some(matrix)) {
+        for (_, index) in event.indices().filter(|(number, _)| lane.is_none_or(|lane| lane == *number)) {
+            for i in 0..u64::from(event.bytes / 4) {
+                elements.insert(((index + i) / columns, (index + i) % columns));
+            }
+        }
+    }
+    elements
+}
+
+/// Rows and columns from the origin to the last element.
+pub fn extent(set: &BTreeSet<(u64, u64)>) -> (u64, u64) {
+    let rows = set.iter().map(|(row, _)| row + 1).max().unwrap_or(1);
+    let columns = set.iter().map(|(_, column)| column + 1).max().unwrap_or(1);
+    (rows, columns)
 }

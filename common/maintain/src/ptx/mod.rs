@@ -1,32 +1,38 @@
-//! Makes the committed PTX anew, or checks that it is what the sources give.
+//! `cargo x ptx`: the committed PTX, regenerated with the pinned NVRTC or compared with what the sources give.
+
+mod registers;
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use common::code::{Registers, Source};
 use common::describe::Request;
 use common::nvrtc::{self, PINNED_PACKAGE};
 use common::{output, workspace};
+use course::{files, steps};
 
-use course::steps;
-
-use crate::registers;
-
-/// Options of `cargo course ptx`.
+/// Options of `cargo x ptx`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Change nothing; exit with 1 where a file is missing, left over or not what its source gives
+    /// Change nothing; exit with 1 if a file is missing, left over or not what its source gives
     #[arg(long)]
     check: bool,
     /// Only these steps (by the start of their names)
     steps: Vec<String>,
 }
 
+impl Options {
+    /// All steps, checked.
+    pub fn check() -> Self {
+        Self { check: true, steps: Vec::new() }
+    }
+}
+
 /// The version of NVRTC whose PTX every driver since 2023 loads (PTX 8.1).
 const PINNED: (u32, u32) = (12, 1);
 
-/// Runs the command; `false` where the check fails.
+/// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
     let (major, minor) = nvrtc.version;
@@ -39,7 +45,7 @@ pub fn run(options: &Options) -> Result<bool> {
     );
     let ptxas = registers::assembler(nvrtc);
     let mut text = String::new();
-    let (mut files, mut stale) = (0, 0);
+    let (mut count, mut stale) = (0, 0);
     for step in steps::find()? {
         if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
             continue;
@@ -54,17 +60,15 @@ pub fn run(options: &Options) -> Result<bool> {
                 let name = source.committed_name(specialisation);
                 let file = folder.join(&name);
                 let fresh = source.compile_to_commit(specialisation, nvrtc)?;
-                files += 1;
+                count += 1;
                 // Git may have changed the line endings.
                 let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
                 if committed != fresh {
                     stale += 1;
-                    text +=
-                        &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
+                    let word = if options.check { "stale:" } else { "made" };
+                    text += &format!("{word} {}\n", workspace::display(&file));
                     if !options.check {
-                        fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &fresh)).with_context(|| {
-                            format!("{} cannot be written; free some room", workspace::display(&file))
-                        })?;
+                        files::write(&file, &fresh)?;
                     }
                 }
                 kept.insert(name);
@@ -78,7 +82,7 @@ pub fn run(options: &Options) -> Result<bool> {
             let file = folder.join(Registers::FILE);
             text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
             if !options.check {
-                fs::write(&file, serde_json::to_string_pretty(&counted)? + "\n")?;
+                files::write(&file, &(serde_json::to_string_pretty(&counted)? + "\n"))?;
             }
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -95,13 +99,13 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let verdict = match (options.check, stale) {
         (true, 0) => "all fresh".to_owned(),
-        (true, stale) => format!("{stale} stale; make them anew with cargo course ptx"),
+        (true, stale) => format!("{stale} stale; regenerate them with cargo x ptx"),
         (false, stale) => format!("{stale} changed"),
     };
     let uncounted = match ptxas {
         Some(_) => String::new(),
-        None => format!("; registers were not counted, for which pip install {}", registers::PACKAGE),
+        None => format!("; registers were not counted; to count them, pip install {}", registers::PACKAGE),
     };
-    output::print(&format!("{text}{files} PTX files, {verdict}{uncounted}\n"))?;
+    output::print(&format!("{text}{count} PTX files, {verdict}{uncounted}\n"))?;
     Ok(!options.check || stale == 0)
 }

@@ -9,7 +9,7 @@ use common::output::print;
 use common::verify::{self, HostRows, Shape};
 use common::{Dtype, Fill, Problem};
 
-/// Options of `cargo course check-time`.
+/// Options of the hidden `cargo x check-time`, a part of `cargo x record`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Size of the product: N or MxNxK
@@ -20,7 +20,7 @@ pub struct Options {
     integers: bool,
 }
 
-/// Runs the command; `false` where the check refuses the right product or accepts a wrong one.
+/// Runs the command; `false` if the check refuses the right product or accepts a wrong one.
 pub fn run(options: &Options) -> Result<bool> {
     let [m, n, k] = options.size;
     let fill = if options.integers { Fill::Integers } else { Fill::Uniform };
@@ -34,7 +34,7 @@ pub fn run(options: &Options) -> Result<bool> {
     };
     let shape = Shape { tile: [32, 32], tile_k: 32 };
     let mut ok = true;
-    // The check is of the integer twin first where its method wants one, as in every run.
+    // The check is of the integer twin first if its method wants one, as in every run.
     for problem in verify::twin(&problem).iter().chain([&problem]) {
         let begin = Instant::now();
         let operands = Operands::new(problem)?;

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::code::Source;
 use common::describe::{Description, Request};
-use common::{Arg, DeviceInfo, Dtype, Fill, Problem, output, workspace};
-use serde::{Deserialize, Serialize};
-
+use common::{Arg, DeviceInfo, Dtype, Fill, Problem, workspace};
+use course::files;
 use course::steps::{self, StepFolder};
+use serde::{Deserialize, Serialize};
 
 /// Sizes at which every step is compared: a cube, and two that are multiples of no tile.
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
@@ -38,22 +38,28 @@ pub struct RecordedLaunch {
     pub bytes: [u64; 3],
 }
 
-/// Where the list lies, within the workspace.
-pub const FOLDER: &str = "docs/results/counters";
-
-/// Writes the list.
-pub fn run() -> Result<bool> {
-    let launches = list()?;
-    let path = workspace::root().join(FOLDER).join("steps.json");
-    let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
-        .and_then(|()| std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))))
-        .with_context(|| format!("{} cannot be written; free some room", workspace::display(&path)))?;
-    output::print(&format!("{} launches in {}\n", launches.len(), workspace::display(&path)))?;
-    Ok(true)
+/// The way from a list's folder to the workspace: `../` for each folder in between.
+fn to_root(list: &Path) -> Result<String> {
+    let whole = std::path::absolute(list).with_context(|| format!("{} is not a path; name a file", list.display()))?;
+    let inside = whole.strip_prefix(workspace::root()).with_context(|| {
+        format!("{} lies outside the course; choose a place inside, e.g. target/steps.json", list.display())
+    })?;
+    Ok("../".repeat(inside.components().count().saturating_sub(1)))
 }
 
-/// Every step and variant at every size that can be compared.
+/// Writes the list for `record.py`, which takes the kernels' paths from the list's folder on; gives the number of launches.
+pub fn write(path: &Path) -> Result<usize> {
+    let to_root = to_root(path)?;
+    let mut launches = list()?;
+    for launch in &mut launches {
+        launch.kernel = format!("{to_root}{}", launch.kernel);
+    }
+    let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    files::write(path, &format!("[\n{}\n]\n", lines.join(",\n")))?;
+    Ok(launches.len())
+}
+
+/// Every step and variant at every size that can be compared; kernels relative to the workspace.
 pub fn list() -> Result<Vec<RecordedLaunch>> {
     let mut launches = Vec::new();
     for step in steps::find()? {
@@ -89,7 +95,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
         launches.push(RecordedLaunch {
             name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
-            kernel: format!("../../../{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
+            kernel: format!("{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,
@@ -100,4 +106,26 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         });
     }
     Ok(launches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_knows_the_way_to_the_kernels() {
+        let root = workspace::root();
+        assert_eq!(to_root(&root.join("steps.json")).unwrap(), "");
+        assert_eq!(to_root(&root.join("docs/results/counters/steps.json")).unwrap(), "../../../");
+        assert!(to_root(Path::new("/elsewhere/steps.json")).unwrap_err().to_string().contains("outside"));
+    }
+
+    #[test]
+    fn every_launch_has_a_committed_kernel() {
+        let launches = list().unwrap();
+        assert!(launches.len() > 50, "{}", launches.len());
+        for launch in launches {
+            assert!(workspace::root().join(&launch.kernel).is_file(), "{}: {}", launch.name, launch.kernel);
+        }
+    }
 }

@@ -41,9 +41,9 @@ fn count(file: &Path, ptxas: &Path) -> Result<BTreeMap<String, u32>> {
         .arg(if cfg!(windows) { "NUL" } else { "/dev/null" })
         .arg(file)
         .output()
-        .with_context(|| format!("{} does not start; pip install {PACKAGE} anew", ptxas.display()))?;
+        .with_context(|| format!("{} does not start; install it again with pip install {PACKAGE}", ptxas.display()))?;
     let log = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "ptxas rejects {}; mend the kernel: {}", file.display(), log.trim());
+    ensure!(output.status.success(), "ptxas rejects {}; correct the kernel: {}", file.display(), log.trim());
     // "Compiling entry function 'matmul' for 'sm_90'", and some lines on "Used 40 registers, ...".
     let mut counts = BTreeMap::new();
     let mut entry = None;
@@ -53,7 +53,8 @@ fn count(file: &Path, ptxas: &Path) -> Result<BTreeMap<String, u32>> {
         }
         if let (Some(name), Some((_, rest))) = (&entry, line.split_once("Used ")) {
             let registers = rest.split(' ').next().and_then(|number| number.parse().ok());
-            counts.insert(name.clone(), registers.context("ptxas says it in another way; use the pinned version")?);
+            counts
+                .insert(name.clone(), registers.context("ptxas does not say it as expected; use the pinned version")?);
         }
     }
     Ok(counts)

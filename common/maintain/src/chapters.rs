@@ -1,0 +1,63 @@
+//! The Markdown pages of the course: README, the book, and the chapters and labs of the steps.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use common::workspace;
+use course::steps;
+
+/// All pages, sorted.
+pub fn all() -> Result<Vec<PathBuf>> {
+    let root = workspace::root();
+    let mut pages = Vec::new();
+    let mut folders = vec![root.join("docs/src")];
+    for step in steps::find()? {
+        folders.push(step.path.join("lab"));
+        pages.push(step.path.join("README.md"));
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    pages.retain(|path| path.is_file());
+    pages.sort();
+    Ok(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use course::files::read;
+
+    use super::*;
+
+    #[test]
+    fn every_step_with_a_lab_has_its_chapter() {
+        let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
+        for step in steps::find().unwrap().iter().filter(|step| step.path.join("lab/lab.json").is_file()) {
+            let name = &step.name;
+            for page in [format!("{name}/README.md"), format!("{name}/lab/README.md")] {
+                assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
+                let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
+                assert!(
+                    chapter.contains(&format!("{{{{#include ../../../{name}/"))
+                        || chapter.contains(&format!("{{{{#include ../../../../{name}/")),
+                    "{page} includes no page of its step"
+                );
+            }
+            let readme = read(&step.path.join("README.md")).unwrap();
+            for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
+                assert!(readme.contains(heading), "{name}: {heading} is missing");
+            }
+            let chapter = read(&workspace::root().join("docs/src").join(name).join("README.md")).unwrap();
+            assert!(chapter.contains(&format!("{name}/kernel.cu}}}}")), "{name}: the kernel is not included");
+        }
+    }
+}

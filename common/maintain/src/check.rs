@@ -1,0 +1,89 @@
+//! `cargo x check`: all that must hold of what is committed, once everything is built and tested.
+
+use std::process::Command;
+
+use anyhow::Result;
+use common::output::print;
+use common::workspace;
+
+use crate::{chapters, commands, counters, links, pages, ptx};
+
+/// What is checked, in words, and the check.
+type Check = (&'static str, fn() -> Result<bool>);
+
+/// Runs the command: every check, even after one has failed; `false` if any has.
+pub fn run() -> Result<bool> {
+    let checks: [Check; 6] = [
+        ("committed PTX is what the sources give", || ptx::run(&ptx::Options::check())),
+        ("generated parts of the pages are fresh", || pages::run(&pages::Options::check())),
+        ("no link of the pages is dead", links),
+        ("the commands that the pages show work", shown_commands),
+        ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),
+        ("mdBook builds the book", book),
+    ];
+    let mut failed = Vec::new();
+    for (what, check) in checks {
+        print(&format!("\n-- {what}\n"))?;
+        let ok = check().or_else(|error| print(&format!("error: {error:#}\n")).map(|()| false))?;
+        if !ok {
+            failed.push(what);
+        }
+    }
+    print(&match failed.as_slice() {
+        [] => format!("\nall {} checks hold\n", checks.len()),
+        failed => format!("\nthis does not hold: {}\n", failed.join("; ")),
+    })?;
+    Ok(failed.is_empty())
+}
+
+fn links() -> Result<bool> {
+    let pages = chapters::all()?;
+    let dead = links::dead(&pages)?;
+    print(&format!("{}{} pages, {} dead links\n", lines(&dead), pages.len(), dead.len()))?;
+    Ok(dead.is_empty())
+}
+
+fn shown_commands() -> Result<bool> {
+    let (failing, tried) = commands::failing()?;
+    print(&format!("{}{tried} commands, {} do not end as their page says\n", lines(&failing), failing.len()))?;
+    Ok(failing.is_empty())
+}
+
+fn lines(found: &[String]) -> String {
+    found.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// Builds the book with the mdBook on the path, or with the one that `.ci/run` installs.
+fn book() -> Result<bool> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), Into::into);
+    let installed = target.join("mdbook/bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
+    let build = |program: &std::path::Path| {
+        Command::new(program).arg("build").arg("docs").current_dir(workspace::root()).output()
+    };
+    let Ok(output) = build("mdbook".as_ref()).or_else(|_| build(&installed)) else {
+        print(
+            "mdBook is not installed; cargo install mdbook --version 0.4.52 --root target/mdbook, as .ci/run does\n",
+        )?;
+        return Ok(false);
+    };
+    let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let ok = output.status.success() && !complains(&log);
+    print(&if ok { "the book is in docs/book\n".to_owned() } else { log.into_owned() })?;
+    Ok(ok)
+}
+
+/// mdBook goes on after an error in a page and exits with 0: what it says counts.
+fn complains(log: &str) -> bool {
+    ["WARN", "ERROR"].iter().any(|word| log.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_mdbook_says_counts() {
+        assert!(complains("2026-11-21 [WARN] (mdbook::x): a link leads nowhere"));
+        assert!(!complains("2026-11-21 [INFO] (mdbook::book): Book building has started"));
+    }
+}

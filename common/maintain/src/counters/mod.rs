@@ -1,0 +1,56 @@
+//! `cargo x counters`: the simulator's counters against those that Nsight Compute read on a GPU for the same PTX.
+
+pub mod launches;
+pub mod readings;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use common::output::print;
+
+use readings::Readings;
+
+/// Options of `cargo x counters`.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Compare nothing, but write the list of launches that are to be read on a GPU (with
+    /// common/simt/tests/counters/record.py)
+    #[arg(long, value_name = "FILE")]
+    launches: Option<PathBuf>,
+}
+
+/// Runs the command; `false` if a count differs or a reading is outdated.
+pub fn run(options: &Options) -> Result<bool> {
+    if let Some(file) = &options.launches {
+        let count = launches::write(file)?;
+        return print(&format!("{count} launches in {}\n", file.display())).map(|()| true);
+    }
+    let readings = Readings::read()?;
+    let mut text = String::new();
+    let mut problems = 0;
+    for reading in &readings.launches {
+        let name = &reading.launch.name;
+        match reading.compare() {
+            Ok(compared) => {
+                for count in compared.equal.iter().filter(|count| count.simulated != count.read) {
+                    problems += 1;
+                    text +=
+                        &format!("{name}: {} is {}, and the GPU counted {}\n", count.name, count.simulated, count.read);
+                }
+            }
+            Err(error) => {
+                problems += 1;
+                text += &format!("{name}: {error:#}\n");
+            }
+        }
+    }
+    let verdict = if problems == 0 { "all equal".to_owned() } else { format!("{problems} differences") };
+    print(&format!(
+        "{text}{} launches compared with {} (driver {}, {}): {verdict}\n",
+        readings.launches.len(),
+        readings.gpu,
+        readings.driver,
+        readings.date,
+    ))?;
+    Ok(problems == 0)
+}

@@ -1,0 +1,148 @@
+//! What Nsight Compute read on a GPU, and what the simulator counts for the same PTX.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use common::{code, workspace};
+use course::files;
+use serde::Deserialize;
+use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module};
+
+use super::launches::RecordedLaunch;
+
+/// The readings of all steps and counter-examples, within the workspace.
+pub const FILE: &str = "docs/results/counters/steps.readings.json";
+
+/// What `common/simt/tests/counters/record.py` wrote.
+#[derive(Deserialize)]
+pub struct Readings {
+    /// The GPU's name.
+    pub gpu: String,
+    /// The driver's version.
+    pub driver: String,
+    /// The profiler's version.
+    pub tool: String,
+    /// The day.
+    pub date: String,
+    /// What was read, launch by launch.
+    #[serde(rename = "readings")]
+    pub launches: Vec<Reading>,
+}
+
+/// What was read for a launch.
+#[derive(Clone, Deserialize)]
+pub struct Reading {
+    /// The launch.
+    #[serde(flatten)]
+    pub launch: RecordedLaunch,
+    kernel_sha256: String,
+    metrics: BTreeMap<String, f64>,
+}
+
+/// A count on both sides.
+pub struct Compared {
+    /// What is counted.
+    pub name: &'static str,
+    /// The simulator's count.
+    pub simulated: u64,
+    /// The GPU's.
+    pub read: u64,
+}
+
+/// All counts of a launch on both sides.
+pub struct Comparison {
+    /// What must be equal.
+    pub equal: Vec<Compared>,
+    /// What differs by its nature: the simulator counts instructions of the PTX, the GPU those of the assembler.
+    pub differing: [Compared; 2],
+}
+
+impl Readings {
+    /// The readings that are kept.
+    pub fn read() -> Result<Self> {
+        let text = files::read(&workspace::root().join(FILE))?;
+        serde_json::from_str(&text).with_context(|| {
+            format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py")
+        })
+    }
+}
+
+impl Reading {
+    /// Runs the launch on the simulator and puts its counts beside the readings.
+    pub fn compare(&self) -> Result<Comparison> {
+        let launch = &self.launch;
+        // The list lay in some folder of the workspace; the rest of the path is from the workspace on.
+        let path = workspace::root().join(launch.kernel.trim_start_matches("../"));
+        let ptx = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
+        ensure!(code::hash(&ptx) == self.kernel_sha256, "the kernel has changed since; record its counters again");
+        let kernel = Module::parse(&ptx)?.kernel("matmul")?;
+        let mut memory = GlobalMemory::new();
+        let mut args = Vec::new();
+        for (name, bytes) in ["A", "B", "C"].into_iter().zip(launch.bytes) {
+            args.push(Arg::Pointer(memory.alloc(name, bytes, 4)?));
+        }
+        args.extend([launch.m, launch.n, launch.k].map(|size| Arg::U32(size as u32)));
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        let mut config = LaunchConfig::new(grid, block);
+        config.dynamic_shared_bytes = launch.shared;
+        config.shared_opt_in = true;
+        let mut counters = Counters::new();
+        simt::launch(&kernel, &mut memory, &config, &args, &mut counters)?;
+        let counts = counters.total();
+        let read = |name: &str| {
+            let value = self.metrics.get(name).copied();
+            value.map(|value| value as u64).with_context(|| format!("{name} was not read; record the counters again"))
+        };
+        let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
+        let excess = read("memory_l1_wavefronts_shared")?.saturating_sub(read("memory_l1_wavefronts_shared_ideal")?);
+        let fma = read("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")?;
+        let compared = |name, simulated, read| Compared { name, simulated, read };
+        let conflicts = counts.shared_load_bank_conflicts + counts.shared_store_bank_conflicts;
+        Ok(Comparison {
+            equal: vec![
+                compared("FMA", counts.fma_threads, fma),
+                compared("load requests", counts.global_load_requests, global("requests", "ld")?),
+                compared("load sectors", counts.global_load_sectors, global("sectors", "ld")?),
+                compared("store requests", counts.global_store_requests, global("requests", "st")?),
+                compared("store sectors", counts.global_store_sectors, global("sectors", "st")?),
+                compared("excess wavefronts", conflicts, excess),
+            ],
+            differing: [
+                compared("instructions", counts.instructions, read("smsp__inst_executed.sum")?),
+                compared("shared loads", counts.shared_load_requests, read("smsp__inst_executed_op_shared_ld.sum")?),
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn smallest() -> Reading {
+        let readings = Readings::read().unwrap().launches;
+        readings.into_iter().min_by_key(|reading| reading.launch.m * reading.launch.n * reading.launch.k).unwrap()
+    }
+
+    #[test]
+    fn the_simulator_counts_what_was_read() {
+        let compared = smallest().compare().unwrap();
+        assert_eq!(compared.equal.len(), 6);
+        assert!(compared.equal.iter().all(|count| count.simulated == count.read));
+    }
+
+    #[test]
+    fn a_changed_reading_differs_and_a_changed_kernel_is_refused() {
+        let mut reading = smallest();
+        let fma = reading.metrics.get_mut("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum").unwrap();
+        *fma += 1.0;
+        let compared = reading.compare().unwrap();
+        let wrong: Vec<&str> =
+            compared.equal.iter().filter(|count| count.simulated != count.read).map(|count| count.name).collect();
+        assert_eq!(wrong, ["FMA"]);
+        reading.kernel_sha256 = "0".repeat(64);
+        let Err(error) = reading.compare() else { panic!("another kernel is accepted") };
+        assert!(error.to_string().contains("has changed since"), "{error}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Figures drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the drawing shows them.
+
+mod recording;
+mod step02;
+mod step04;
+mod step05;
+mod step06;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use common::workspace;
+
+/// A figure: the stem of its file, and what draws it.
+type Figure = (&'static str, fn() -> Result<String>);
+
+const FIGURES: &[Figure] = &[
+    ("step02-elements", step02::elements),
+    ("step02-sectors", step02::sectors),
+    ("step04-walk", step04::walk),
+    ("step04-banks", step04::banks),
+    ("step05-thread-tile", step05::thread_tile),
+    ("step06-timeline", step06::timeline),
+];
+
+/// All figures whose file is wanted: path and SVG.
+pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {
+    let folder = workspace::root().join("docs/src/figures");
+    let mut figures = Vec::new();
+    for (name, draw) in FIGURES {
+        let path = folder.join(format!("{name}.svg"));
+        if wanted(&path) {
+            figures.push((path, draw().with_context(|| format!("the figure {name}"))?));
+        }
+    }
+    Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_drawn_twice_alike_and_has_a_text_alternative() {
+        for (name, draw) in FIGURES {
+            let svg = draw().unwrap();
+            assert_eq!(svg, draw().unwrap(), "{name}");
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+        }
+    }
+}

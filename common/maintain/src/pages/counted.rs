@@ -1,0 +1,129 @@
+//! Parts that show what the simulator counts: tables of kernels, and the counters' names.
+
+use anyhow::{Context, Result};
+use common::units::grouped;
+use common::workspace;
+use course::files::read;
+use serde_json::Value;
+
+use super::parts::Content;
+use crate::{programs, table};
+
+/// A kernel to be counted: a step, or `STEP/VARIANT`; `STEP/*` stands for all variants.
+fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
+    let mut kernels = Vec::new();
+    for word in words {
+        match word.split_once('/') {
+            None => kernels.push(((*word).to_owned(), None)),
+            Some((step, "*")) => {
+                let listed = programs::output(step, &["--list-variants"])?.stdout;
+                let names = listed.lines().filter(|line| !line.starts_with([' ', '\t']));
+                let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != step);
+                kernels.extend(names.map(|name| (step.to_owned(), Some(name.to_owned()))));
+            }
+            Some((step, variant)) => kernels.push((step.to_owned(), Some(variant.to_owned()))),
+        }
+    }
+    Ok(kernels)
+}
+
+/// A row of a table of counters: its name, and its value from the report's `counters`.
+type Row = (&'static str, fn(&Value) -> Option<f64>);
+
+fn get(counters: &Value, name: &str) -> Option<f64> {
+    counters.get(name)?.as_f64()
+}
+
+fn ratio(counters: &Value, above: &str, below: &str, factor: f64) -> Option<f64> {
+    let below = get(counters, below)?;
+    (below > 0.0).then_some(get(counters, above)? / below * factor)
+}
+
+const ROWS: &[Row] = &[
+    ("multiply-adds of threads", |c| get(c, "fma_threads")),
+    ("instructions of warps", |c| get(c, "instructions")),
+    ("global load requests", |c| get(c, "global_load_requests")),
+    ("global load sectors", |c| get(c, "global_load_sectors")),
+    ("sectors per load request", |c| ratio(c, "global_load_sectors", "global_load_requests", 1.0)),
+    ("sectors per store request", |c| ratio(c, "global_store_sectors", "global_store_requests", 1.0)),
+    ("flop per byte", |c| get(c, "flop_per_byte")),
+    ("flop per global access", |c| get(c, "flop_per_global_access")),
+    ("shared load requests", |c| get(c, "shared_load_requests")),
+    ("shared load requests per multiply-add of a warp", |c| ratio(c, "shared_load_requests", "fma_threads", 32.0)),
+    ("bank conflicts of loads", |c| get(c, "shared_load_bank_conflicts")),
+    ("bank conflicts of stores", |c| get(c, "shared_store_bank_conflicts")),
+    ("barriers of warps", |c| get(c, "barriers")),
+];
+
+/// A table of counters: one column for each kernel.
+pub fn table(words: &[&str]) -> Result<Content> {
+    let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
+    let mut head = vec![format!("at {}", size.replace('x', "×"))];
+    let mut columns = Vec::new();
+    for (step, variant) in kernels(kernels_named)? {
+        let mut arguments = vec!["--size", size];
+        if let Some(variant) = &variant {
+            arguments.extend(["--variant", variant]);
+        }
+        let report = programs::json(&step, &arguments)?;
+        let counted = report.get("counters").cloned();
+        columns.push(counted.with_context(|| format!("{step} reports no counters; name one that runs on a GPU"))?);
+        head.push(variant.map_or(step, |variant| format!("`{variant}`")));
+    }
+    let mut rows = Vec::new();
+    for (name, value) in ROWS {
+        let values: Vec<Option<f64>> = columns.iter().map(value).collect();
+        // What no kernel does needs no row.
+        if values.iter().any(|value| value.is_some_and(|value| value != 0.0)) {
+            let cells = values.into_iter().map(|value| value.map_or("–".into(), number));
+            rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
+        }
+    }
+    Ok(Content::Markdown(table::markdown(&head, &rows)))
+}
+
+/// The counters' names with their documentation, as the simulator's source has it.
+pub fn names() -> Result<Content> {
+    let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
+    let fields = source.split_once("pub struct Counts {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let (fields, _) =
+        fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
+    let mut rows = Vec::new();
+    let mut words: Vec<&str> = Vec::new();
+    for line in fields.lines().map(str::trim) {
+        if let Some(documentation) = line.strip_prefix("///") {
+            words.push(documentation.trim());
+        } else if let Some(name) = line.strip_prefix("pub ").and_then(|field| field.split(':').next()) {
+            rows.push(vec![format!("`{name}`"), words.join(" ")]);
+            words.clear();
+        }
+    }
+    Ok(Content::Markdown(table::markdown(&["counter".to_owned(), "counts".to_owned()], &rows)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn markdown(content: Content) -> String {
+        match content {
+            Content::Code(_, text) | Content::Markdown(text) => text,
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_column_for_each_kernel_and_no_row_of_nothing() {
+        let text = markdown(table(&["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"]).unwrap());
+        assert!(text.starts_with("| at 32×32×32 | step02_gpu_naive | `uncoalesced` |\n|---|--:|--:|\n"), "{text}");
+        assert!(text.contains("| multiply-adds of threads | 32,768 | 32,768 |"), "{text}");
+        assert!(!text.contains("bank conflicts"), "{text}");
+        assert!(table(&["32", "step01_nothing"]).is_err());
+    }
+
+    #[test]
+    fn every_counter_is_explained() {
+        let text = markdown(names().unwrap());
+        assert!(text.contains("| `global_load_sectors` | "), "{text}");
+        assert!(!text.contains("|  |"), "{text}");
+    }
+}

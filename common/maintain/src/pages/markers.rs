@@ -1,0 +1,49 @@
+//! Where generated parts stand in a page: between `<!-- generated:NAME ARGUMENTS -->` and `<!-- /generated -->`.
+
+use anyhow::{Context, Result};
+
+const BEGIN: &str = "<!-- generated:";
+const END: &str = "<!-- /generated -->";
+
+/// The page with what `make` gives for the words of each marker in place of what stood there.
+pub fn replace(page: &str, mut make: impl FnMut(&[&str]) -> Result<String>) -> Result<String> {
+    let mut fresh = String::new();
+    let mut rest = page;
+    while let Some(start) = rest.find(BEGIN) {
+        let (before, marker) = rest.split_at(start);
+        let close = marker.find("-->").context("a generated part's first line has no end; write -->")? + 3;
+        let (head, body) = marker.split_at(close);
+        let end = body.find(END).with_context(|| format!("{head} has no end; write {END} after it"))?;
+        let words: Vec<&str> = head[BEGIN.len()..head.len() - 3].split_whitespace().collect();
+        fresh += before;
+        fresh += head;
+        fresh += &make(&words).with_context(|| head.to_owned())?;
+        fresh += END;
+        rest = &body[end + END.len()..];
+    }
+    Ok(fresh + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stands_between_the_markers_is_replaced() {
+        let page =
+            "a\n<!-- generated:one 1 2 -->\ntyped\n<!-- /generated -->\nb <!-- generated:two --><!-- /generated -->\n";
+        let fresh = replace(page, |words| Ok(format!("[{}]", words.join("+")))).unwrap();
+        let expected = "a\n<!-- generated:one 1 2 -->[one+1+2]<!-- /generated -->\nb <!-- generated:two -->[two]<!-- /generated -->\n";
+        assert_eq!(fresh, expected);
+        // Made again it stays: that is what the check compares.
+        assert_eq!(replace(&fresh, |words| Ok(format!("[{}]", words.join("+")))).unwrap(), fresh);
+    }
+
+    #[test]
+    fn a_marker_without_an_end_is_refused() {
+        for page in ["<!-- generated:one -->\n", "<!-- generated:one "] {
+            assert!(replace(page, |_| Ok(String::new())).unwrap_err().to_string().contains("has no end"));
+        }
+        assert!(replace("no part", |_| Ok(String::new())).is_ok());
+    }
+}

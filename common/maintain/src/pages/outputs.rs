@@ -1,0 +1,97 @@
+//! Parts that show what a command prints, and the difference between two kernels.
+
+use anyhow::{Context, Result, bail, ensure};
+use common::workspace;
+use course::difference::diff;
+use course::files::read;
+
+use super::parts::Content;
+use crate::programs;
+
+/// A command of the course, run on the simulator: the command as one types it, and what it prints.
+pub fn whole(words: &[&str]) -> Result<Content> {
+    let (typed, text) = run(words)?;
+    block(&typed, &text)
+}
+
+/// The same, from the first line on that begins in a certain way.
+pub fn from(words: &[&str], start: &str) -> Result<Content> {
+    let (typed, text) = run(words)?;
+    let first = text.lines().position(|line| line.starts_with(start));
+    let first = first.with_context(|| format!("{typed} prints no line that begins with {start:?}: {text}"))?;
+    let rest: Vec<&str> = text.lines().skip(first).collect();
+    block(&typed, &format!("...\n{}\n", rest.join("\n")))
+}
+
+fn run(words: &[&str]) -> Result<(String, String)> {
+    let (program, arguments) = words.split_first().context("name a step, or course, and its arguments")?;
+    let run = programs::output(program, arguments)?;
+    let typed = match *program {
+        "course" => format!("cargo course {}", arguments.join(" ")),
+        step => format!("cargo run --release -p {step} -- {}", arguments.join(" ")),
+    };
+    let text = run.stdout + &run.stderr;
+    Ok((typed, if arguments.contains(&"--json") { without_seconds(&text) } else { text }))
+}
+
+fn block(typed: &str, text: &str) -> Result<Content> {
+    let text: String = text.trim_end().lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+    ensure!(!text.contains("```"), "the output holds a code fence; show another command");
+    Ok(Content::Code("text", format!("$ {typed}\n{text}")))
+}
+
+/// Seconds of the host's clock differ from run to run.
+fn without_seconds(json: &str) -> String {
+    let mut text = String::new();
+    for line in json.lines() {
+        match line.split_once("\"seconds\": ") {
+            Some((before, value)) => {
+                let comma = if value.ends_with(',') { "," } else { "" };
+                text += &format!("{before}\"seconds\": 0.001{comma}\n");
+            }
+            None => text += &format!("{line}\n"),
+        }
+    }
+    text
+}
+
+/// The difference between two steps' kernels.
+pub fn difference(words: &[&str]) -> Result<Content> {
+    let [from, to] = words else { bail!("name two steps") };
+    let read = |step: &str| read(&workspace::root().join(step).join("kernel.cu"));
+    let (old, new) = (read(from)?, read(to)?);
+    Ok(Content::Code("diff", diff(&old, &new)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(content: Content) -> String {
+        match content {
+            Content::Code(_, text) | Content::Markdown(text) => text,
+        }
+    }
+
+    #[test]
+    fn a_difference_is_that_of_the_kernels() {
+        let text = code(difference(&["step01_cpu_naive", "step02_gpu_naive"]).unwrap());
+        assert!(text.contains("+    const int row = blockIdx.y"), "{text}");
+    }
+
+    #[test]
+    fn an_output_begins_with_its_command_and_may_be_cut() {
+        let words = ["step04_tiled", "--device", "sim", "--size", "64", "--variant", "no_first_barrier", "--check"];
+        let text = code(whole(&words).unwrap());
+        assert!(text.starts_with("$ cargo run --release -p step04_tiled -- --device sim --size 64"), "{text}");
+        let cut = code(from(&words, "  HAZARDS").unwrap());
+        assert!(cut.lines().nth(1) == Some("...") && cut.len() < text.len(), "{cut}");
+        assert!(from(&words, "  CAKE").is_err());
+    }
+
+    #[test]
+    fn seconds_are_always_the_same() {
+        let text = without_seconds("{\n  \"seconds\": 0.53,\n  \"x\": 1\n}\n");
+        assert_eq!(text, "{\n  \"seconds\": 0.001,\n  \"x\": 1\n}\n");
+    }
+}

@@ -1,0 +1,115 @@
+//! The parts that a page can ask for: their names, what each is, and what makes it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use course::record::Record;
+
+use super::{counted, outputs, readings, timed};
+
+/// A page and what its parts are made from.
+pub struct Page<'a> {
+    /// The page's file.
+    pub path: &'a Path,
+    /// The records of `docs/results` and their names.
+    pub records: &'a [(String, Record)],
+}
+
+/// The content of a part.
+pub enum Content {
+    /// A block of code in a language.
+    Code(&'static str, String),
+    /// Markdown.
+    Markdown(String),
+}
+
+/// A kind of part.
+pub struct Part {
+    /// The word after `generated:`.
+    pub name: &'static str,
+    /// The arguments that follow and what the part shows.
+    pub shows: &'static str,
+    make: fn(&Page, &[&str]) -> Result<Content>,
+}
+
+/// All kinds of parts.
+pub const PARTS: &[Part] = &[
+    Part { name: "output", shows: "PROGRAM ARGUMENTS: what a command prints", make: |_, words| outputs::whole(words) },
+    Part {
+        name: "lines",
+        shows: "PROGRAM ARGUMENTS: the counters of each line, out of what a command prints",
+        make: |_, words| outputs::from(words, "   line "),
+    },
+    Part {
+        name: "hazards",
+        shows: "PROGRAM ARGUMENTS: the hazards, out of what a command prints",
+        make: |_, words| outputs::from(words, "  HAZARDS"),
+    },
+    Part {
+        name: "trace",
+        shows: "PROGRAM ARGUMENTS: the trace, out of what a command prints",
+        make: |_, words| outputs::from(words, "  block ("),
+    },
+    Part {
+        name: "diff",
+        shows: "STEP STEP: the difference between two steps' kernels",
+        make: |_, words| outputs::difference(words),
+    },
+    Part {
+        name: "counters",
+        shows: "SIZE KERNEL...: a table of what the simulator counts; KERNEL is STEP, STEP/VARIANT or STEP/*",
+        make: |_, words| counted::table(words),
+    },
+    Part { name: "counter-names", shows: "what each counter counts", make: |_, _| counted::names() },
+    Part {
+        name: "readings",
+        shows: "the simulator's counters beside those that were read on a GPU",
+        make: |_, _| readings::table(),
+    },
+    Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
+    Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
+    Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
+    Part { name: "chart", shows: "CHART [RECORD]: a chart and where its numbers are from", make: timed::chart },
+    Part { name: "results", shows: "a table of all records", make: |page, _| Ok(timed::results(page.records)) },
+    Part {
+        name: "acceptance",
+        shows: "[TABLE]: which kernel gives the right product at which size",
+        make: |_, words| timed::acceptance(words),
+    },
+];
+
+/// The text of the part that a marker's words ask for.
+pub fn make(page: &Page, words: &[&str]) -> Result<String> {
+    let (name, arguments) = words.split_first().context("a generated part has no name; write generated:NAME")?;
+    let part = PARTS.iter().find(|part| part.name == *name).with_context(|| {
+        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        format!("there is no part {name:?}; choose one of {}", known.join(", "))
+    })?;
+    Ok(match (part.make)(page, arguments).with_context(|| format!("{name} {}", part.shows))? {
+        Content::Code(language, text) => format!("\n```{language}\n{text}```\n"),
+        Content::Markdown(text) => format!("\n\n{}\n\n", text.trim()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_parts_have_one_name_and_an_unknown_one_is_told_the_others() {
+        for (at, part) in PARTS.iter().enumerate() {
+            assert!(PARTS[..at].iter().all(|other| other.name != part.name), "{}", part.name);
+        }
+        let page = Page { path: Path::new("README.md"), records: &[] };
+        let error = make(&page, &["cake"]).unwrap_err().to_string();
+        assert!(error.contains("\"cake\"") && error.contains("ladder") && error.contains("diff"), "{error}");
+        assert!(make(&page, &[]).is_err());
+    }
+
+    #[test]
+    fn a_part_that_fails_says_what_it_wants() {
+        let page = Page { path: Path::new("README.md"), records: &[] };
+        let error = format!("{:#}", make(&page, &["diff", "step01_cpu_naive"]).unwrap_err());
+        assert!(error.contains("STEP STEP") && error.contains("name two steps"), "{error}");
+    }
+}

@@ -1,0 +1,59 @@
+//! The part that shows the simulator's counters beside those that were read on a GPU.
+
+use anyhow::Result;
+use common::units::grouped;
+
+use super::parts::Content;
+use crate::counters::readings::{Compared, Readings};
+use crate::table;
+
+/// Where the readings are from, and a row for each launch.
+pub fn table() -> Result<Content> {
+    let readings = Readings::read()?;
+    let head = [
+        "launch (M×N×K)",
+        "FMA of threads",
+        "global load requests",
+        "global load sectors",
+        "global store requests",
+        "global store sectors",
+        "excess shared wavefronts",
+        "instructions, simulated / GPU",
+        "shared loads, simulated / GPU",
+    ];
+    let mut rows = Vec::new();
+    for reading in &readings.launches {
+        let compared = reading.compare()?;
+        let mut row = vec![reading.launch.name.clone()];
+        row.extend(compared.equal.iter().map(cell));
+        row.extend(compared.differing.map(|count| both(&count)));
+        rows.push(row);
+    }
+    let Readings { gpu, driver, tool, date, .. } = &readings;
+    Ok(Content::Markdown(format!(
+        "Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{}",
+        table::markdown(&head.map(ToOwned::to_owned), &rows)
+    )))
+}
+
+/// A count if both sides agree, else both.
+fn cell(count: &Compared) -> String {
+    if count.simulated == count.read { grouped(count.read) } else { format!("**{}**", both(count)) }
+}
+
+fn both(count: &Compared) -> String {
+    format!("{} / {}", grouped(count.simulated), grouped(count.read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_stands_out() {
+        let count = |simulated, read| Compared { name: "FMA", simulated, read };
+        assert_eq!(cell(&count(1000, 1000)), "1,000");
+        assert_eq!(cell(&count(1000, 999)), "**1,000 / 999**");
+        assert_eq!(both(&count(7, 7)), "7 / 7");
+    }
+}

@@ -1,0 +1,77 @@
+//! The programs of the course, run as a reader runs them: the steps' own and `cargo course`. Each command runs once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+
+use anyhow::{Context, Result, anyhow};
+use common::workspace;
+use course::steps::{self, StepFolder};
+use serde_json::Value;
+
+/// What a program printed.
+#[derive(Clone)]
+pub struct Printed {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// Exit status.
+    pub status: Option<i32>,
+}
+
+/// Runs a step's program, or `course`, in the workspace.
+pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
+    static DONE: OnceLock<Mutex<BTreeMap<String, Printed>>> = OnceLock::new();
+    let done = DONE.get_or_init(Mutex::default);
+    let key = format!("{program} {}", arguments.join(" "));
+    if let Some(printed) = done.lock().ok().and_then(|done| done.get(&key).cloned()) {
+        return Ok(printed);
+    }
+    let output = Command::new(path(program)?)
+        .args(arguments)
+        .current_dir(workspace::root())
+        // Help is wrapped to the terminal's width if there is one.
+        .stdin(Stdio::null())
+        .env_remove("COLUMNS")
+        .output()
+        .with_context(|| format!("{program} does not start; build it with cargo build --release"))?;
+    let printed = Printed {
+        stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
+        stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
+        status: output.status.code(),
+    };
+    if let Ok(mut done) = done.lock() {
+        done.insert(key, printed.clone());
+    }
+    Ok(printed)
+}
+
+/// The file of a step's program, or of `course`, built once.
+pub fn path(program: &str) -> Result<PathBuf> {
+    static BUILT: OnceLock<Mutex<BTreeMap<String, PathBuf>>> = OnceLock::new();
+    let built = BUILT.get_or_init(Mutex::default);
+    let mut built = built.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
+    if let Some(path) = built.get(program) {
+        return Ok(path.clone());
+    }
+    let folder = if program == "course" {
+        // It is found and built just as a step's program is.
+        StepFolder { name: program.to_owned(), path: workspace::root().join("common/course") }
+    } else {
+        let found = steps::find()?.into_iter().find(|step| step.name == program);
+        found.with_context(|| format!("there is no step {program}; name one of the folders step*"))?
+    };
+    let path = folder.program()?;
+    built.insert(program.to_owned(), path.clone());
+    Ok(path)
+}
+
+/// The JSON report of a run on the simulator.
+pub fn json(program: &str, arguments: &[&str]) -> Result<Value> {
+    let arguments = [&["--device", "sim", "--json"], arguments].concat();
+    let printed = output(program, &arguments)?;
+    serde_json::from_str(&printed.stdout)
+        .with_context(|| format!("{program} {} prints no report: {}", arguments.join(" "), printed.stderr.trim()))
+}

@@ -1,0 +1,211 @@
+//! The acceptance table: which kernel gives the right product at which size, as data and as Markdown.
+
+use std::collections::BTreeMap;
+
+use common::Dtype;
+use course::record::size_words;
+use serde::{Deserialize, Serialize};
+
+use crate::table;
+
+/// The sizes at which every kernel must give the right product; the last is the one of more than 2³¹ elements.
+pub const SIZES: [[u64; 3]; 10] = [
+    [1, 1, 1],
+    [31, 33, 35],
+    [32, 32, 32],
+    [1000, 777, 513],
+    [1024, 1024, 1024],
+    [1, 4096, 4096],
+    [4096, 1, 4096],
+    [4096, 4096, 1],
+    [1_100_000, 16, 16],
+    [46_400, 46_400, 16],
+];
+
+/// One run of a step's program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// The step.
+    pub step: String,
+    /// The counter-example, or the step itself.
+    pub variant: Option<String>,
+    /// M, N, K.
+    pub size: [u64; 3],
+    /// Element type.
+    pub dtype: Dtype,
+    /// What came of it.
+    pub outcome: RunOutcome,
+    /// The program's exit status; `null` where it did not end by itself.
+    pub exit: Option<i32>,
+    /// How the product was checked.
+    pub method: Option<String>,
+    /// Largest error as a share of its bound.
+    pub worst_bound_share: Option<f64>,
+    /// How the source became code.
+    pub origin: Option<String>,
+    /// The diagnosis or the error.
+    pub note: Option<String>,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunOutcome {
+    /// The product is right.
+    Verified,
+    /// The product is wrong.
+    Wrong,
+    /// The kernel did what no kernel may.
+    Fault,
+    /// The algorithm cannot do this size, and said so.
+    Limit,
+    /// Another error.
+    Error,
+    /// It was stopped.
+    Timeout,
+    /// There was no time left for it.
+    NotRun,
+}
+
+impl RunOutcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Verified => "right",
+            Self::Wrong => "**wrong**",
+            Self::Fault => "**fault**",
+            Self::Limit => "limit",
+            Self::Error => "**error**",
+            Self::Timeout => "**stopped**",
+            Self::NotRun => "not run",
+        }
+    }
+}
+
+/// The acceptance table as a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Acceptance {
+    /// Version of the format.
+    pub format: u32,
+    /// When it began, UTC.
+    pub date: String,
+    /// The commit of the course.
+    pub commit: Option<String>,
+    /// The device's name.
+    pub device: String,
+    /// Version of the NVIDIA driver.
+    pub driver: Option<String>,
+    /// SHA-256 of each step's kernel.
+    pub kernels: BTreeMap<String, String>,
+    /// All runs.
+    pub runs: Vec<Run>,
+}
+
+/// The table: a row for each kernel and element type, a column for each size; below it what was not right, in words.
+pub fn markdown(acceptance: &Acceptance) -> String {
+    let mut sizes: Vec<[u64; 3]> = SIZES.to_vec();
+    sizes.retain(|size| acceptance.runs.iter().any(|run| run.size == *size));
+    let mut rows: Vec<(&str, Option<&str>, Dtype)> = Vec::new();
+    for run in &acceptance.runs {
+        let row = (run.step.as_str(), run.variant.as_deref(), run.dtype);
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    rows.sort_by_key(|&(step, variant, dtype)| (step.to_owned(), variant.map(ToOwned::to_owned), dtype == Dtype::I32));
+    let mut head = vec!["kernel".to_owned(), "type".to_owned()];
+    head.extend(sizes.iter().map(|&size| size_words(size)));
+    let mut cells = Vec::new();
+    let mut notes = String::new();
+    let mut told = Vec::new();
+    for (step, variant, dtype) in rows {
+        let name = variant.map_or_else(|| step.to_owned(), |variant| format!("{step}, {variant}"));
+        let mut row = vec![name.clone(), dtype.to_string()];
+        for &size in &sizes {
+            let is_it = |run: &&Run| {
+                run.step == step && run.variant.as_deref() == variant && run.dtype == dtype && run.size == size
+            };
+            let run = acceptance.runs.iter().find(is_it);
+            row.push(run.map_or("-", |run| run.outcome.word()).to_owned());
+            // One example of each kind is enough in words; acceptance.json has them all.
+            if let Some(Run { note: Some(note), outcome, .. }) = run
+                && *outcome != RunOutcome::Verified
+                && !told.contains(&(step, variant, *outcome))
+            {
+                told.push((step, variant, *outcome));
+                let note = note.lines().next().unwrap_or_default();
+                notes += &format!("- {name}, {dtype}, {}: {note}\n", size_words(size));
+            }
+        }
+        cells.push(row);
+    }
+    let driver = acceptance.driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
+    let commit = acceptance
+        .commit
+        .as_ref()
+        .map_or_else(String::new, |commit| format!(", commit {}", commit.get(..10).unwrap_or(commit)));
+    let right = acceptance.runs.iter().filter(|run| run.outcome == RunOutcome::Verified).count();
+    let mut origins: BTreeMap<&str, usize> = BTreeMap::new();
+    for origin in acceptance.runs.iter().filter_map(|run| run.origin.as_deref()) {
+        let kind = if origin.contains("compiled by") {
+            origin.split("compiled by ").nth(1).unwrap_or(origin)
+        } else if origin.contains("committed") {
+            "committed PTX"
+        } else {
+            "the host's own code"
+        };
+        *origins.entry(kind).or_default() += 1;
+    }
+    let origins: Vec<String> = origins.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
+    format!(
+        "{}{driver}, {}{commit}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
+        acceptance.device,
+        acceptance.date.get(..10).unwrap_or(&acceptance.date),
+        acceptance.runs.len(),
+        origins.join(", "),
+        table::markdown(&head, &cells),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(outcome: RunOutcome, note: Option<&str>) -> Run {
+        Run {
+            step: "step04_tiled".into(),
+            variant: Some("no_edges".into()),
+            size: [31, 33, 35],
+            dtype: Dtype::F32,
+            outcome,
+            exit: Some(1),
+            method: None,
+            worst_bound_share: None,
+            origin: Some("step04_tiled/kernel.cu, compiled by NVRTC 13.0 for compute_90".into()),
+            note: note.map(ToOwned::to_owned),
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn the_table_says_what_was_not_right_and_why() {
+        let table = Acceptance {
+            format: 1,
+            date: "2026-11-21T00:00:00Z".into(),
+            commit: None,
+            device: "a GPU".into(),
+            driver: None,
+            kernels: BTreeMap::new(),
+            runs: vec![
+                example(RunOutcome::Wrong, Some("the last column is wrong")),
+                Run { dtype: Dtype::I32, ..example(RunOutcome::Verified, None) },
+            ],
+        };
+        let text = markdown(&table);
+        assert!(text.contains("1 of 2 runs") && text.contains("NVRTC 13.0 for compute_90 (2)"), "{text}");
+        assert!(text.contains("| step04_tiled, no_edges | f32 | **wrong** |"), "{text}");
+        assert!(text.contains("| step04_tiled, no_edges | i32 | right |"), "{text}");
+        assert!(text.contains("f32, 31×33×35: the last column is wrong"), "{text}");
+    }
+}

@@ -1,0 +1,169 @@
+//! `cargo x record`: on a machine with a GPU, all there is to measure, in one go.
+//!
+//! It needs neither cargo nor a network: this program, `course` and those of the steps may be carried there, with the
+//! workspace. What fails or takes too long is written down, and the rest goes on; the files are there after every part.
+
+pub mod acceptance;
+pub mod check_time;
+mod process;
+mod runs;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use common::output::print;
+use course::doctor;
+use course::files::{read, write};
+
+use crate::programs;
+use acceptance::Acceptance;
+use process::timed_run;
+
+/// Options of `cargo x record`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder for log.txt, compare.json, compare.txt, acceptance.json, acceptance.md and the like
+    out: PathBuf,
+    /// Minutes after which no more is begun
+    #[arg(long, value_name = "M", default_value_t = 9.0)]
+    minutes: f64,
+    /// Runs of the acceptance table at a time
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Only these parts, with commas between them
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = PARTS)]
+    only: Vec<String>,
+    /// Where the acceptance runs compute: cuda, cuda:N or sim (then only small sizes)
+    #[arg(long, value_name = "DEVICE", default_value = "cuda")]
+    device: String,
+    /// The commit for the record, if git cannot tell it
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+}
+
+/// What is measured: the time of a check, all steps with a warm L2 cache, with an empty one, every kernel at every shape.
+const PARTS: [&str; 4] = ["check-time", "compare", "flushed", "acceptance"];
+/// Seconds of the longest comparison, and of the one with a flushed cache.
+const COMPARE_SECONDS: u64 = 270;
+const FLUSHED_SECONDS: u64 = 60;
+/// Seconds of what this host computes by itself.
+const HOST_SECONDS: u64 = 100;
+/// The option of `cargo course compare` that keeps what it measured.
+const SAVE: &str = "--record";
+
+/// Runs the command; `false` if a step's own kernel is not right somewhere.
+pub fn run(options: &Options) -> Result<bool> {
+    let begin = Instant::now();
+    let end = begin + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
+    let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
+    let mut session = Session { options, log: String::new(), begin, end };
+    session.log(&doctor::text())?;
+    let sim = options.device == "sim";
+    let mut ok = true;
+    if wanted("check-time") {
+        session.check_time()?;
+    }
+    if wanted("compare") {
+        ok &= session.compare("compare", COMPARE_SECONDS, if sim { &[] } else { &["--saw-tooth"] })?;
+    }
+    if wanted("flushed") && !sim {
+        let sizes = ["--flush-l2", "--size", "256,512,1024,2048,4096"];
+        ok &= session.compare("compare-flushed", FLUSHED_SECONDS, &sizes)?;
+    }
+    if wanted("acceptance") {
+        ok &= session.acceptance()?;
+    }
+    Ok(ok)
+}
+
+/// One call of the command.
+struct Session<'a> {
+    options: &'a Options,
+    /// What was done, on the screen and in a file.
+    log: String,
+    begin: Instant,
+    end: Instant,
+}
+
+impl Session<'_> {
+    fn log(&mut self, text: &str) -> Result<()> {
+        let text = format!("[{:.0} s] {text}", self.begin.elapsed().as_secs_f64());
+        print(&text)?;
+        self.log += &text;
+        write(&self.options.out.join("log.txt"), &self.log)
+    }
+
+    /// What is left of the time, at most so many seconds.
+    fn at_most(&self, seconds: u64) -> Duration {
+        self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds))
+    }
+
+    /// How long this host takes to check a product of 4096³.
+    fn check_time(&mut self) -> Result<()> {
+        let told = self.own(&["check-time"]).unwrap_or_else(|error| format!("{error:#}\n"));
+        self.log(&format!("the check of a product on this host\n{told}"))
+    }
+
+    /// What this program prints for a verb of its own.
+    fn own(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.options.out.join("own.part");
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments);
+        let done = timed_run(command, self.at_most(HOST_SECONDS), &output)?;
+        let text = read(&output)?;
+        let _ = std::fs::remove_file(&output);
+        Ok(if done.is_some() { text } else { format!("{text}stopped; there was no time left\n") })
+    }
+
+    /// All steps in turns, and where they stand in the roofline.
+    fn compare(&mut self, name: &str, seconds: u64, arguments: &[&str]) -> Result<bool> {
+        let file = self.options.out.join(format!("{name}.json"));
+        let mut command = Command::new(programs::path("course")?);
+        command.args(["compare", "--device", &self.options.device, SAVE]).arg(&file).args(arguments);
+        if let Some(commit) = &self.options.commit {
+            command.args(["--commit", commit]);
+        }
+        let done = timed_run(command, self.at_most(seconds), &self.options.out.join(format!("{name}.txt")));
+        let words = match &done {
+            Ok(Some(0)) => "all steps right".to_owned(),
+            Ok(Some(status)) => format!("exit status {status}, see {name}.txt"),
+            Ok(None) => format!("stopped after {seconds} s; what was measured until then is recorded"),
+            Err(error) => format!("{error:#}"),
+        };
+        self.log(&format!("{name}: {words}\n"))?;
+        if file.is_file() {
+            let told = self.own(&["traffic", &file.to_string_lossy()]).unwrap_or_else(|error| format!("{error:#}\n"));
+            self.log(&format!("{name}: operations for each byte, as the simulator counts them\n{told}"))?;
+        }
+        Ok(matches!(done, Ok(Some(0))))
+    }
+
+    /// Every kernel at every shape.
+    fn acceptance(&mut self) -> Result<bool> {
+        let Options { out, device, jobs, commit, .. } = self.options;
+        let keep = |table: &Acceptance| -> Result<()> {
+            write(&out.join("acceptance.json"), &(serde_json::to_string_pretty(table)? + "\n"))?;
+            write(&out.join("acceptance.md"), &acceptance::markdown(table))
+        };
+        let options = runs::Options { device, jobs: *jobs, commit: commit.as_deref(), end: self.end };
+        let right = runs::all(&options, &keep)?;
+        self.log(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
+        Ok(right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_is_kept_by_an_option_that_exists() {
+        let help = programs::output("course", &["compare", "--help"]).unwrap().stdout;
+        assert!(
+            help.contains(&format!("{SAVE} <")) && help.contains("--saw-tooth") && help.contains("--flush-l2"),
+            "{help}"
+        );
+    }
+}

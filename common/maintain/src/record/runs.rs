@@ -1,0 +1,194 @@
+//! The runs of the acceptance table: every kernel at every size, several at a time, each in a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use common::describe::Request;
+use common::output::print;
+use common::report::Report;
+use common::{DeviceInfo, Dtype, Problem, device};
+use course::record;
+use course::steps::{self, StepFolder};
+
+use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
+use super::process::timed_run;
+
+/// Of the sizes, the first ones, which a simulator does in seconds.
+const SIM_SIZES: usize = 3;
+/// Seconds that one run may take.
+const RUN_SECONDS: u64 = 100;
+
+/// A run to be made.
+#[derive(Clone)]
+struct Task {
+    program: PathBuf,
+    step: String,
+    variant: Option<String>,
+    size: [u64; 3],
+    dtype: Dtype,
+    host: bool,
+    /// The step has said that it cannot.
+    limit: bool,
+}
+
+/// Where and how the runs are made.
+pub struct Options<'a> {
+    /// The device's name, as a step's program takes it: cuda, cuda:N or sim.
+    pub device: &'a str,
+    /// Runs at a time.
+    pub jobs: u8,
+    /// The commit of the course, if git cannot tell it.
+    pub commit: Option<&'a str>,
+    /// When no more is begun.
+    pub end: Instant,
+}
+
+/// Makes all runs; `keep` gets the table now and then, and at the end.
+pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync)) -> Result<bool> {
+    let sim = options.device == "sim";
+    let info = device::cuda_devices().ok().and_then(|devices| devices.into_iter().next()).filter(|_| !sim);
+    let mut table = Acceptance {
+        format: record::FORMAT,
+        date: record::now(),
+        commit: options.commit.map(ToOwned::to_owned).or_else(record::commit),
+        device: info.as_ref().map_or_else(|| "the simulator".to_owned(), |info| info.name.clone()),
+        driver: record::driver().filter(|_| !sim),
+        kernels: BTreeMap::new(),
+        runs: Vec::new(),
+    };
+    let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
+    let tasks = tasks(sizes, info.as_ref(), &mut table.kernels)?;
+    let next = AtomicUsize::new(0);
+    let shared = Mutex::new((table, Instant::now()));
+    std::thread::scope(|scope| {
+        for worker in 0..options.jobs {
+            let (next, shared, tasks) = (&next, &shared, &tasks);
+            scope.spawn(move || {
+                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let output = std::env::temp_dir().join(format!("course-run-{}-{worker}.txt", std::process::id()));
+                    let run = one_run(task, options.device, options.end, &output);
+                    let _ = std::fs::remove_file(&output);
+                    let Ok(mut shared) = shared.lock() else { return };
+                    shared.0.runs.push(run);
+                    if shared.1.elapsed() > Duration::from_secs(3) {
+                        shared.1 = Instant::now();
+                        // A failure shows at the end.
+                        let _ = keep(&shared.0);
+                    }
+                }
+            });
+        }
+    });
+    let table = shared.into_inner().map_err(|_| anyhow!("a worker broke off; run again with --jobs 1"))?.0;
+    keep(&table)?;
+    let fine = |run: &Run| run.variant.is_some() || matches!(run.outcome, RunOutcome::Verified | RunOutcome::Limit);
+    Ok(table.runs.iter().all(fine))
+}
+
+fn tasks(sizes: &[[u64; 3]], info: Option<&DeviceInfo>, kernels: &mut BTreeMap<String, String>) -> Result<Vec<Task>> {
+    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: common::Fill::Uniform, seed: 1 };
+    let request = Request { device: info.cloned(), problems: sizes.iter().map(problem).collect(), variant: None };
+    let mut tasks = Vec::new();
+    let mut of_step = |step: &StepFolder| -> Result<()> {
+        let (program, description) = (step.program()?, step.describe(&request)?);
+        let source = step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" });
+        kernels.insert(step.name.clone(), common::code::Source::read(&source)?.hash);
+        for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
+            for dtype in [Dtype::F32, Dtype::I32] {
+                for (&size, plan) in sizes.iter().zip(&description.plans) {
+                    let limit = plan.is_err();
+                    let (step, host) = (step.name.clone(), description.host);
+                    tasks.push(Task {
+                        program: program.clone(),
+                        step,
+                        variant: variant.clone(),
+                        size,
+                        dtype,
+                        host,
+                        limit,
+                    });
+                }
+            }
+        }
+        Ok(())
+    };
+    for step in steps::find()? {
+        if let Err(error) = of_step(&step) {
+            print(&format!("{} is left out: {error:#}\n", step.name))?;
+        }
+    }
+    // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
+    tasks.sort_by_key(|task| (task.variant.is_some(), !(task.host && task.size == SIZES[9]), task.dtype == Dtype::I32));
+    Ok(tasks)
+}
+
+fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
+    let begin = Instant::now();
+    let [m, n, k] = task.size;
+    let mut run = Run {
+        step: task.step.clone(),
+        variant: task.variant.clone(),
+        size: task.size,
+        dtype: task.dtype,
+        outcome: RunOutcome::NotRun,
+        exit: None,
+        method: None,
+        worst_bound_share: None,
+        origin: None,
+        note: None,
+        seconds: 0.0,
+    };
+    let left = end.saturating_duration_since(begin);
+    if left < Duration::from_secs(2) {
+        return run;
+    }
+    let mut command = Command::new(&task.program);
+    command.args(["--json", "--samples", "1", "--size", &format!("{m}x{n}x{k}"), "--dtype", &task.dtype.to_string()]);
+    if let Some(variant) = &task.variant {
+        command.args(["--variant", variant]);
+    }
+    if !task.host {
+        command.args(["--device", device]);
+    }
+    let status = timed_run(command, left.min(Duration::from_secs(RUN_SECONDS)), output);
+    run.seconds = begin.elapsed().as_secs_f64();
+    let text = std::fs::read_to_string(output).unwrap_or_default();
+    let json = text.find('{').and_then(|start| serde_json::from_str::<Report>(text[start..].trim()).ok());
+    let sentence = || {
+        text.lines().find_map(|line| line.strip_prefix("error: ")).or_else(|| text.lines().last()).unwrap_or_default()
+    };
+    match status {
+        Ok(Some(exit)) => {
+            run.exit = Some(exit);
+            run.outcome = match (exit, &json) {
+                (0, Some(_)) => RunOutcome::Verified,
+                (1, Some(_)) => RunOutcome::Wrong,
+                (1, None) => RunOutcome::Fault,
+                (2, _) if task.limit => RunOutcome::Limit,
+                _ => RunOutcome::Error,
+            };
+            if let Some(report) = json {
+                run.method = Some(report.verification.method.words().to_owned());
+                run.worst_bound_share = report.verification.worst_bound_share;
+                run.origin = Some(report.kernel.origin);
+                run.note = report.verification.diagnosis;
+            } else {
+                run.note = Some(sentence().to_owned());
+            }
+        }
+        Ok(None) => {
+            run.outcome = RunOutcome::Timeout;
+            run.note = Some(format!("stopped after {:.0} s", run.seconds));
+        }
+        Err(error) => {
+            run.outcome = RunOutcome::Error;
+            run.note = Some(format!("{error:#}"));
+        }
+    }
+    run
+}
