@@ -130,23 +130,3 @@ fn deadlock<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Outcome {
         thread: None,
     }))
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{GlobalMemory, LaunchConfig, Module};
-
-    /// A kernel without registers runs in every block, on every warp.
-    #[test]
-    fn empty_kernel() -> Result<(), crate::Error> {
-        let ptx = ".version 8.1 .target sm_80 .address_size 64 .visible .entry nothing() { ret; }";
-        let kernel = Module::parse(ptx)?.kernel("nothing")?;
-        let instructions = |blocks: u32| {
-            let config = LaunchConfig { threads: 1, ..LaunchConfig::new(blocks, 64) };
-            let report = crate::launch(&kernel, &mut GlobalMemory::new(), &config, &[], &mut ())?;
-            Ok::<_, crate::Error>(report.warp_instructions)
-        };
-        assert_eq!(instructions(5)?, 5 * instructions(1)?);
-        assert!(instructions(1)? > 0);
-        Ok(())
-    }
-}
