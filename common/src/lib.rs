@@ -13,6 +13,7 @@ pub mod cublas;
 pub mod device;
 pub mod exec;
 pub mod fault;
+pub mod json;
 pub mod libraries;
 pub mod matrix;
 pub mod memory;

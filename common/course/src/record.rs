@@ -12,7 +12,7 @@ use common::problem::{Dtype, Fill};
 use common::report::LaunchReport;
 use common::timing::{L2, Spread};
 use common::verify::Method;
-use common::{DeviceInfo, Kind, Problem, workspace};
+use common::{DeviceInfo, Kind, Problem, json, workspace};
 use serde::{Deserialize, Serialize};
 
 /// Version of the records' format.
@@ -277,7 +277,8 @@ impl Record {
 
     /// Writes the record, first beside its place: a file that is there is whole.
     pub fn write(&self, path: &Path) -> Result<()> {
-        write_whole(path, &(serde_json::to_string_pretty(self)? + "\n"))
+        // The entries of a size, member by member: all samples of one kernel on a line.
+        write_whole(path, &json::lines(self, 5)?)
     }
 
     /// The problem of a size.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use common::report::{Report, print};
 use common::run::Request;
-use common::{DeviceInfo, Dtype, Problem, device};
+use common::{DeviceInfo, Dtype, Problem, device, json};
 use serde::{Deserialize, Serialize};
 
 use course::doctor;
@@ -400,7 +400,7 @@ fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
 }
 
 fn write(options: &Options, table: &Acceptance) -> Result<()> {
-    write_whole(&options.out.join("acceptance.json"), &(serde_json::to_string_pretty(table)? + "\n"))?;
+    write_whole(&options.out.join("acceptance.json"), &json::lines(table, 2)?)?;
     write_whole(&options.out.join("acceptance.md"), &markdown(table))
 }
 

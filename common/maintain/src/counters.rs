@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use common::analysis::grouped;
 use common::{code, report, workspace};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use simt::{Arg, Counters, Counts, GlobalMemory, LaunchConfig, Module};
 use std::collections::BTreeMap;
 
@@ -27,15 +28,38 @@ struct Record {
     driver: String,
     tool: String,
     date: String,
-    readings: Vec<Reading>,
+    /// What all launches have in common, field by field.
+    same: Map<String, Value>,
+    /// SHA-256 of the kernels, by their files.
+    kernels: BTreeMap<String, String>,
+    /// Names of the metrics, in the order of each reading's values.
+    metrics: Vec<String>,
+    readings: Vec<Map<String, Value>>,
 }
 
-#[derive(Deserialize)]
 struct Reading {
-    #[serde(flatten)]
     launch: RecordedLaunch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
+}
+
+impl Record {
+    fn reading(&self, fields: &Map<String, Value>) -> Result<Reading> {
+        let mut fields: Map<String, Value> = self.same.clone().into_iter().chain(fields.clone()).collect();
+        let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
+        let launch: RecordedLaunch = serde_json::from_value(Value::Object(fields))?;
+        Ok(Reading {
+            kernel_sha256: self.kernels.get(&launch.kernel).cloned().unwrap_or_default(),
+            launch,
+            metrics: self
+                .metrics
+                .iter()
+                .cloned()
+                .zip(values)
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+        })
+    }
 }
 
 /// A count on both sides.
@@ -58,11 +82,12 @@ pub fn run(options: &Options) -> Result<bool> {
             workspace::display(&path)
         )
     })?;
-    let record: Record = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no record of counters; record it anew", workspace::display(&path)))?;
+    let no_record = || format!("{} is not a record of counters; record it again", workspace::display(&path));
+    let record: Record = serde_json::from_str(&text).with_context(no_record)?;
     let mut problems = Vec::new();
     let mut rows = String::new();
-    for reading in &record.readings {
+    for fields in &record.readings {
+        let reading = &record.reading(fields).with_context(no_record)?;
         let (counts, compared) = match compare(&folder, reading) {
             Ok(both) => both,
             Err(error) => {

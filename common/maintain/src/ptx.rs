@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use common::code::{Registers, Source};
 use common::nvrtc::{self, PINNED_PACKAGE};
 use common::run::Request;
-use common::{report, workspace};
+use common::{json, report, workspace};
 
 use course::steps;
 
@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> Result<bool> {
             let file = folder.join(Registers::FILE);
             text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
             if !options.check {
-                fs::write(&file, serde_json::to_string_pretty(&counted)? + "\n")?;
+                fs::write(&file, json::lines(&counted, 2)?)?;
             }
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {

@@ -7,14 +7,13 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
 use super::origin::{Origin, origins};
-use super::product::product_on;
+use super::product::{code, product_on};
 use crate::analysis::HazardReport;
 use crate::code::{Code, Source};
 use crate::device::{Device, DeviceInfo, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
 use crate::matrix::Operands;
-use crate::memory;
 use crate::plan::Plan;
 use crate::problem::{Dtype, Fill, Problem};
 use crate::step::{Defect, Step, Variant};
@@ -150,7 +149,7 @@ fn barriers(step: &Step, variant: Option<&Variant>, origin: Origin) -> Result<()
         capabilities.extend(older.then_some(75));
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
-            let code = source.code(&plan.specialisation, &info, source.committed_folder().as_deref())?;
+            let code = code(&source, &plan.specialisation, &info)?;
             let barriers = barriers_of(&code.ptx)?;
             ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
             let whole = hazards_of(&problem, &plan, &code)?;
