@@ -12,6 +12,7 @@ use crate::driver::driver_version;
 use crate::info::{DeviceInfo, Kind};
 use crate::output::io_reason;
 use crate::plan::Specialisation;
+use crate::problem::Dtype;
 use crate::{nvrtc, workspace};
 
 /// A kernel source as it lies on the disk now.
@@ -195,8 +196,9 @@ impl Source {
         let name = self.committed_name(specialisation);
         let path = folder.join(&name);
         let origin = workspace::display(&path);
-        let ptx = std::fs::read_to_string(&path).map_err(|_| {
-            anyhow!("no PTX of {} for {} is committed (as {origin})", self.display, specialisation.dtype)
+        let ptx = std::fs::read_to_string(&path).map_err(|_| match specialisation.dtype {
+            Dtype::I32 => anyhow!("{} is committed for --dtype f32 only (there is no {origin})", self.display),
+            Dtype::F32 => anyhow!("{} has no PTX at {origin}", self.display),
         })?;
         let header = self.header(specialisation);
         let source = header.lines().next().unwrap_or_default();
@@ -361,6 +363,26 @@ mod tests {
 
     fn code(ptx: &str) -> Code {
         Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None, source: Default::default() }
+    }
+
+    #[test]
+    fn what_is_not_committed_says_what_is() {
+        let path = PathBuf::from("stepXX_none/variants/slow.cu");
+        let source = Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path };
+        let error = |dtype, compute_capability| {
+            let device = DeviceInfo { compute_capability, ..DeviceInfo::simulated(0) };
+            let specialisation = Specialisation::single(dtype, &[]).for_target(80);
+            source.committed(&specialisation, &device, Path::new("nowhere")).unwrap_err().to_string()
+        };
+        assert_eq!(error(Dtype::F32, 80), "slow.cu has no PTX at nowhere/slow-f32.sm80.ptx");
+        assert_eq!(
+            error(Dtype::I32, 90),
+            "slow.cu is committed for --dtype f32 only (there is no nowhere/slow-i32.sm80.ptx)"
+        );
+        assert_eq!(
+            error(Dtype::F32, 75),
+            "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5"
+        );
     }
 
     const PARAMS: &str =

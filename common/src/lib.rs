@@ -22,6 +22,7 @@ pub mod fault;
 pub mod hazard_kind;
 pub mod host;
 pub mod info;
+pub mod json;
 pub mod libraries;
 pub mod matrix;
 pub mod memory;

@@ -1,20 +1,26 @@
-//! Small programs, each with what the simulator says of it beside: `corpus/pass` must give no message, `corpus/fail` has one defect
-//! a file. `SIMT_BLESS=1 cargo test -p simt --test corpus` writes the messages anew, to be reviewed as a diff.
+//! Small programs, each with what the simulator says of it in a file of its own: those in `corpus/pass.ptx` must give no message,
+//! those in `corpus/fail.ptx` have one defect each. `SIMT_BLESS=1 cargo test -p simt --test corpus` writes the messages again,
+//! to be reviewed as a diff.
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES M N K`.
+
+mod sections;
 
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-fn programs(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
-    files.sort();
-    files
+/// A program, and the path of its source (`.cu`) and its message (`.txt`) without the extension.
+struct Program {
+    ptx: String,
+    path: PathBuf,
+}
+
+fn programs(part: &str) -> Vec<Program> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(part);
+    let programs = sections::read(&folder.with_extension("ptx"));
+    programs.into_iter().map(|(name, ptx)| Program { ptx, path: folder.join(name) }).collect()
 }
 
 /// Small whole numbers, different in every place.
@@ -28,10 +34,9 @@ fn data(count: usize, seed: u32) -> Vec<f32> {
 }
 
 /// Runs a program; everything the simulator says, and C.
-fn run(path: &Path, threads: usize) -> (String, Vec<f32>) {
-    let ptx = std::fs::read_to_string(path).unwrap();
+fn run(Program { ptx, path }: &Program, threads: usize) -> (String, Vec<f32>) {
     let source = std::fs::read_to_string(path.with_extension("cu")).ok();
-    match attempt(&ptx, source.as_deref(), threads) {
+    match attempt(ptx, source.as_deref(), threads) {
         Ok(result) => result,
         Err(error) => (format!("{error}\n"), vec![]),
     }
@@ -96,8 +101,9 @@ fn programs_with_a_defect() {
     let mut wrong = vec![];
     let programs = programs("fail");
     assert!(programs.len() >= 40);
-    for path in programs {
-        let (text, _) = run(&path, 0);
+    for program in programs {
+        let (text, _) = run(&program, 0);
+        let path = program.path;
         if text.is_empty() {
             wrong.push(format!("{}: the defect was not found", path.display()));
         }
@@ -111,8 +117,9 @@ fn correct_programs() {
     let mut wrong = vec![];
     let programs = programs("pass");
     assert!(programs.len() >= 15);
-    for path in programs {
-        let (text, c) = run(&path, 0);
+    for program in programs {
+        let (text, c) = run(&program, 0);
+        let path = program.path;
         if !text.is_empty() {
             wrong.push(format!("{}: {text}", path.display()));
         }
@@ -125,13 +132,14 @@ fn correct_programs() {
 /// The same messages and results with one host thread as with three.
 #[test]
 fn independent_of_the_number_of_threads() {
-    for path in programs("pass").iter().chain(&programs("fail")) {
+    for program in programs("pass").iter().chain(&programs("fail")) {
+        let path = &program.path;
         let name = path.file_stem().unwrap().to_str().unwrap();
         // Which block a wandering instruction limit stops is the one thing that may differ.
         if name.starts_with("endless") {
             continue;
         }
-        let (one, three) = (run(path, 1), run(path, 3));
+        let (one, three) = (run(program, 1), run(program, 3));
         assert_eq!(one.0, three.0, "{name}");
         // Racing writes of different blocks land in any order.
         if path.parent().unwrap().ends_with("pass") {

@@ -2,8 +2,11 @@
 //! `sharing.readings.json` and `copies.readings.json`, and those of the course's own kernels,
 //! `docs/results/counters/steps.readings.json`, recorded by `record.py`.
 
+mod sections;
+
 use serde_json::Value;
 use simt::{Arg, Counters, Counts, Dim3, GlobalMemory, LaunchConfig, Module};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -15,9 +18,13 @@ fn size(value: &Value) -> Dim3 {
     Dim3::new(part(0), part(1), part(2))
 }
 
-fn simulate(folder: &Path, launch: &Value) -> Counts {
-    let ptx = std::fs::read_to_string(folder.join(launch["kernel"].as_str().unwrap())).unwrap();
-    let kernel = Module::parse(&ptx).unwrap().kernel("matmul").unwrap();
+/// The kernels of the launches, by the name of their file: those that lie together in `pattern.ptx` and `copy.ptx`.
+fn kernels() -> BTreeMap<String, String> {
+    ["pattern.ptx", "copy.ptx"].into_iter().flat_map(|file| sections::read(&folder().join(file))).collect()
+}
+
+fn simulate(ptx: &str, launch: &Value) -> Counts {
+    let kernel = Module::parse(ptx).unwrap().kernel("matmul").unwrap();
     let mut memory = GlobalMemory::new();
     let mut arguments = vec![];
     for (index, name) in ["A", "B", "C"].into_iter().enumerate() {
@@ -41,8 +48,8 @@ fn simulate(folder: &Path, launch: &Value) -> Counts {
 }
 
 /// The counts a reading holds the simulator to, as (metric, simulated, read).
-fn compare(folder: &Path, launch: &Value) -> Vec<(&'static str, u64, u64)> {
-    let counts = simulate(folder, launch);
+fn compare(ptx: &str, launch: &Value) -> Vec<(&'static str, u64, u64)> {
+    let counts = simulate(ptx, launch);
     let read = |name: &str| launch["metrics"][name].as_u64().unwrap_or_else(|| panic!("no {name}"));
     let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
     vec![
@@ -64,15 +71,25 @@ fn compare(folder: &Path, launch: &Value) -> Vec<(&'static str, u64, u64)> {
     ]
 }
 
-/// The recorded launches of a file.
-fn readings_of(file: &Path) -> Vec<Value> {
-    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    recorded["readings"].as_array().unwrap().clone()
-}
-
 /// The recorded launches of a list.
 fn readings(list: &str) -> Vec<Value> {
-    readings_of(&folder().join(format!("{list}.readings.json")))
+    readings_in(&folder().join(format!("{list}.readings.json")))
+}
+
+/// The launches of a record, each with what the record says once for all of them, and the readings by their names.
+fn readings_in(file: &Path) -> Vec<Value> {
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let names = recorded["metrics"].as_array().unwrap();
+    let mut launches = recorded["readings"].as_array().unwrap().clone();
+    for launch in &mut launches {
+        let values = launch["metrics"].as_array().unwrap();
+        assert_eq!(values.len(), names.len(), "{}", launch["name"]);
+        launch["metrics"] = names.iter().map(|name| name.as_str().unwrap()).zip(values.clone()).collect();
+        for (field, value) in recorded["same"].as_object().unwrap() {
+            launch[field] = value.clone();
+        }
+    }
+    launches
 }
 
 /// Copies past the cache in which two lanes read the same 16 bytes: for these the number of wavefronts is a lower bound.
@@ -89,13 +106,14 @@ fn equal_to_the_hardware() {
     let mut differences = vec![];
     let mut compared = 0;
     let mut above = 0;
+    let kernels = kernels();
     for launch in ["launches", "sharing", "copies"].into_iter().flat_map(readings) {
         let name = launch["name"].as_str().unwrap();
         if name.starts_with("copy128_bypass_p0") {
             continue; // the next test
         }
         let bound = name.starts_with("copy128_bypass") && shares_a_source(&launch);
-        for (metric, simulated, read) in compare(&folder(), &launch) {
+        for (metric, simulated, read) in compare(&kernels[launch["kernel"].as_str().unwrap()], &launch) {
             compared += 1;
             if bound && metric.contains("shared wavefronts") && simulated < read {
                 above += 1;
@@ -114,11 +132,13 @@ fn equal_to_the_hardware() {
 #[test]
 fn the_steps_are_equal_to_the_hardware() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/counters");
-    let launches = readings_of(&folder.join("steps.readings.json"));
+    let launches = readings_in(&folder.join("steps.readings.json"));
     assert!(launches.len() >= 60, "{} launches", launches.len());
     let mut differences = vec![];
     for launch in &launches {
-        let compared = compare(&folder, launch);
+        let kernel = folder.join(launch["kernel"].as_str().unwrap());
+        let ptx = std::fs::read_to_string(&kernel).unwrap_or_else(|error| panic!("{}: {error}", kernel.display()));
+        let compared = compare(&ptx, launch);
         for (metric, simulated, read) in compared.into_iter().filter(|(metric, ..)| *metric != "shared wavefronts") {
             if simulated != read {
                 let name = launch["name"].as_str().unwrap();
@@ -134,8 +154,9 @@ fn the_steps_are_equal_to_the_hardware() {
 #[test]
 fn the_profiler_misreads_p0() {
     let mut missing = 0;
+    let kernel = &kernels()["copy128_bypass_p0.ptx"];
     for launch in readings("copies").iter().filter(|launch| launch["kernel"] == "copy128_bypass_p0.ptx") {
-        let all = compare(&folder(), launch);
+        let all = compare(kernel, launch);
         let (_, simulated, read) = all[all.len() - 2];
         assert_eq!(read, 4, "as for a copy of zeros");
         missing += simulated - read;
@@ -148,29 +169,12 @@ fn the_profiler_misreads_p0() {
 fn a_wrong_reading_is_noticed() {
     for list in ["launches", "sharing", "copies"] {
         let mut launch = readings(list).swap_remove(1);
+        let kernel = &kernels()[launch["kernel"].as_str().unwrap()];
         for name in ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "memory_l1_wavefronts_shared"] {
             let read = launch["metrics"][name].as_u64().unwrap();
             launch["metrics"][name] = (read + 1).into();
-            assert!(compare(&folder(), &launch).iter().any(|(_, simulated, read)| simulated != read));
+            assert!(compare(kernel, &launch).iter().any(|(_, simulated, read)| simulated != read));
             launch["metrics"][name] = read.into();
         }
     }
-}
-
-/// Compares with any other readings: `SIMT_READINGS=FILE cargo test -p simt --test counters -- other --nocapture`. The kernels are
-/// looked for relative to the file.
-#[test]
-fn other_readings() {
-    let Some(file) = std::env::var_os("SIMT_READINGS") else { return };
-    let file = Path::new(&file);
-    let mut differences = 0;
-    for launch in &readings_of(file) {
-        for (metric, simulated, read) in compare(file.parent().unwrap(), launch) {
-            if simulated != read {
-                println!("{}: {metric} is {simulated}, the hardware read {read}", launch["name"].as_str().unwrap());
-                differences += 1;
-            }
-        }
-    }
-    assert_eq!(differences, 0);
 }

@@ -1,5 +1,6 @@
 """Compiles CUDA C to PTX with a given libnvrtc; the committed PTX is made by a pinned one (12.1)."""
 import ctypes
+import re
 import sys
 
 
@@ -20,3 +21,14 @@ def compile(library, path, *options):
     text = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetPTX(program, text)
     return text.value.decode()
+
+
+def compile_program(library, path):
+    """The PTX of a whole program, with its lines; it begins with the source's first line if that says how to launch it."""
+    ptx = compile(library, path, "-lineinfo", "--std=c++17")
+    # NVRTC names the source by the folder it ran in; the same text must come out everywhere.
+    ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
+    # Module-wide constants of the compiler that no kernel of ours uses.
+    ptx = "\n".join(line for line in ptx.split("\n") if "2nv6target" not in line)
+    launch = path.read_text(encoding="utf-8").splitlines()[0]
+    return (f"{launch}\n" if launch.startswith("// launch") else "") + ptx

@@ -1,22 +1,15 @@
 //! No input makes the library panic: random bytes, and programs with random damage.
 
+mod sections;
+
 use proptest::prelude::*;
 use simt::{Arg, Counters, GlobalMemory, Hazards, LaunchConfig, Module, Trace};
 use std::path::Path;
 
 fn programs() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let mut files = vec![];
-    for part in ["pass", "fail"] {
-        for entry in std::fs::read_dir(folder.join(part)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "ptx") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    let programs = ["fail.ptx", "pass.ptx"].into_iter().flat_map(|file| sections::read(&folder.join(file)));
+    programs.map(|(_, text)| text).collect()
 }
 
 /// Runs whatever the text is; errors are welcome, panics are not.

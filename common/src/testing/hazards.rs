@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use simt::HazardKind;
 
 use super::origin::{Origin, origins};
-use super::product::product_on;
+use super::product::{code, product_on};
 use crate::analysis::HazardReport;
 use crate::code::{Code, Source};
 use crate::device::{Device, SimDevice, SimOptions};
@@ -150,7 +150,7 @@ fn barriers(step: &Step, variant: Option<&Variant>, origin: Origin) -> Result<()
         capabilities.extend(older.then_some(75));
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
-            let code = source.code(&plan.specialisation, &info, source.committed_folder().as_deref())?;
+            let code = code(&source, &plan.specialisation, &info)?;
             let barriers = barriers_of(&code.ptx)?;
             ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
             let whole = hazards_of(&problem, &plan, &code)?;

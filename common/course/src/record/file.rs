@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::code::Source;
 use common::output::io_reason;
-use common::workspace;
+use common::{json, workspace};
 
 use crate::files;
 use crate::record::format::{FORMAT, Record, StepRecord};
@@ -30,7 +30,8 @@ impl Record {
 
     /// Writes the record.
     pub fn write(&self, path: &Path) -> Result<()> {
-        files::write(path, &(serde_json::to_string_pretty(self)? + "\n"))
+        // The entries of a size, member by member: all samples of one kernel on a line.
+        files::write(path, &json::lines(self, 5)?)
     }
 
     /// Steps whose source has changed since, or is gone.

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use common::{code, workspace};
 use course::files;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module};
 
 use super::launches::RecordedLaunch;
@@ -13,8 +14,34 @@ use super::launches::RecordedLaunch;
 /// The readings of all steps and counter-examples, within the workspace.
 pub const FILE: &str = "docs/results/counters/steps.readings.json";
 
-/// What `common/simt/tests/counters/record.py` wrote.
+/// The file as `common/simt/tests/counters/record.py` writes it: what launches share is there once.
 #[derive(Deserialize)]
+struct File {
+    gpu: String,
+    driver: String,
+    tool: String,
+    date: String,
+    /// What all launches have in common, field by field.
+    same: Map<String, Value>,
+    /// SHA-256 of the kernels, by their files.
+    kernels: BTreeMap<String, String>,
+    /// Names of the metrics, in the order of each reading's values.
+    metrics: Vec<String>,
+    readings: Vec<Map<String, Value>>,
+}
+
+impl File {
+    fn reading(&self, fields: &Map<String, Value>) -> Result<Reading> {
+        let mut fields: Map<String, Value> = self.same.clone().into_iter().chain(fields.clone()).collect();
+        let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
+        let launch: RecordedLaunch = serde_json::from_value(Value::Object(fields))?;
+        let metrics = self.metrics.iter().cloned().zip(values).filter_map(|(name, value)| Some((name, value?)));
+        let kernel_sha256 = self.kernels.get(&launch.kernel).cloned().unwrap_or_default();
+        Ok(Reading { launch, kernel_sha256, metrics: metrics.collect() })
+    }
+}
+
+/// What was read on a GPU.
 pub struct Readings {
     /// The GPU's name.
     pub gpu: String,
@@ -25,15 +52,13 @@ pub struct Readings {
     /// The day.
     pub date: String,
     /// What was read, launch by launch.
-    #[serde(rename = "readings")]
     pub launches: Vec<Reading>,
 }
 
 /// What was read for a launch.
-#[derive(Clone, Deserialize)]
+#[derive(Clone)]
 pub struct Reading {
     /// The launch.
-    #[serde(flatten)]
     pub launch: RecordedLaunch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
@@ -61,9 +86,12 @@ impl Readings {
     /// The readings that are kept.
     pub fn read() -> Result<Self> {
         let text = files::read(&workspace::root().join(FILE))?;
-        serde_json::from_str(&text).with_context(|| {
-            format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py")
-        })
+        let wrong = || format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py");
+        let file: File = serde_json::from_str(&text).with_context(wrong)?;
+        let launches: Vec<Reading> =
+            file.readings.iter().map(|fields| file.reading(fields)).collect::<Result<_>>().with_context(wrong)?;
+        let File { gpu, driver, tool, date, .. } = file;
+        Ok(Self { gpu, driver, tool, date, launches })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts that show what the simulator counts: tables of kernels, and the counters' names.
 
 use anyhow::{Context, Result};
-use common::units::grouped;
+use common::units::number;
 use common::workspace;
 use course::files::read;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use common::code::{Registers, Source};
 use common::describe::Request;
 use common::nvrtc::{self, PINNED_PACKAGE};
-use common::{output, workspace};
+use common::{json, output, workspace};
 use course::{files, steps};
 
 /// Options of `cargo x ptx`.
@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> Result<bool> {
             let file = folder.join(Registers::FILE);
             text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
             if !options.check {
-                files::write(&file, &(serde_json::to_string_pretty(&counted)? + "\n"))?;
+                files::write(&file, &json::lines(&counted, 2)?)?;
             }
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {

@@ -13,6 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use common::json;
 use common::output::print;
 use course::doctor;
 use course::files::{read, write};
@@ -144,7 +145,7 @@ impl Session<'_> {
     fn acceptance(&mut self) -> Result<bool> {
         let Options { out, device, jobs, commit, .. } = self.options;
         let keep = |table: &Acceptance| -> Result<()> {
-            write(&out.join("acceptance.json"), &(serde_json::to_string_pretty(table)? + "\n"))?;
+            write(&out.join("acceptance.json"), &json::lines(table, 2)?)?;
             write(&out.join("acceptance.md"), &acceptance::markdown(table))
         };
         let options = runs::Options { device, jobs: *jobs, commit: commit.as_deref(), end: self.end };

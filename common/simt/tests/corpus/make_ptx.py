@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compiles every .cu of the corpus to the PTX beside it: make_ptx.py PATH_TO_LIBNVRTC [FOLDER] (NVRTC 12.1).
+"""Compiles pass/*.cu and fail/*.cu into pass.ptx and fail.ptx: make_ptx.py PATH_TO_LIBNVRTC (NVRTC 12.1).
 
-The corpus' programs begin with a line on their launch, which the PTX repeats."""
+Each program of these files begins after a line `//// NAME`, with a line on its launch. Programs that have no .cu are written by
+hand and stay as they are."""
 import pathlib
 import re
 import sys
@@ -10,14 +11,9 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
 import nvrtc
 
-if len(sys.argv) > 2:
-    here = pathlib.Path(sys.argv[2])
-for path in sorted(here.glob("**/*.cu")):
-    ptx = nvrtc.compile(sys.argv[1], path, "-lineinfo", "--std=c++17")
-    # NVRTC names the source by the folder it ran in; the same text must come out everywhere.
-    ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
-    # Module-wide constants of the compiler that no kernel of ours uses.
-    ptx = "\n".join(line for line in ptx.split("\n") if "2nv6target" not in line)
-    launch = path.read_text(encoding="utf-8").splitlines()[0]
-    head = f"{launch}\n" if launch.startswith("// launch") else ""
-    path.with_suffix(".ptx").write_text(head + ptx, encoding="utf-8")
+
+for part in ("pass", "fail"):
+    file = here / f"{part}.ptx"
+    programs = dict(re.findall(r"^//// (\S+)\n((?:(?!//// ).*\n)*)", file.read_text(encoding="utf-8"), re.MULTILINE))
+    programs.update((path.stem, nvrtc.compile_program(sys.argv[1], path)) for path in (here / part).glob("*.cu"))
+    file.write_text("".join(f"//// {name}\n{programs[name]}" for name in sorted(programs)), encoding="utf-8")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes the lists of accesses whose counts are recorded on hardware: launches.json, sharing.json (lanes that share addresses,
-in whole and partly active warps) and copies.json (asynchronous copies). Deterministic."""
+in whole and partly active warps) and copies.json (asynchronous copies). Deterministic: `make_launches.py --check` writes nothing
+and compares with the launches of the readings."""
 import json
 import pathlib
 import random
+import sys
 
 here = pathlib.Path(__file__).resolve().parent
 random.seed(20250101)
@@ -194,6 +196,12 @@ for kernel, count in (
             sharing.append(launch(kernel, f"{name} {number}", pattern))
 
 for name, list_of in (("launches", launches), ("copies", copies), ("sharing", sharing)):
+    if sys.argv[1:] == ["--check"]:
+        record = json.loads((here / f"{name}.readings.json").read_text())
+        recorded = [{key: {**record["same"], **reading}.get(key) for key in list_of[0]} for reading in record["readings"]]
+        if recorded != list_of:
+            sys.exit(f"{name}.readings.json has other launches; record them again with record.py")
+        continue
     text = ",\n".join(json.dumps(launch) for launch in list_of)
     (here / f"{name}.json").write_text(f"[\n{text}\n]\n")
     print(len(list_of), name)

@@ -7,9 +7,13 @@ Needs a GPU, nvcc and ncu. Each list is a JSON array of
     {"name", "kernel": file (.ptx or .cu, relative to the list), "options": [nvcc options for .cu], "grid": [x, y, z],
      "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k",
      "bytes": [A, B, C] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
-Every kernel is called `matmul` and has the signature (const float*, const float*, float*, int, int, int). One JSON file
-for each list is written to FOLDER under the list's name: GPU, driver, tool version, date, and for each launch the hash of the
-kernel's text and the readings. FOLDER may be omitted: then beside the list as NAME.readings.json."""
+Every kernel is called `matmul` and has the signature (const float*, const float*, float*, int, int, int). A kernel that is no
+file of its own is looked for in the other .ptx files of the list's folder, after a line `//// NAME`. One JSON file for each list
+is written to FOLDER under the list's name, or beside the list as NAME.readings.json if there is no FOLDER:
+    {"gpu", "driver", "tool", "date",
+     "same": {what all launches of the list have in common}, "kernels": {file: SHA-256 of its text}, "metrics": [names],
+     "readings": [{the rest of the launch, "metrics": [a value for each name, or null]}, one a line]}
+`python3 make_launches.py` makes the lists of this folder, `cargo x launches` that of the steps."""
 import argparse
 import csv
 import datetime
@@ -17,6 +21,7 @@ import hashlib
 import io
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -104,6 +109,33 @@ def run(*command):
     return done.stdout
 
 
+def text_of(folder, kernel):
+    """The text of a kernel's file, which may be a part of another file."""
+    if (folder / kernel).exists():
+        return (folder / kernel).read_text()
+    for file in sorted(folder.glob("*.ptx")):
+        programs = re.split(r"^//// (.*)\n", file.read_text(), flags=re.MULTILINE)
+        if kernel in programs[1::2]:
+            return programs[2::2][programs[1::2].index(kernel)]
+    sys.exit(f"{folder / kernel} is missing")
+
+
+def compact(head, launches, hashes, rows):
+    """The text of a record: what all launches share is written once, and the names of the metrics."""
+    shared = [key for key in launches[0] if all(key in launch and launch[key] == launches[0][key] for launch in launches)]
+    same = {key: launches[0][key] for key in shared if key != "name"}
+    names = [name for name in METRICS if any(name in row for row in rows)]
+    line = lambda value: json.dumps(value, separators=(",", ":"))
+    readings = [
+        line({**{key: launch[key] for key in launch if key not in same}, "metrics": [row.get(name) for name in names]})
+        for launch, row in zip(launches, rows)
+    ]
+    parts = [f"{line(key)}: {json.dumps(value)}" for key, value in head.items()]
+    parts += [f'"same": {line(same)}', '"kernels": {\n' + ",\n".join(f"{line(k)}: {line(h)}" for k, h in hashes.items()) + "\n}"]
+    parts += ['"metrics": [\n' + ",\n".join(map(line, names)) + "\n]", '"readings": [\n' + ",\n".join(readings) + "\n]"]
+    return "{" + ",\n".join(parts) + "}\n"
+
+
 def number(text):
     text = text.replace(",", "")
     try:
@@ -131,7 +163,7 @@ def main():
     version = run(ncu, "--version").strip().splitlines()[-1]
     for path in options.lists:
         launches = json.loads(path.read_text())[: options.limit]
-        files, lines = {}, []
+        files, hashes, lines = {}, {}, []
         for launch in launches:
             source = (path.parent / launch["kernel"]).resolve()
             key = (source, tuple(launch.get("options", [])))
@@ -140,13 +172,13 @@ def main():
                 if source.suffix == ".cu":
                     run(nvcc, "-ptx", "-arch=compute_80", *key[1], "-o", target, source)
                 else:
-                    # NVRTC's text ends with a zero byte in some copies.
-                    target.write_text(source.read_text().rstrip("\0"))
+                    target.write_text(text_of(path.parent, launch["kernel"]))
                 files[key] = target
             m, n, k = launch["m"], launch["n"], launch["k"]
             sizes = launch.get("bytes", [4 * m * k, 4 * k * n, 4 * m * n])
             start = launch.get("b", [])
-            launch["hash"] = hashlib.sha256(source.read_bytes()).hexdigest()
+            text = source.read_text() if source.suffix == ".cu" else text_of(path.parent, launch["kernel"])
+            hashes[launch["kernel"]] = hashlib.sha256(text.encode()).hexdigest()
             values = [files[key], *launch["grid"], *launch["block"], launch.get("shared", 0), m, n, k, *sizes, len(start), *start]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
@@ -157,22 +189,13 @@ def main():
         rows = [row for row in rows if row.get("ID", "").strip()]
         if len(rows) != len(launches):
             sys.exit(f"{path}: {len(launches)} launches, {len(rows)} readings")
-        readings = []
-        for launch, row in zip(launches, rows):
-            metrics = {name: number(row[name]) for name in METRICS if name in row and number(row[name]) is not None}
-            readings.append({**{key: launch[key] for key in launch if key != "hash"}, "kernel_sha256": launch["hash"], "metrics": metrics})
-        result = {
-            "gpu": gpu,
-            "driver": driver,
-            "tool": f"ncu {version}",
-            "date": datetime.date.today().isoformat(),
-            "readings": readings,
-        }
+        values = [
+            {name: number(row[name]) for name in METRICS if name in row and number(row[name]) is not None} for row in rows
+        ]
+        head = {"gpu": gpu, "driver": driver, "tool": f"ncu {version}", "date": datetime.date.today().isoformat()}
         out = options.out / f"{path.stem}.readings.json" if options.out else path.with_suffix(".readings.json")
-        head = json.dumps({key: result[key] for key in result if key != "readings"})[:-1]
-        body = ",\n".join(json.dumps(reading) for reading in readings)
-        out.write_text(f'{head}, "readings": [\n{body}\n]}}\n')
-        print(f"{len(readings)} readings of {gpu}, driver {driver}, in {out}")
+        out.write_text(compact(head, launches, hashes, values))
+        print(f"{len(values)} readings of {gpu}, driver {driver}, in {out}")
 
 
 if __name__ == "__main__":
