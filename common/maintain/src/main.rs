@@ -7,10 +7,13 @@ mod check_time;
 mod counters;
 mod figures;
 mod generate;
+mod house;
 mod launches;
 mod links;
+mod mutants;
 mod ptx;
 mod registers;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -46,6 +49,10 @@ enum Command {
     Record(acceptance::Options),
     /// Time the check of a product on this host
     CheckTime(check_time::Options),
+    /// Plant small faults in verification, plans, counters and hazards: the tests must notice
+    Mutants(mutants::Options),
+    /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
+    Targets,
 }
 
 fn main() -> ExitCode {
@@ -61,6 +68,8 @@ fn main() -> ExitCode {
             Command::Generate(options) => generate::run(&options),
             Command::Record(options) => acceptance::run(&options),
             Command::CheckTime(options) => check_time::run(&options),
+            Command::Mutants(options) => mutants::run(&options),
+            Command::Targets => targets::run(),
         }),
         Err(error) => match common::cli::sentence(&error) {
             (help, 0) => common::run::finish(common::report::print(&help).map(|()| true)),
