@@ -6,13 +6,16 @@ mod check;
 mod commands;
 mod counters;
 mod figures;
+mod house;
 mod links;
+mod mutants;
 mod pages;
 mod picture;
 mod programs;
 mod ptx;
 mod record;
 mod table;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -39,6 +42,10 @@ enum Command {
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
+    /// Plant small faults in verification, plans, counters and hazards: the tests must notice
+    Mutants(mutants::Options),
+    /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
+    Targets,
     /// Check all that is committed: PTX, pages, links, the commands they show, counters, the book
     Check,
     /// A part of `record`: add to a record what the simulator counts of its kernels' traffic, for the roofline
@@ -60,6 +67,8 @@ fn main() -> ExitCode {
             Command::Check => check::run(),
             Command::Traffic(options) => compare::traffic(&options),
             Command::CheckTime(options) => record::check_time::run(&options),
+            Command::Mutants(options) => mutants::run(&options),
+            Command::Targets => targets::run(),
         }),
         Err(error) => match common::cli::sentence(&error) {
             (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),

@@ -1,0 +1,208 @@
+//! Reads the files of a crate and which of the others each one names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use common::workspace;
+use syn::visit::{self, Visit};
+
+use super::graph::Room;
+
+/// A module's path within the crate: `["exec", "warp"]`; empty for the root.
+type ModulePath = Vec<String>;
+
+/// One file, parsed.
+struct File {
+    room: Room,
+    path: ModulePath,
+    paths: Vec<Vec<String>>,
+    /// What names of this file stand for, if they come from elsewhere: `use` declarations outside of tests.
+    imports: BTreeMap<String, Vec<String>>,
+}
+
+/// All files below a crate's `src`, with what they use.
+pub fn rooms(crate_folder: &Path) -> Result<Vec<Room>> {
+    let mut files = Vec::new();
+    for path in sources(&crate_folder.join("src")) {
+        files.push(read(crate_folder, &path)?);
+    }
+    let by_path: BTreeMap<&[String], usize> =
+        files.iter().enumerate().map(|(number, file)| (file.path.as_slice(), number)).collect();
+    let used: Vec<BTreeSet<usize>> = files
+        .iter()
+        .enumerate()
+        .map(|(number, file)| {
+            let found = file.paths.iter().filter_map(|path| resolve(&files, &by_path, number, path, 0));
+            found.filter(|&used| used != number).collect()
+        })
+        .collect();
+    Ok(files.into_iter().zip(used).map(|(file, uses)| Room { uses, ..file.room }).collect())
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(crate_folder: &Path, path: &Path) -> Result<File> {
+    let display = workspace::display(path);
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{display} cannot be read; restore it with git"))?;
+    let syntax = syn::parse_file(&text).with_context(|| format!("{display} is not Rust; let cargo check it"))?;
+    let within = path.strip_prefix(crate_folder).unwrap_or(path);
+    let parts: Vec<String> = within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let mut module: ModulePath = parts[1..].to_vec();
+    let stem = module.pop().unwrap_or_default().trim_end_matches(".rs").to_owned();
+    if !["lib", "main", "mod"].contains(&stem.as_str()) {
+        module.push(stem);
+    } else if parts.len() == 2 && stem == "main" && crate_folder.join("src/lib.rs").is_file() {
+        // A program beside a library is a crate of its own.
+        module.push("main.rs".into());
+    }
+    let documentation = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let first: Vec<&str> = documentation.take_while(|line| !line.is_empty()).collect();
+    let first = first.join(" ");
+    let idea = first.split_once(". ").map_or(first.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
+    let mut names = Names { here: module.clone(), paths: Vec::new(), imports: BTreeMap::new() };
+    names.visit_file(&syntax);
+    let room =
+        Room { name: parts.join("/"), lines: text.lines().count(), idea: idea.to_owned(), uses: BTreeSet::new() };
+    Ok(File { room, path: module, paths: names.paths, imports: names.imports })
+}
+
+/// The file in which a path ends: modules are followed as far as they go, and a name that its file only passes on is
+/// followed to where it comes from.
+fn resolve(
+    files: &[File],
+    by_path: &BTreeMap<&[String], usize>,
+    from: usize,
+    path: &[String],
+    depth: usize,
+) -> Option<usize> {
+    let (first, rest) = path.split_first()?;
+    let absolute: Vec<String> = if first == "crate" {
+        rest.to_vec()
+    } else {
+        // A child module of this file, or a name of another crate, which is nobody's room here.
+        let mut child = files[from].path.clone();
+        child.push(first.clone());
+        by_path.get(child.as_slice())?;
+        child.extend_from_slice(rest);
+        child
+    };
+    let length = (0..=absolute.len()).rev().find(|&length| by_path.contains_key(&absolute[..length]))?;
+    let file = by_path[&absolute[..length]];
+    match absolute.get(length).and_then(|name| files[file].imports.get(name)) {
+        Some(import) if depth < 16 && file != from => resolve(files, by_path, file, import, depth + 1).or(Some(file)),
+        _ => Some(file),
+    }
+}
+
+/// Collects the paths of a file, outside of its tests, from the crate's root on.
+struct Names {
+    here: ModulePath,
+    paths: Vec<Vec<String>>,
+    imports: BTreeMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// `self`, `super` and `crate` in place of where they lead.
+    fn rooted(&self, path: &[String]) -> Vec<String> {
+        let mut base = self.here.clone();
+        let mut rest = path;
+        let mut relative = false;
+        while let Some((first, more)) = rest.split_first() {
+            match first.as_str() {
+                "crate" => base.clear(),
+                "self" => {}
+                "super" => {
+                    base.pop();
+                }
+                _ => break,
+            }
+            relative = true;
+            rest = more;
+        }
+        if relative { [&["crate".to_owned()], base.as_slice(), rest].concat() } else { path.to_vec() }
+    }
+
+    fn tree(&mut self, tree: &syn::UseTree, before: &[String]) {
+        let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.tree(&path.tree, &with(&path.ident)),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree, before)),
+            syn::UseTree::Glob(_) => self.paths.push(self.rooted(before)),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                let path = self.rooted(before);
+                self.paths.push(path.clone());
+                self.imports.extend(before.last().map(|last| (last.clone(), path)));
+            }
+            syn::UseTree::Name(name) => {
+                let path = self.rooted(&with(&name.ident));
+                self.paths.push(path.clone());
+                self.imports.insert(name.ident.to_string(), path);
+            }
+            syn::UseTree::Rename(rename) => {
+                let path = self.rooted(&with(&rename.ident));
+                self.paths.push(path.clone());
+                self.imports.insert(rename.rename.to_string(), path);
+            }
+        }
+    }
+}
+
+/// Whether the item is there in tests only.
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")
+    })
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if !is_test(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        if !is_test(&function.attrs) {
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if !is_test(&item.attrs) {
+            self.tree(&item.tree, &[]);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        // One name alone is of this file, or imported, which was seen there.
+        if names.len() > 1 {
+            self.paths.push(self.rooted(&names));
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        // Arguments of a macro are tokens; as expressions with commas between them they are read as well.
+        let parser = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        if let Ok(arguments) = call.parse_body_with(parser) {
+            arguments.iter().for_each(|argument| self.visit_expr(argument));
+        }
+        visit::visit_macro(self, call);
+    }
+}

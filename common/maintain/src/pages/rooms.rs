@@ -1,0 +1,29 @@
+//! The rooms of the house, each with the idea that its file's documentation begins with.
+
+use anyhow::Result;
+use common::workspace;
+
+use super::parts::Content;
+use crate::house::{self, CRATES};
+use crate::table::markdown;
+
+/// A table for each crate: the file, its floor, its idea. The top floor comes first.
+pub fn rooms() -> Result<Content> {
+    let mut text = String::new();
+    for name in CRATES {
+        let rooms = house::rooms(&workspace::root().join(name))?;
+        let lines: usize = rooms.iter().map(|room| room.lines).sum();
+        let row = |(room, floor): (&house::Room, usize)| {
+            let file = room.name.trim_start_matches("src/").trim_end_matches(".rs");
+            vec![format!("`{file}`"), floor.to_string(), room.idea.clone()]
+        };
+        let rows: Vec<Vec<String>> = house::floors(&rooms).into_iter().rev().map(row).collect();
+        text += &format!(
+            "### {name}\n\n{} files, {} lines\n\n{}\n",
+            rooms.len(),
+            common::units::grouped(lines as u64),
+            markdown(&["file", "floor", "what is in it"].map(ToOwned::to_owned), &rows)
+        );
+    }
+    Ok(Content::Markdown(text))
+}
