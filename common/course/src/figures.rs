@@ -441,8 +441,15 @@ fn timeline() -> Result<String> {
 mod tests {
     use super::*;
 
+    /// The steps' programs that cargo has built with these tests lie one folder above them.
+    fn take_built_programs() {
+        let test = std::env::current_exe().unwrap();
+        crate::steps::take_programs_from(test.ancestors().nth(2).unwrap().to_owned());
+    }
+
     #[test]
     fn a_thread_of_step_2_touches_a_row_a_column_and_an_element() {
+        take_built_programs();
         let size = [64, 64, 24];
         let run = Recording::of("step02_gpu_naive", None, size).unwrap();
         let mine = || run.events.iter().filter(|event| event.block == [1, 0, 0] && event.warp == 5);
@@ -456,6 +463,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_drawn_twice_alike_and_has_a_text_alternative() {
+        take_built_programs();
         for (name, draw) in FIGURES {
             let svg = draw().unwrap();
             assert_eq!(svg, draw().unwrap(), "{name}");

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::describe::{Description, Request};
@@ -17,6 +18,24 @@ pub struct StepFolder {
     pub name: String,
     /// Where it lies.
     pub path: PathBuf,
+}
+
+/// The variable that names a folder with the steps' programs, which are taken from there as they are: whoever has built
+/// them, such as a test that cargo runs, need not wait for another build with other features.
+pub const PROGRAMS_VARIABLE: &str = "COURSE_PROGRAMS";
+
+/// The same for this process.
+static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has this process take the steps' programs from a folder, as [`PROGRAMS_VARIABLE`] does.
+#[cfg(test)]
+pub fn take_programs_from(folder: PathBuf) {
+    PROGRAMS.get_or_init(|| folder);
+}
+
+fn built_programs() -> Option<PathBuf> {
+    let named = || std::env::var_os(PROGRAMS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    PROGRAMS.get().cloned().or_else(named)
 }
 
 /// All steps, in order.
@@ -40,22 +59,18 @@ impl StepFolder {
         source_path(&self.path, variant)
     }
 
-    /// The step's program: beside this one where it is built (a carried build), else built by cargo.
+    /// The step's program: one that is said to be built, else beside this one where cargo builds it, or where a carried
+    /// build has it.
     pub fn program(&self) -> Result<PathBuf> {
         let name = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
-        let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
-        // A test's program lies one folder further down.
-        let folder =
-            folder.map(
-                |folder| if folder.ends_with("deps") { folder.parent().unwrap_or(&folder).to_owned() } else { folder },
-            );
+        let built = built_programs();
+        if let Some(program) = built.as_ref().map(|folder| folder.join(&name)).filter(|program| program.is_file()) {
+            return Ok(program);
+        }
+        let folder = built.or_else(|| Some(std::env::current_exe().ok()?.parent()?.to_owned()));
         // What is built the same way as this program lies beside it.
         let profile = if folder.as_ref().is_some_and(|folder| folder.ends_with("debug")) { "dev" } else { "release" };
         let beside = folder.map(|folder| folder.join(&name));
-        // Cargo has built everything before it runs tests; another build would have other features.
-        if let Some(program) = beside.as_ref().filter(|program| cfg!(test) && program.is_file()) {
-            return Ok(program.clone());
-        }
         // Cargo knows whether the program is up to date; without cargo, what is there is what there is.
         let build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["build", "--quiet", "--profile", profile, "--package", &self.name])
