@@ -284,3 +284,176 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
     }
     causes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Fill;
+    use crate::verify::judge::TileCount;
+
+    const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
+
+    /// C of 3 × 5 tiles, the last of each row and column partial where `ragged` is 1.
+    fn problem(ragged: u64) -> Problem {
+        Problem { m: 96 - ragged, n: 160 - ragged, k: 64, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
+    }
+
+    fn operands() -> Operands {
+        Operands::F32 { a: Vec::new(), b: Vec::new() }
+    }
+
+    /// What was found: in each of these tiles, 10 elements wrong of 20, none of them unwritten.
+    fn wrong_tiles(tiles: &[(u64, u64)]) -> Found {
+        let count = TileCount { compared: 20, wrong: 10, unwritten: 0 };
+        Found {
+            worst_share: f64::INFINITY,
+            compared: 1000,
+            wrong_elements: 10 * tiles.len() as u64,
+            tiles: tiles.iter().map(|&tile| (tile, count)).collect(),
+            ..Found::default()
+        }
+    }
+
+    /// A wrong element that is 0 and should not be, or is something that no cause explains.
+    fn sample(zero: bool) -> Mismatch {
+        Mismatch { row: 0, col: 0, got: Some(if zero { 0.0 } else { 1e9 }), expected: 1.0, unwritten: false }
+    }
+
+    /// A of 2×3 and B of 3×2, all elements different.
+    fn small() -> (Problem, Operands) {
+        let operands =
+            Operands::F32 { a: vec![1.0, -2.0, 3.0, 5.0, -7.0, 11.0], b: vec![13.0, 17.0, -19.0, 23.0, 29.0, -31.0] };
+        (Problem { m: 2, n: 2, k: 3, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }, operands)
+    }
+
+    #[test]
+    fn sums_stay_inside_the_matrices() {
+        let (problem, operands) = small();
+        let access = Access { problem: &problem, operands: &operands };
+        assert_eq!(access.element(1, 1, 0..3), Some(5.0 * 17.0 - 7.0 * 23.0 - 11.0 * 31.0));
+        assert_eq!(access.element(0, 1, 1..2), Some(-2.0 * 23.0));
+        assert_eq!([access.element(2, 0, 0..0), access.element(0, 2, 0..0)], [None, None]);
+        assert_eq!(access.sum(0..2, |i| 5 * i, |i| 5 * i), Some(13.0 - 11.0 * 31.0));
+        assert_eq!(access.sum(0..2, |i| 6 * i, |_| 0), None);
+        assert_eq!(access.sum(0..2, |_| 0, |i| 6 * i), None);
+        let magnitudes = [access.magnitude(1, 1), access.magnitude(1, 0)].map(Some);
+        let [first, second] = [5.0 * 17.0 + 7.0 * 23.0 + 11.0 * 31.0, 5.0 * 13.0 + 7.0 * 19.0 + 11.0 * 29.0];
+        assert_eq!(magnitudes, [Some(2.0 * first), Some(2.0 * second)]);
+    }
+
+    #[test]
+    fn the_map_has_a_mark_for_each_kind_of_tile() {
+        let mut found = wrong_tiles(&[(0, 0), (1, 0), (2, 1), (4, 2)]);
+        found.tiles.insert((0, 0), TileCount { compared: 20, wrong: 20, unwritten: 0 });
+        found.tiles.insert((1, 0), TileCount { compared: 20, wrong: 20, unwritten: 20 });
+        let text = map(&problem(1), SHAPE, &found).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..3], ["  # u . . .", "  . . x . .", "  . . . . x"]);
+        assert!(lines[3].starts_with("  one mark for 32 columns × 32 rows of C"), "{text}");
+    }
+
+    #[test]
+    fn a_cell_of_several_tiles_shows_what_they_share() {
+        // 40 columns of tiles, three in a cell; 20 rows, two in a cell.
+        let problem = Problem { m: 20 * 32, n: 40 * 32, ..problem(0) };
+        let mut found = wrong_tiles(&[]);
+        let all = TileCount { compared: 9, wrong: 9, unwritten: 0 };
+        let unwritten = TileCount { unwritten: 9, ..all };
+        for (tile, count) in [
+            ((0, 0), all),
+            ((2, 1), all),
+            ((3, 0), all),
+            ((4, 0), unwritten),
+            ((39, 19), unwritten),
+            ((38, 18), unwritten),
+            // The first tile of a cell and not the last of the one before.
+            ((6, 2), all),
+        ] {
+            found.tiles.insert(tile, count);
+        }
+        let text = map(&problem, SHAPE, &found).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[0], "  # x . . . . . . . . . . . .");
+        assert_eq!(lines[1], "  . . # . . . . . . . . . . .");
+        assert_eq!(lines[9], "  . . . . . . . . . . . . u u");
+        assert!(lines[10].starts_with("  one mark for 96 columns × 64 rows of C"), "{text}");
+    }
+
+    #[test]
+    fn wrong_tiles_are_placed_in_a_few_words() {
+        let said = |ragged, tiles: &[(u64, u64)]| place(&problem(ragged), SHAPE, &wrong_tiles(tiles));
+        assert_eq!(said(0, &[(3, 1)]), "they lie in tile (3,1) alone");
+        assert_eq!(said(0, &[(4, 0), (4, 1)]), "they lie in the last column of tiles");
+        let out = ", which sticks out of C: check the edge handling";
+        assert_eq!(said(1, &[(4, 0), (4, 2)]), format!("they lie in the last column of tiles{out}"));
+        assert_eq!(said(0, &[(0, 2), (1, 2)]), "they lie in the last row of tiles");
+        assert_eq!(said(1, &[(0, 2), (4, 2)]), format!("they lie in the last row of tiles{out}"));
+        assert!(said(0, &[(0, 2), (4, 0)]).starts_with("they lie in the last column and the last row of tiles"));
+        assert!(said(0, &[(0, 2), (4, 0), (1, 1)]).starts_with("they lie in 3 tiles; run with"));
+    }
+
+    #[test]
+    fn elements_that_are_nearly_right_are_called_close() {
+        let said = |worst_share| place(&problem(0), SHAPE, &Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
+        assert!(said(2.5).starts_with("they are close, at most 2.5 times the rounding error"));
+        assert!(said(999.9).starts_with("they are close"));
+        assert_eq!([said(1e3), said(5e3), said(f64::NAN)], ["they lie in tile (3,1) alone"; 3]);
+    }
+
+    #[test]
+    fn tiles_that_were_never_written_are_named() {
+        let said = |tiles: &[(u64, u64)], whole: usize| {
+            let mut found = wrong_tiles(tiles);
+            for (i, count) in found.tiles.values_mut().enumerate() {
+                let all = if i < whole { 20 } else { 10 };
+                *count = TileCount { compared: 20, wrong: all, unwritten: all };
+            }
+            found.unwritten = found.wrong_elements;
+            diagnose(&problem(0), &operands(), SHAPE, &found)
+        };
+        let end = "; check the grid and the bounds of the store";
+        assert_eq!(
+            said(&[(3, 1)], 1),
+            format!("10 of 1000 elements looked at are wrong: tile (3,1) was never written{end}")
+        );
+        let several = "3 tiles were never written, from tile (0,0) to tile (2,2)";
+        assert!(said(&[(0, 0), (1, 1), (2, 2)], 3).contains(several));
+        assert!(said(&[(0, 0), (1, 1), (2, 2)], 2).contains("they were never written; they lie in 3 tiles"));
+    }
+
+    #[test]
+    fn nan_is_the_diagnosis_where_most_are_nan() {
+        let said = |nan| {
+            let found = Found { nan, ..wrong_tiles(&[(3, 1)]) };
+            diagnose(&problem(0), &operands(), SHAPE, &found)
+        };
+        assert!(said(6).starts_with("10 of 1000 elements looked at are wrong and 6 of them are NaN; the kernel"));
+        assert!(said(5).ends_with("wrong: they lie in tile (3,1) alone"));
+        assert!(said(0).ends_with("wrong: they lie in tile (3,1) alone"));
+    }
+
+    #[test]
+    fn what_was_not_written_at_all_is_said_first() {
+        let mut found = Found { compared: 10, unwritten: 10, ..wrong_tiles(&[(3, 1)]) };
+        let said = |found: &Found| diagnose(&problem(0), &operands(), SHAPE, found);
+        assert!(said(&found).starts_with("C was never written; check that the kernel stores"));
+        found.compared = 11;
+        assert!(!said(&found).starts_with("C was"));
+        (found.compared, found.unwritten) = (10, 9);
+        assert!(!said(&found).starts_with("C was"));
+    }
+
+    #[test]
+    fn a_cause_explains_nine_of_ten_or_it_is_not_named() {
+        let (problem, operands) = small();
+        let said = |zeros: usize, others: usize, unwritten: usize| {
+            let mut found = wrong_tiles(&[(3, 1)]);
+            found.samples = [vec![sample(true); zeros], vec![sample(false); others]].concat();
+            found.samples.extend(vec![Mismatch { unwritten: true, ..sample(false) }; unwritten]);
+            diagnose(&problem, &operands, SHAPE, &found).contains("they are 0; the sum is never formed")
+        };
+        assert!(said(9, 1, 0) && said(1, 0, 0) && said(9, 1, 30));
+        assert!(!said(8, 1, 0) && !said(1, 9, 0) && !said(0, 0, 0));
+    }
+}

@@ -416,7 +416,7 @@ mod tests {
             let rows = sample_of_rows(&problem(1000, seed));
             assert!(rows.is_sorted_by(|one, next| one < next) && rows.len() <= 19, "{rows:?}");
             assert!(rows[0] == 0 && rows.last() == Some(&999), "{rows:?}");
-            // 16 bands of 62 rows; the first and the last row belong to no band of theirs.
+            // 16 bands of 62 rows, and the first and the last row beside them.
             let inner = &rows[1..rows.len() - 1];
             let places: std::collections::HashSet<u64> = inner.iter().map(|row| row % 62).collect();
             assert!(places.len() > 4, "{rows:?}");
