@@ -6,10 +6,12 @@
 
 mod data;
 mod found;
+mod race;
 mod remedy;
 mod render;
 mod situation;
 mod underline;
+mod words;
 
 pub use data::{Diagnostic, Mark};
 pub use found::{fault, hazard, limit};

@@ -1,10 +1,11 @@
-//! What to do about a hazard. The remedy belongs to the situation and not to the kind: a barrier helps threads of one
-//! block, never two blocks; and where in the kernel it belongs depends on how the two lines lie to each other.
+//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is, whether
+//! it was read or written, by which threads, and in which lines.
 
-use simt::{AccessKind, FaultKind, Hazard, HazardKind, Location, Party, Space};
+use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
 
-use super::situation::{Arrays, Deed, Role, Way, array_name, way};
-use super::underline;
+use super::race;
+use super::situation::{Arrays, Deed, Role, array_name};
+use super::words::{at, code_at, copied_by_another};
 use crate::places::Sources;
 
 /// One sentence on what to do about a hazard.
@@ -12,7 +13,9 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
     let name = arrays.in_place(&hazard.place);
     let array = name.unwrap_or("the array");
     match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::Race, [a, b]) => race(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources),
+        (HazardKind::Race, [a, b]) => {
+            race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
+        }
         (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
         (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
         (HazardKind::UninitialisedShared, [read]) => format!(
@@ -49,14 +52,6 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
     }
 }
 
-/// A place for people who look at the picture above.
-fn at(location: &Location) -> String {
-    match location.line {
-        Some(line) => format!("line {line}"),
-        None => format!("line {} of the PTX", location.ptx_line),
-    }
-}
-
 fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
     if code_at(sources, &ended.location).trim() == "}" {
@@ -70,113 +65,6 @@ fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> S
     )
 }
 
-/// The line of a place without its comment; empty if the source is unknown.
-fn code_at<'a>(sources: &'a mut Sources, location: &Location) -> &'a str {
-    let known = location.file.as_ref().zip(location.line);
-    known.and_then(|(file, line)| sources.line(file, line)).map(underline::code).unwrap_or_default()
-}
-
-fn race(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) -> String {
-    let (first, second) = (Deed::of(a.action), Deed::of(b.action));
-    let both_write = first.writes() && second.writes();
-    if role == Role::Input {
-        return format!("{array} is read by all blocks and must stay as it is: store the result in C");
-    }
-    let one_is_atomic = (first == Deed::Updates) != (second == Deed::Updates);
-    let adds = |sources: &mut Sources| changes(sources, a, array) || changes(sources, b, array);
-    if a.block != b.block {
-        return if one_is_atomic {
-            let plain = if first == Deed::Updates { b } else { a };
-            format!(
-                "make the access at {} atomic as well: blocks never wait for each other, so no barrier helps",
-                at(&plain.location)
-            )
-        } else if both_write && !adds(sources) {
-            format!(
-                "let each element of {array} belong to one block: look at how its index follows from blockIdx; no \
-                 barrier helps, because blocks never wait for each other"
-            )
-        } else if adds(sources) {
-            format!(
-                "let one block form the whole sum of each element of {array}, or add to it with atomicAdd(); no barrier \
-                 helps, because blocks never wait for each other"
-            )
-        } else {
-            format!(
-                "let only the block that writes an element of {array} read it, or read it in a launch of its own; no \
-                 barrier helps, because blocks never wait for each other"
-            )
-        };
-    }
-    let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
-    match way(sources, &above.location, &below.location) {
-        _ if one_is_atomic && both_write => {
-            let plain = if first == Deed::Updates { b } else { a };
-            format!(
-                "make the access at {} atomic as well, or put a __syncthreads() between the two",
-                at(&plain.location)
-            )
-        }
-        Way::Same if adds(sources) => format!(
-            "let each element of {array} belong to one thread: look at how its index follows from threadIdx; if several \
-             threads must add to one element, use atomicAdd()"
-        ),
-        Way::Same if !both_write => format!(
-            "{} reads and writes in one go: read into a variable, then __syncthreads(), then write",
-            at(&a.location)
-        ),
-        Way::Same => format!(
-            "let each element of {array} be written by one thread: look at how its index follows from threadIdx"
-        ),
-        _ if both_write && role == Role::Output => {
-            format!("let each element of {array} be stored by one thread: look at how its index follows from threadIdx")
-        }
-        Way::Down => format!("put a __syncthreads() {}", between(above, below)),
-        Way::Back => format!("put a __syncthreads() {}", on_the_way_back(above, below)),
-        Way::Unknown => match (first, second) {
-            (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
-            (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
-            _ => "put a __syncthreads() between the two accesses, on every way from the one to the other".into(),
-        },
-    }
-}
-
-/// Where the barrier belongs on the way from one line down to another, and what it is good for.
-fn between(above: &Party, below: &Party) -> String {
-    let (one, two) = (at(&above.location), at(&below.location));
-    match (Deed::of(above.action), Deed::of(below.action)) {
-        (Deed::Copies, _) => {
-            format!("behind the wait for the copies and before {two}, because a thread waits for its own copies only")
-        }
-        (deed, Deed::Reads) if deed.writes() => {
-            format!("between {one} and {two}, so that everything is written before any thread reads it")
-        }
-        (Deed::Reads, deed) if deed.writes() => {
-            format!("between {one} and {two}, so that every thread has read before one overwrites")
-        }
-        _ => format!("between {one} and {two}, or let one thread write each element"),
-    }
-}
-
-/// Where the barrier belongs on the way back from a line to another above it, in the next pass of a loop.
-fn on_the_way_back(above: &Party, below: &Party) -> String {
-    let (one, two) = (at(&above.location), at(&below.location));
-    match (Deed::of(above.action), Deed::of(below.action)) {
-        (deed, Deed::Reads) if deed.writes() => format!(
-            "after {two}, before the loop comes back to {one}: there every thread must have read before one overwrites"
-        ),
-        (Deed::Reads, deed) if deed.writes() => format!(
-            "after {two}, before the loop comes back to {one}: there everything must be written before a thread reads it"
-        ),
-        _ => format!("after {two}, before the loop comes back to {one}"),
-    }
-}
-
-/// Whether a side's line reads and writes an element of the array, as `C[i] += x` does.
-fn changes(sources: &mut Sources, side: &Party, array: &str) -> bool {
-    underline::uses(code_at(sources, &side.location), array).iter().any(|found| found.reads && found.writes)
-}
-
 fn copy_not_waited(copy: &Party, read: &Party) -> String {
     if copy.thread == read.thread {
         let (from, to) = (at(&copy.location), at(&read.location));
@@ -184,15 +72,6 @@ fn copy_not_waited(copy: &Party, read: &Party) -> String {
     } else {
         copied_by_another(copy, read)
     }
-}
-
-fn copied_by_another(copy: &Party, read: &Party) -> String {
-    format!(
-        "let every thread wait for its own copies of {} (cp.async.wait_group) and then at a __syncthreads(), before {} \
-         reads what another thread copied",
-        at(&copy.location),
-        at(&read.location)
-    )
 }
 
 fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
@@ -269,7 +148,7 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt::Dim3;
+    use simt::{Dim3, Location};
 
     /// A kernel with all situations; what stands in a line is said by its comment.
     const KERNEL: &str = "\

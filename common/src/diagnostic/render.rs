@@ -44,19 +44,16 @@ struct Shown {
 fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
     let mut shown: Vec<Shown> = Vec::new();
     for mark in marks {
-        match source_of(mark, sources) {
-            Some((file, text, span)) => {
-                let at = shown.iter().position(|shown| shown.path == file).unwrap_or_else(|| {
-                    shown.push(Shown { path: file, text, first: 1, marks: Vec::new() });
-                    shown.len() - 1
-                });
-                shown[at].marks.push((span, mark.label.clone()));
-            }
-            None => {
-                let (instruction, line) = &mark.instruction;
-                let marks = vec![(0..instruction.len(), mark.label.clone())];
-                shown.push(Shown { path: "PTX".into(), text: instruction.clone(), first: *line, marks });
-            }
+        let label = mark.label.clone();
+        if let Some((file, text, span)) = source_of(mark, sources) {
+            let at = shown.iter().position(|shown| shown.path == file).unwrap_or_else(|| {
+                shown.push(Shown { path: file, text, first: 1, marks: Vec::new() });
+                shown.len() - 1
+            });
+            shown[at].marks.push((span, label));
+        } else {
+            let (text, first) = mark.instruction.clone();
+            shown.push(Shown { path: "PTX".into(), marks: vec![(0..text.len(), label)], text, first });
         }
     }
     let snippet = |shown: Shown| {
@@ -74,4 +71,42 @@ fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, std:
     let (line, span) = underline::access(lines, first, mark.column, mark.element.as_deref(), mark.writes);
     let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
     Some((file, lines.join("\n"), start + span.start..start + span.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diagnostic(marks: Vec<Mark>) -> Diagnostic {
+        Diagnostic { title: "title".into(), marks, note: None, help: "help".into() }
+    }
+
+    fn mark(file: &str, line: u32) -> Mark {
+        let instruction = ("bar.sync 0;".to_owned(), 48);
+        Mark { file: Some(file.into()), line, column: Some(7), instruction, label: "here".into(), ..Mark::default() }
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_shown_as_an_instruction() {
+        let path = std::env::temp_dir().join(format!("course-render-{}.cu", std::process::id()));
+        std::fs::write(&path, "é = Ä[0];\n\n\tlast").unwrap();
+        let file = path.display().to_string();
+        for (line, shown) in
+            [(1, "é = Ä[0];"), (2, "2 |"), (3, "last"), (0, "48 | bar.sync 0;"), (4, "48 | bar.sync 0;")]
+        {
+            let text = plain(&diagnostic(vec![mark(&file, line)]));
+            assert!(text.contains(shown) && text.contains("here") && text.ends_with("help: help\n"), "{line}: {text}");
+        }
+        let text = plain(&diagnostic(vec![mark(&file, 1), mark("no/such/file.cu", 1), mark(&file, 3)]));
+        assert!(text.contains("PTX:48") && text.matches("here").count() == 3, "{text}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn nothing_to_mark_leaves_title_and_help() {
+        let text = plain(&diagnostic(vec![Mark::default()]));
+        assert!(text.starts_with("error: title\n"), "{text}");
+        assert_eq!(plain(&diagnostic(vec![])), "error: title\n |\n = help: help\n");
+        assert!(render(&diagnostic(vec![])).contains('\u{1b}'), "the picture for a terminal has colours");
+    }
 }
