@@ -8,7 +8,7 @@ use course::files;
 use serde::Deserialize;
 use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module};
 
-use super::launches::RecordedLaunch;
+use super::launches::Launch;
 
 /// The readings of all steps and counter-examples, within the workspace.
 pub const FILE: &str = "docs/results/counters/steps.readings.json";
@@ -34,7 +34,7 @@ pub struct Readings {
 pub struct Reading {
     /// The launch.
     #[serde(flatten)]
-    pub launch: RecordedLaunch,
+    pub launch: Launch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
 }

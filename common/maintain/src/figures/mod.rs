@@ -1,6 +1,6 @@
 //! Figures drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the drawing shows them.
 
-mod recording;
+mod accesses;
 mod step02;
 mod step04;
 mod step05;

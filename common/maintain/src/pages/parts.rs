@@ -1,27 +1,9 @@
 //! The parts that a page can ask for: their names, what each is, and what makes it.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
-use course::record::Record;
 
+use super::content::{Content, Page};
 use super::{counted, outputs, readings, timed};
-
-/// A page and what its parts are made from.
-pub struct Page<'a> {
-    /// The page's file.
-    pub path: &'a Path,
-    /// The records of `docs/results` and their names.
-    pub records: &'a [(String, Record)],
-}
-
-/// The content of a part.
-pub enum Content {
-    /// A block of code in a language.
-    Code(&'static str, String),
-    /// Markdown.
-    Markdown(String),
-}
 
 /// A kind of part.
 pub struct Part {
@@ -69,7 +51,7 @@ pub const PARTS: &[Part] = &[
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
-    Part { name: "chart", shows: "CHART [RECORD]: a chart and where its numbers are from", make: timed::chart },
+    Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| Ok(timed::results(page.records)) },
     Part {
         name: "acceptance",
@@ -93,6 +75,8 @@ pub fn make(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
