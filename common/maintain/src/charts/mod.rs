@@ -68,7 +68,7 @@ impl Chart {
     }
 }
 
-/// Text that stands in for a chart where it cannot be seen.
+/// Text that takes the place of a chart that cannot be seen.
 pub fn alternative(chart: Chart, record: &Record) -> String {
     let size = record.ladder_size().map_or_else(String::new, |size| size_words([size.m, size.n, size.k]));
     format!("{} ({size})", chart.title(record)).replace([']', '['], "")

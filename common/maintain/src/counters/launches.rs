@@ -17,7 +17,7 @@ const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
 
 /// One launch, in the form that `common/simt/tests/counters/record.py` reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedLaunch {
+pub struct Launch {
     /// Step, variant and size.
     pub name: String,
     /// The committed PTX, relative to the list.
@@ -60,7 +60,7 @@ pub fn write(path: &Path) -> Result<usize> {
 }
 
 /// Every step and variant at every size that can be compared; kernels relative to the workspace.
-pub fn list() -> Result<Vec<RecordedLaunch>> {
+pub fn list() -> Result<Vec<Launch>> {
     let mut launches = Vec::new();
     for step in steps::find()? {
         let names = step.describe(&Request::default())?.variants;
@@ -71,7 +71,7 @@ pub fn list() -> Result<Vec<RecordedLaunch>> {
     Ok(launches)
 }
 
-fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<RecordedLaunch>> {
+fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
     let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
     let problems: Vec<Problem> = sizes.iter().map(problem).collect();
     let device = DeviceInfo::simulated(u64::MAX);
@@ -93,7 +93,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
         let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
         let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
-        launches.push(RecordedLaunch {
+        launches.push(Launch {
             name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
             kernel: format!("{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
             grid: launch.grid,

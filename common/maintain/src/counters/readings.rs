@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module};
 
-use super::launches::RecordedLaunch;
+use super::launches::Launch;
 
 /// The readings of all steps and counter-examples, within the workspace.
 pub const FILE: &str = "docs/results/counters/steps.readings.json";
@@ -34,7 +34,7 @@ impl File {
     fn reading(&self, fields: &Map<String, Value>) -> Result<Reading> {
         let mut fields: Map<String, Value> = self.same.clone().into_iter().chain(fields.clone()).collect();
         let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
-        let launch: RecordedLaunch = serde_json::from_value(Value::Object(fields))?;
+        let launch: Launch = serde_json::from_value(Value::Object(fields))?;
         let metrics = self.metrics.iter().cloned().zip(values).filter_map(|(name, value)| Some((name, value?)));
         let kernel_sha256 = self.kernels.get(&launch.kernel).cloned().unwrap_or_default();
         Ok(Reading { launch, kernel_sha256, metrics: metrics.collect() })
@@ -59,7 +59,7 @@ pub struct Readings {
 #[derive(Clone)]
 pub struct Reading {
     /// The launch.
-    pub launch: RecordedLaunch,
+    pub launch: Launch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
 }

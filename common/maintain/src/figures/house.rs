@@ -14,12 +14,12 @@ const ROW: f64 = 22.0;
 const LETTER: f64 = 6.3;
 
 /// A room's name and where its box begins, and how wide it is.
-type Box = (String, f64, f64);
+type Label = (String, f64, f64);
 
 /// The rows of boxes of one crate, the top floor first, each with its floor where the floor begins.
-fn rows(name: &str) -> Result<Vec<(Option<usize>, Vec<Box>)>> {
+fn rows(name: &str) -> Result<Vec<(Option<usize>, Vec<Label>)>> {
     let rooms = house::rooms(&workspace::root().join(name))?;
-    let mut rows: Vec<(usize, Vec<Box>)> = Vec::new();
+    let mut rows: Vec<(usize, Vec<Label>)> = Vec::new();
     for (room, floor) in house::floors(&rooms).into_iter().rev() {
         let label = room.name.trim_start_matches("src/").trim_end_matches(".rs").to_owned();
         let width = label.chars().count() as f64 * LETTER + 12.0;

@@ -1,6 +1,8 @@
-//! Figures drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the drawing shows them.
+//! Figures. Those of kernels are drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the
+//! drawing shows them.
 
-mod recording;
+mod accesses;
+mod house;
 mod step02;
 mod step04;
 mod step05;
@@ -21,6 +23,7 @@ const FIGURES: &[Figure] = &[
     ("step04-banks", step04::banks),
     ("step05-thread-tile", step05::thread_tile),
     ("step06-timeline", step06::timeline),
+    ("house", house::house),
 ];
 
 /// All figures whose file is wanted: path and SVG.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 
-use super::recording::{Matrix, Recording, What, touched};
+use super::accesses::{Accesses, Matrix, What, touched};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
 
 /// Which elements of A, B and C a thread, a warp and a block of step 2 touch.
 pub fn elements() -> Result<String> {
     let size = [64, 64, 24];
     let [m, n, k] = size;
-    let run = Recording::of("step02_gpu_naive", None, size)?;
+    let run = Accesses::of("step02_gpu_naive", None, size)?;
     let (block, warp, lane) = ([1, 0], 5, 7);
     let of_block = || run.events.iter().filter(|event| event.block[..2] == block);
     let tile = touched(of_block(), Matrix::C, n, None);
@@ -70,7 +70,7 @@ pub fn elements() -> Result<String> {
 }
 
 /// The request of a warp as (lane, byte address), for the n-th load of a matrix by warp 0 of block (0,0).
-fn request(run: &Recording, matrix: Matrix) -> Result<Vec<(u32, u64)>> {
+fn request(run: &Accesses, matrix: Matrix) -> Result<Vec<(u32, u64)>> {
     let event = run
         .events
         .iter()
@@ -87,8 +87,8 @@ fn request(run: &Recording, matrix: Matrix) -> Result<Vec<(u32, u64)>> {
 /// 32 lanes on the sectors of global memory, coalesced and not.
 pub fn sectors() -> Result<String> {
     let size = [64, 64, 64];
-    let good = Recording::of("step02_gpu_naive", None, size)?;
-    let bad = Recording::of("step02_gpu_naive", Some("uncoalesced"), size)?;
+    let good = Accesses::of("step02_gpu_naive", None, size)?;
+    let bad = Accesses::of("step02_gpu_naive", Some("uncoalesced"), size)?;
     let frame = Frame {
         kind: Kind::Figure,
         name: "step02-sectors",
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_thread_of_step_2_touches_a_row_a_column_and_an_element() {
         let size = [64, 64, 24];
-        let run = Recording::of("step02_gpu_naive", None, size).unwrap();
+        let run = Accesses::of("step02_gpu_naive", None, size).unwrap();
         let mine = || run.events.iter().filter(|event| event.block == [1, 0, 0] && event.warp == 5);
         let a = touched(mine(), Matrix::A, 24, Some(7));
         let b = touched(mine(), Matrix::B, 64, Some(7));

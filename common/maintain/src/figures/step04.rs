@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use simt::Space;
 
-use super::recording::{Event, Matrix, Recording, What, touched};
+use super::accesses::{Accesses, Event, Matrix, What, touched};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
     let size = [96, 96, 128];
     let [m, n, k] = size;
-    let run = Recording::of("step04_tiled", None, size)?;
+    let run = Accesses::of("step04_tiled", None, size)?;
     let block = [1, 1];
     let scale = 1.7;
     let frame = Frame {
@@ -113,7 +113,7 @@ pub fn banks() -> Result<String> {
             (Some("bank_conflicts_padded"), "bank_conflicts_padded: Bs[x][k], 33 words a row"),
         ];
         for (number, (variant, title)) in cases.into_iter().enumerate() {
-            let run = Recording::of("step04_tiled", variant, size)?;
+            let run = Accesses::of("step04_tiled", variant, size)?;
             let loads = run.events.iter().filter(|event| {
                 event.space == Some(Space::Shared) && matches!(event.what, What::Load) && event.warp == 0
             });

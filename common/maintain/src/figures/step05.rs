@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::recording::{Event, Matrix, Recording, extent, touched};
+use super::accesses::{Accesses, Event, Matrix, extent, touched};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, RED, TITLE};
 
 /// The tile of a block, of a warp and of a thread in step 5.
 pub fn thread_tile() -> Result<String> {
     let size = [128, 256, 16];
-    let run = Recording::of("step05_thread_tile", None, size)?;
+    let run = Accesses::of("step05_thread_tile", None, size)?;
     let frame = Frame {
         kind: Kind::Figure,
         name: "step05-thread-tile",

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use simt::Space;
 
-use super::recording::{Recording, What};
+use super::accesses::{Accesses, What};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, TITLE};
 
 /// A stretch of a warp's events of one kind.
@@ -33,7 +33,7 @@ pub fn timeline() -> Result<String> {
         .into_iter()
         .enumerate()
         {
-            let run = Recording::of_first_warp(step, [2048, 2048, 64])?;
+            let run = Accesses::of_first_warp(step, [2048, 2048, 64])?;
             let mut stretches: Vec<(Phase, usize)> = Vec::new();
             for event in run.events.iter().filter(|event| event.warp == 0 && event.block == [0, 0, 0]) {
                 let phase = match (event.what, event.space) {

@@ -6,7 +6,7 @@ use common::workspace;
 use course::files::read;
 use serde_json::Value;
 
-use super::parts::Content;
+use super::content::Content;
 use crate::{programs, table};
 
 /// A kernel to be counted: a step, or `STEP/VARIANT`; `STEP/*` stands for all variants.

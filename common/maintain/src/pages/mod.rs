@@ -1,11 +1,13 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
 //! come from runs on the simulator, figures from recorded accesses, tables and charts of speed from the records.
 
+mod content;
 mod counted;
 mod markers;
 mod outputs;
 mod parts;
 mod readings;
+mod rooms;
 mod timed;
 
 use std::fs;
@@ -19,7 +21,7 @@ use course::record;
 
 use crate::charts::Chart;
 use crate::{chapters, figures};
-use parts::Page;
+use content::Page;
 
 /// Options of `cargo x pages`.
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use common::workspace;
 use course::difference::diff;
 use course::files::read;
 
-use super::parts::Content;
+use super::content::Content;
 use crate::programs;
 
 /// A command of the course, run on the simulator: the command as one types it, and what it prints.

@@ -1,27 +1,9 @@
 //! The parts that a page can ask for: their names, what each is, and what makes it.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
-use course::record::Record;
 
-use super::{counted, outputs, readings, timed};
-
-/// A page and what its parts are made from.
-pub struct Page<'a> {
-    /// The page's file.
-    pub path: &'a Path,
-    /// The records of `docs/results` and their names.
-    pub records: &'a [(String, Record)],
-}
-
-/// The content of a part.
-pub enum Content {
-    /// A block of code in a language.
-    Code(&'static str, String),
-    /// Markdown.
-    Markdown(String),
-}
+use super::content::{Content, Page};
+use super::{counted, outputs, readings, rooms, timed};
 
 /// A kind of part.
 pub struct Part {
@@ -66,10 +48,11 @@ pub const PARTS: &[Part] = &[
         shows: "the simulator's counters beside those that were read on a GPU",
         make: |_, _| readings::table(),
     },
+    Part { name: "house", shows: "the files of each crate, with the idea of each", make: |_, _| rooms::table() },
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
-    Part { name: "chart", shows: "CHART [RECORD]: a chart and where its numbers are from", make: timed::chart },
+    Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| Ok(timed::results(page.records)) },
     Part {
         name: "acceptance",
@@ -93,6 +76,8 @@ pub fn make(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use common::units::grouped;
 
-use super::parts::Content;
+use super::content::Content;
 use crate::counters::readings::{Compared, Readings};
 use crate::table;
 

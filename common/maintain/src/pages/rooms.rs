@@ -3,12 +3,12 @@
 use anyhow::Result;
 use common::workspace;
 
-use super::parts::Content;
+use super::content::Content;
 use crate::house::{self, CRATES};
 use crate::table::markdown;
 
 /// A table for each crate: the file, its floor, its idea. The top floor comes first.
-pub fn rooms() -> Result<Content> {
+pub fn table() -> Result<Content> {
     let mut text = String::new();
     for name in CRATES {
         let rooms = house::rooms(&workspace::root().join(name))?;

@@ -8,7 +8,7 @@ use common::workspace;
 use course::files::read;
 use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
 
-use super::parts::{Content, Page};
+use super::content::{Content, Page};
 use crate::charts::{self, Chart};
 use crate::record::acceptance::{self, Acceptance};
 use crate::table;

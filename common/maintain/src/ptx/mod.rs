@@ -73,7 +73,7 @@ pub fn run(options: &Options) -> Result<bool> {
                 }
                 kept.insert(name);
                 if let (Some(ptxas), false) = (&ptxas, options.check && committed != fresh) {
-                    registers::record(&mut counted, &known, &file, &fresh, ptxas)?;
+                    registers::add(&mut counted, &known, &file, &fresh, ptxas)?;
                 }
             }
         }

@@ -21,7 +21,7 @@ pub fn assembler(nvrtc: &Nvrtc) -> Option<PathBuf> {
 }
 
 /// Adds the registers of a PTX file, which `known` may hold already.
-pub fn record(registers: &mut Registers, known: &Registers, file: &Path, ptx: &str, ptxas: &Path) -> Result<()> {
+pub fn add(registers: &mut Registers, known: &Registers, file: &Path, ptx: &str, ptxas: &Path) -> Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hash = code::hash(ptx);
     registers.architecture = ARCHITECTURE.into();

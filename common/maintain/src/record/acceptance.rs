@@ -35,7 +35,7 @@ pub struct Run {
     pub dtype: Dtype,
     /// What came of it.
     pub outcome: RunOutcome,
-    /// The program's exit status; `null` where it did not end by itself.
+    /// The program's exit status; `null` if it did not end by itself.
     pub exit: Option<i32>,
     /// How the product was checked.
     pub method: Option<String>,

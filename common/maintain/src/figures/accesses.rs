@@ -46,12 +46,12 @@ pub struct Event {
     pub what: What,
     /// Global or shared memory; none for a barrier.
     pub space: Option<Space>,
-    /// The matrix, where it is one.
+    /// The matrix, if it is one.
     pub matrix: Option<Matrix>,
     /// Bytes per lane.
     pub bytes: u32,
     lanes: u32,
-    /// Addresses, from the matrix's first element on where it is one.
+    /// Addresses, from the matrix's first element on if it is one.
     addresses: [u64; 32],
 }
 
@@ -68,19 +68,19 @@ impl Event {
 }
 
 /// All events of a run, block after block, in the order in which each block's warps ran.
-pub struct Recording {
+pub struct Accesses {
     /// The events.
     pub events: Vec<Event>,
 }
 
 #[derive(Default)]
-struct Recorder {
+struct Watcher {
     /// Keep what warp 0 of block 0 does, and nothing else.
     first_warp_only: bool,
     blocks: Mutex<Vec<(u64, Vec<Event>)>>,
 }
 
-struct BlockRecorder {
+struct BlockWatcher {
     number: u64,
     /// Warps that are kept.
     warps: u32,
@@ -88,7 +88,7 @@ struct BlockRecorder {
     events: Vec<Event>,
 }
 
-impl BlockRecorder {
+impl BlockWatcher {
     fn push(&mut self, warp: u32, what: What, space: Option<Space>, bytes: u32, lanes: u32, addresses: [u64; 32]) {
         if warp < self.warps {
             self.events.push(Event { block: self.index, warp, what, space, matrix: None, bytes, lanes, addresses });
@@ -96,7 +96,7 @@ impl BlockRecorder {
     }
 }
 
-impl Observer for BlockRecorder {
+impl Observer for BlockWatcher {
     fn access(&mut self, access: &simt::Access<'_>) {
         let what = if access.kind == AccessKind::Store { What::Store } else { What::Load };
         self.push(access.warp, what, Some(access.space), access.bytes, access.lanes, *access.addresses);
@@ -111,38 +111,38 @@ impl Observer for BlockRecorder {
     }
 }
 
-impl Analysis for Recorder {
-    type Block = BlockRecorder;
+impl Analysis for Watcher {
+    type Block = BlockWatcher;
 
-    fn block(&self, block: &BlockInfo) -> BlockRecorder {
+    fn block(&self, block: &BlockInfo) -> BlockWatcher {
         let index = [block.index.x, block.index.y, block.index.z];
         let warps = match (self.first_warp_only, block.number) {
             (false, _) => u32::MAX,
             (true, 0) => 1,
             (true, _) => 0,
         };
-        BlockRecorder { number: block.number, warps, index, events: Vec::new() }
+        BlockWatcher { number: block.number, warps, index, events: Vec::new() }
     }
 
-    fn end(&self, block: BlockRecorder) {
+    fn end(&self, block: BlockWatcher) {
         if let Ok(mut blocks) = self.blocks.lock() {
             blocks.push((block.number, block.events));
         }
     }
 }
 
-impl Recording {
+impl Accesses {
     /// Runs a step (or one of its variants) from its committed PTX.
     pub fn of(step: &str, variant: Option<&str>, size: [u64; 3]) -> Result<Self> {
-        Self::run(step, variant, size, Recorder::default())
+        Self::run(step, variant, size, Watcher::default())
     }
 
     /// The same of the step itself, with the first warp's events alone: for large problems.
     pub fn of_first_warp(step: &str, size: [u64; 3]) -> Result<Self> {
-        Self::run(step, None, size, Recorder { first_warp_only: true, ..Recorder::default() })
+        Self::run(step, None, size, Watcher { first_warp_only: true, ..Watcher::default() })
     }
 
-    fn run(step: &str, variant: Option<&str>, [m, n, k]: [u64; 3], mut recorder: Recorder) -> Result<Self> {
+    fn run(step: &str, variant: Option<&str>, [m, n, k]: [u64; 3], mut watcher: Watcher) -> Result<Self> {
         let step = steps::find()?
             .into_iter()
             .find(|found| found.name == step)
@@ -182,9 +182,10 @@ impl Recording {
                     Arg::Int(value) => simt::Arg::U32(value as u32),
                 })
                 .collect();
-            simt::launch(&kernel, &mut memory, &config, &args, &mut recorder)?;
+            simt::launch(&kernel, &mut memory, &config, &args, &mut watcher)?;
         }
-        let mut blocks = recorder.blocks.into_inner().map_err(|_| anyhow!("a block's recording failed"))?;
+        let mut blocks =
+            watcher.blocks.into_inner().map_err(|_| anyhow!("a block's accesses are lost; run the command again"))?;
         blocks.sort_by_key(|(number, _)| *number);
         let mut events: Vec<Event> = blocks.into_iter().flat_map(|(_, events)| events).collect();
         for event in events.iter_mut().filter(|event| event.space == Some(Space::Global)) {
