@@ -157,6 +157,8 @@ mod tests {
         let target = || ProgressDrawTarget::term_like(Box::new(Terminal));
         let quick = Progress::on(target, Duration::from_secs(600), "quick".into(), 10);
         quick.add(3);
+        // Long enough for a bar that does not wait to be drawn.
+        std::thread::sleep(3 * TICK);
         drop(quick);
         assert_eq!(sent(), "", "work that is done before the delay is over shows nothing");
         let slow = Progress::on(target, Duration::from_millis(1), "slow".into(), 10);
