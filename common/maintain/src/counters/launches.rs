@@ -41,7 +41,7 @@ pub struct Launch {
 /// The way from a list's folder to the workspace: `../` for each folder in between.
 fn to_root(list: &Path) -> Result<String> {
     let whole = std::path::absolute(list).with_context(|| format!("{} is not a path; name a file", list.display()))?;
-    let inside = whole.strip_prefix(workspace::root()).with_context(|| {
+    let inside = whole.strip_prefix(workspace::root()).ok().with_context(|| {
         format!("{} lies outside the course; choose a place inside, e.g. target/steps.json", list.display())
     })?;
     Ok("../".repeat(inside.components().count().saturating_sub(1)))

@@ -23,10 +23,16 @@ pub fn table() -> Result<Content> {
     ];
     let mut rows = Vec::new();
     for reading in &readings.launches {
-        let compared = reading.compare()?;
         let mut row = vec![reading.launch.name.clone()];
-        row.extend(compared.equal.iter().map(cell));
-        row.extend(compared.differing.map(|count| both(&count)));
+        match reading.compare() {
+            Ok(compared) => {
+                row.extend(compared.equal.iter().map(cell));
+                row.extend(compared.differing.map(|count| both(&count)));
+            }
+            // The page can be made all the same; `cargo x counters` fails.
+            Err(error) => row.push(format!("**{error:#}**")),
+        }
+        row.resize(head.len(), String::new());
         rows.push(row);
     }
     let Readings { gpu, driver, tool, date, .. } = &readings;

@@ -134,7 +134,7 @@ impl Session<'_> {
             Err(error) => format!("{error:#}"),
         };
         self.log(&format!("{name}: {words}\n"))?;
-        if file.is_file() {
+        if file.is_file() && self.options.device != "sim" {
             let told = self.own(&["traffic", &file.to_string_lossy()]).unwrap_or_else(|error| format!("{error:#}\n"));
             self.log(&format!("{name}: operations for each byte, as the simulator counts them\n{told}"))?;
         }
