@@ -35,7 +35,8 @@ pub(super) const BODY: &str = "
 
 /// A kernel with this body.
 pub(super) fn kernel(body: &str) -> Kernel {
-    let head = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n)";
+    let head = ".version 8.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 d[];\n\
+                .visible .entry k(.param .u64 a, .param .u32 n)";
     Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
 }
 

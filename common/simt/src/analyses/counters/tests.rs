@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::Dim3;
-use crate::analyses::testing::{BODY, begin, kernel, memory, number, request};
+use crate::analyses::testing::{BODY, Request, begin, kernel, memory, number, request};
+use std::slice;
 
 /// The counts of each line of a launch of one block, with the instructions that are not zero.
 fn counted(run: impl FnOnce(&Kernel, &mut BlockCounters)) -> Counters {
@@ -112,7 +113,7 @@ fn lines_have_what_their_instructions_have() {
 
 #[test]
 fn requests_to_global_memory() {
-    let total = |requests: &[crate::analyses::testing::Request]| {
+    let total = |requests: &[Request]| {
         counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
     };
     let load = request("ld.global.u32");
@@ -124,14 +125,14 @@ fn requests_to_global_memory() {
         global_bytes_requested: 128,
         ..Counts::default()
     };
-    assert_eq!(total(&[load.clone()]), expected);
+    assert_eq!(total(slice::from_ref(&load)), expected);
     let mut twice = expected;
     twice += &expected;
     // The same shape elsewhere, which counts as before.
     assert_eq!(total(&[load.clone(), load.clone().at(|lane| 1024 + 4 * lane)]), twice);
     // The same distances from another place in a sector, other lanes, other distances, another width.
-    let sectors = |next: crate::analyses::testing::Request| {
-        total(&[load.clone(), next.clone()]).global_load_sectors - total(&[load.clone()]).global_load_sectors
+    let sectors = |next: Request| {
+        total(&[load.clone(), next.clone()]).global_load_sectors - total(slice::from_ref(&load)).global_load_sectors
     };
     assert_eq!(sectors(load.clone().at(|lane| 4 + 4 * lane)), 5);
     assert_eq!(sectors(load.clone().at(|lane| 128 * lane)), 32);
@@ -150,12 +151,12 @@ fn requests_to_global_memory() {
 
 #[test]
 fn requests_to_shared_memory() {
-    let total = |requests: &[crate::analyses::testing::Request]| {
+    let total = |requests: &[Request]| {
         counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
     };
     let load = request("ld.shared.u32");
     let one = Counts { shared_load_requests: 1, shared_load_wavefronts: 1, ..Counts::default() };
-    assert_eq!(total(&[load.clone()]), one);
+    assert_eq!(total(slice::from_ref(&load)), one);
     // Every lane in one bank; then half of them.
     let worst = load.clone().at(|lane| 128 * (lane % 8));
     let expected = Counts {
@@ -209,6 +210,8 @@ fn a_memo_sees_every_difference() {
     assert!(look_up(0b1 ^ 0b1000, 4 ^ 0b1000, &straight));
     assert!(look_up(0b1, 4, &straight));
     assert!(look_up(0b1 ^ 0b100, 4, &|lane| 4 * lane + 4));
+    assert!(look_up(0b1, 4, &straight));
+    assert!(look_up(0b1, 4 ^ 0b1000, &|lane| 4 * lane + 8));
     // The first lane is the first that takes part.
     assert!(look_up(0b10, 4, &|lane| 4 * lane));
     assert!(look_up(0b10, 4, &|lane| 4 * lane + 8));

@@ -99,3 +99,57 @@ impl Found {
         self.0.retain(|&(kind, ..), finding| wanted(kind, finding));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(block: u64, thread: u32) -> Side {
+        Side { block, thread, instruction: 7, action: Action::Reads }
+    }
+
+    fn finding(first: Side, second: Option<Side>, address: u32) -> Finding {
+        Finding { place: Place::Shared(address), first, second, count: 1 }
+    }
+
+    #[test]
+    fn the_same_one_is_shown_in_whatever_order_they_come() {
+        // Each comes before the next.
+        let ranked = [
+            finding(side(2, 9), Some(side(1, 3)), 8),
+            finding(side(1, 9), Some(side(2, 3)), 8),
+            finding(side(2, 4), Some(side(2, 5)), 4),
+            finding(side(2, 3), Some(side(2, 5)), 8),
+            finding(side(2, 4), Some(side(2, 4)), 8),
+            finding(side(2, 4), Some(side(2, 5)), 8),
+            finding(side(3, 0), None, 0),
+        ];
+        for (earlier, first) in ranked.iter().enumerate() {
+            for second in &ranked[earlier + 1..] {
+                for (a, b) in [(first, second), (second, first)] {
+                    let mut joined = *a;
+                    joined.join(*b);
+                    assert_eq!(joined, Finding { count: 2, ..*first });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn findings_of_one_sort_are_one() {
+        let alone = finding(side(1, 1), None, 0);
+        let pair = finding(side(1, 1), Some(side(1, 2)), 0);
+        let (mut found, mut other) = (Found::default(), Found::default());
+        for finding in [alone, pair, alone] {
+            found.add(HazardKind::Race, finding);
+            other.add(HazardKind::Race, finding);
+        }
+        other.add(HazardKind::WrongArray, alone);
+        found.take(&mut other);
+        let counts = |found: &Found| found.iter().map(|(kind, finding)| (kind, finding.count)).collect::<Vec<_>>();
+        assert_eq!(counts(&found), [(HazardKind::Race, 2), (HazardKind::Race, 4), (HazardKind::WrongArray, 1)]);
+        assert_eq!(counts(&other), []);
+        found.retain(|kind, finding| kind == HazardKind::Race && finding.second.is_none());
+        assert_eq!(counts(&found), [(HazardKind::Race, 4)]);
+    }
+}
