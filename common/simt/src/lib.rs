@@ -65,6 +65,7 @@ mod ast;
 mod config;
 mod error;
 mod exec;
+mod instructions;
 mod lexer;
 mod lower;
 mod memory;

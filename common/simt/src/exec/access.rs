@@ -1,8 +1,9 @@
 //! Memory: every request of a warp is checked (inside an array, aligned) and then carried out, lane by lane or at once.
 
-use super::alu::{Arrangement, Isa, Pattern, Summary};
 use super::block::{Cache, Context, Outcome};
 use super::fault;
+use super::isa::Isa;
+use super::pattern::{Arrangement, Pattern, Summary};
 use super::registers::Registers;
 use super::warp::Warp;
 use crate::ast::{Space, Type};
@@ -646,7 +647,7 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
     let value = match (op, kind) {
         (AtomicOp::Add, Type::F32) => {
             let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
-            u64::from(if sum.is_nan() { super::eval::NAN } else { sum.to_bits() })
+            u64::from(if sum.is_nan() { super::float::NAN } else { sum.to_bits() })
         }
         (AtomicOp::Add, Type::F64) => (f64::from_bits(old) + f64::from_bits(b)).to_bits(),
         (AtomicOp::Add, _) => old.wrapping_add(b),

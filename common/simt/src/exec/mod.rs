@@ -4,9 +4,18 @@ mod access;
 mod alu;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod bits;
 mod block;
-mod eval;
+mod convert;
+mod float;
+mod half;
+mod integer;
+mod isa;
+mod lane;
+mod pattern;
 mod registers;
+mod runs;
+mod vector;
 mod warp;
 
 use crate::ast::Space;

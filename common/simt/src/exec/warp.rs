@@ -1,10 +1,10 @@
 //! A warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other starts.
 
 use super::access::{self, Checked, Pending};
-#[cfg(target_arch = "x86_64")]
-use super::alu::{Avx2, Avx512};
-use super::alu::{Isa, Plain};
 use super::block::{BARRIERS, Barrier, Context};
+#[cfg(target_arch = "x86_64")]
+use super::isa::{Avx2, Avx512};
+use super::isa::{Isa, Plain};
 use super::registers::Registers;
 use crate::FaultKind;
 use crate::lower::Code;

@@ -8,6 +8,7 @@ mod allocate;
 mod decode;
 mod flow;
 pub(crate) mod inst;
+mod variables;
 
 use crate::ast::{Function, Item, Operand, Position, Space, Statement};
 use crate::module::{Inner, SharedArray, register_bytes, source_name};
@@ -328,7 +329,7 @@ impl Code {
             local_bytes: 0,
         };
         layout.lay(index, &[], None, 0)?;
-        decode::Decoder::new(layout).decode()?.finish()
+        decode::decode(layout)?.finish()
     }
 }
 
@@ -722,21 +723,11 @@ impl Decoded {
 
 /// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
 fn flop_of(inst: &Inst, details: &[inst::Detail]) -> (u8, bool) {
-    match inst.op {
-        Op::FmaF32 => (2, true),
-        Op::FmaF64 => (2, false),
-        Op::AddF32 | Op::SubF32 | Op::MulF32 | Op::AddF64 | Op::MulF64 => (1, false),
-        Op::Generic => {
-            let detail = &details[inst.imm as usize];
-            match detail.function {
-                inst::Function::Fma => (2, detail.kind == Type::F32),
-                inst::Function::Add | inst::Function::Sub | inst::Function::MulLo if detail.kind.is_float() => {
-                    (1, false)
-                }
-                _ => (0, false),
-            }
-        }
-        _ => (0, false),
+    if inst.op == Op::Generic {
+        let function = details[inst.imm as usize].function;
+        (function.flops(), function == inst::Function::FmaSingle)
+    } else {
+        (inst.op.flops(), inst.op == Op::FmaF32)
     }
 }
 
