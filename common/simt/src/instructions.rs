@@ -252,6 +252,7 @@ half {
     AbsHalf: "abs{.ftz}", HALF, T(T) => |x: f64| x.abs();
     MinHalf: "min{.NaN}{.ftz}", HALF, T(T, T) => |x: f64, y: f64| f64::from(minimum(x as f32, y as f32));
     MaxHalf: "max{.NaN}{.ftz}", HALF, T(T, T) => |x: f64, y: f64| f64::from(maximum(x as f32, y as f32));
+    TanhHalf: "tanh.approx", HALF, T(T) => |x: f64| x.tanh();
 }
         }
     };

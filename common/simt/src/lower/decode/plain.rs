@@ -156,7 +156,7 @@ impl Decoder<'_> {
         let unknown = |rows: &[&Row]| words.left().find(|word| !rows.iter().any(|row| row.knows(word)));
         if let Some(word) = unknown(rows) {
             return match word {
-                // PTX has these two, only not as the simulator could take them.
+                // PTX has these two words, but the simulator does not do what they ask.
                 "relu" | "xorsign" => self.refuse("this combination of words"),
                 word => self.refuse(format!("the word .{word}")),
             };
