@@ -66,6 +66,7 @@ mod config;
 mod dim3;
 mod error;
 mod exec;
+mod instructions;
 mod lexer;
 mod lower;
 mod memory;

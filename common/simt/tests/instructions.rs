@@ -515,6 +515,32 @@ fn approximations() {
     }
 }
 
+#[test]
+fn hyperbolic_tangent_of_halves() {
+    let value = |bits: u64| {
+        let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64);
+        let size = match exponent {
+            0 => fraction * 2f64.powi(-24),
+            31 if fraction > 0.0 => f64::NAN,
+            31 => f64::INFINITY,
+            _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+        };
+        if bits >> 15 & 1 == 1 { -size } else { size }
+    };
+    let nearest = |exact: f64| {
+        let size = exact.abs();
+        // The largest half that is not above, bit by bit, and its upper neighbour; of two as near the even one.
+        let low = (0..15).rev().fold(0, |low, bit| if value(low | 1 << bit) <= size { low | 1 << bit } else { low });
+        let (below, above) = (size - value(low), value(low + 1) - size);
+        let rounded = if below < above || below == above && low & 1 == 0 { low } else { low + 1 };
+        if exact.is_nan() { 0x7fff } else { rounded | u64::from(exact.is_sign_negative()) << 15 }
+    };
+    check("tanh.approx.f16 %d, %a;", H, |a, _, _| nearest(value(a).tanh()));
+    check("tanh.approx.f16x2 %d, %a;", W, |a, _, _| {
+        nearest(value(a & 0xffff).tanh()) | nearest(value(a >> 16).tanh()) << 16
+    });
+}
+
 /// Instructions under a guard leave the other lanes alone.
 #[test]
 fn guards() {

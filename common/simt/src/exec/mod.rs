@@ -1,26 +1,35 @@
 //! Execution: a launch here, its blocks in `block`, a warp's instructions in `step`.
 
 mod access;
-#[allow(unsafe_code, reason = "instructions of the host that not every processor has")]
 mod alu;
 mod arguments;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "AVX-512 intrinsics load and store through pointers")]
 mod avx512;
 mod barrier;
+mod bits;
 mod block;
 mod context;
-mod eval;
+mod convert;
 mod exchange;
 mod faults;
+mod float;
+mod half;
+mod integer;
+#[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
+mod isa;
+mod lane;
+mod pattern;
 mod presets;
 #[allow(
     unsafe_code,
     reason = "the lowering keeps offsets in range; a check for each operand would slow every instruction"
 )]
 mod registers;
+mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
+mod vector;
 mod warp;
 
 use crate::config::LaunchConfig;

@@ -1,12 +1,12 @@
 //! The loop that executes a warp's instructions, once for each instruction set of the host.
 
 use super::access;
-#[cfg(target_arch = "x86_64")]
-use super::alu::{Avx2, Avx512};
-use super::alu::{Isa, Plain};
 use super::barrier::arrive;
 use super::context::{Checked, Context};
 use super::exchange::exchange;
+#[cfg(target_arch = "x86_64")]
+use super::isa::{Avx2, Avx512};
+use super::isa::{Isa, Plain};
 use super::registers::Registers;
 use super::warp::{Parked, Warp};
 use crate::config::InstructionSet;

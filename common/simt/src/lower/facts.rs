@@ -4,7 +4,6 @@ use super::code::{Facts, Role};
 use super::inst::{Detail, Function, Inst, NONE, Op, Shape};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
-use crate::ast::Type;
 
 /// The facts of every instruction, in order.
 pub(super) fn facts(decoded: &Decoded) -> Vec<Facts> {
@@ -98,18 +97,10 @@ fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
 
 /// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
 fn flop_of(inst: &Inst, details: &[Detail]) -> (u8, bool) {
-    match inst.op {
-        Op::FmaF32 => (2, true),
-        Op::FmaF64 => (2, false),
-        Op::AddF32 | Op::SubF32 | Op::MulF32 | Op::AddF64 | Op::MulF64 => (1, false),
-        Op::Generic => {
-            let detail = &details[inst.imm as usize];
-            match detail.function {
-                Function::Fma => (2, detail.kind == Type::F32),
-                Function::Add | Function::Sub | Function::MulLo if detail.kind.is_float() => (1, false),
-                _ => (0, false),
-            }
-        }
-        _ => (0, false),
+    if inst.op == Op::Generic {
+        let function = details[inst.imm as usize].function;
+        (function.flops(), function == Function::FmaSingle)
+    } else {
+        (inst.op.flops(), inst.op == Op::FmaF32)
     }
 }

@@ -34,115 +34,125 @@ impl Inst {
     }
 }
 
-/// What an instruction does. The frequent ones are here, worked lane by lane in vector form; everything else that
-/// computes is [`Op::Generic`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Op {
-    /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.
-    Enter,
-    /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands for
-    /// follow, for when it cannot be.
-    Run,
-    // 32-bit integers.
-    Mov32,
-    Add32,
-    Sub32,
-    Mul32,
-    Mad32,
-    And32,
-    Or32,
-    Xor32,
-    Not32,
-    Neg32,
-    Shl32,
-    ShrU32,
-    ShrS32,
-    MinS32,
-    MaxS32,
-    MinU32,
-    MaxU32,
-    Selp32,
-    // 64-bit integers.
-    Mov64,
-    Add64,
-    Sub64,
-    Mul64,
-    Mad64,
-    And64,
-    Or64,
-    Xor64,
-    Shl64,
-    ShrU64,
-    ShrS64,
-    Selp64,
-    MulWideS32,
-    MulWideU32,
-    MadWideS32,
-    MadWideU32,
-    SignExtend,
-    ZeroExtend,
-    Truncate,
-    // Floating point.
-    AddF32,
-    SubF32,
-    MulF32,
-    FmaF32,
-    NegF32,
-    AbsF32,
-    DivF32,
-    MinF32,
-    MaxF32,
-    CvtF32S32,
-    CvtF32U32,
-    AddF64,
-    MulF64,
-    FmaF64,
-    // Predicates.
-    Setp,
-    PredMov,
-    PredAnd,
-    PredOr,
-    PredXor,
-    PredNot,
-    /// Anything else that computes from registers to one register: `imm` is its number in the table.
-    Generic,
-    // Control.
-    Bra,
-    /// Indexed branch: `a` index register, `imm` number of the table.
-    Brx,
-    Exit,
-    Trap,
-    // Synchronisation.
-    Bar,
-    BarRed,
-    WarpSync,
-    Fence,
-    // Memory: `a` address, `imm` displacement; data in `d`, `b`, `c`, `e`.
-    LdGlobal,
-    StGlobal,
-    LdShared,
-    StShared,
-    LdLocal,
-    StLocal,
-    LdGeneric,
-    StGeneric,
-    LdParam,
-    Atom,
-    CopyAsync,
-    CopyCommit,
-    CopyWait,
-    CopyWaitAll,
-    // Across the lanes of a warp.
-    Shfl,
-    Vote,
-    Match,
-    Redux,
-    ActiveMask,
-    Clock,
-    /// Only its side effect on observers: prefetches and hints.
-    Nop,
+macro_rules! operations {
+    (
+        vector { $($vector:ident: $_1:literal, $_2:expr, $_3:ident($($_4:ident),*) => $_5:expr $(, $vector_flops:literal)?;)* }
+        predicate { $($predicate:ident: $_6:literal, $_7:expr, $_8:ident($($_9:ident),*) => $_10:expr;)* }
+        lane { $($lane:ident: $_11:literal, $_12:expr, $_13:ident($($_14:ident),*) => $_15:expr $(, $lane_flops:literal)?;)* }
+        half { $($half:ident: $_16:literal, $_17:expr, $_18:ident($($_19:ident),*) => $_20:expr $(, $half_flops:literal)?;)* }
+    ) => {
+        /// What an instruction does. What computes all the time is done for all lanes at once, by an operation of its
+        /// own; everything else that computes is [`Op::Generic`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Op {
+            /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.
+            Enter,
+            /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands
+            /// for follow, for when it cannot be.
+            Run,
+            // The rows of the table.
+            $($vector,)*
+            $($predicate,)*
+            // Copies and conversions.
+            Mov32,
+            Mov64,
+            SignExtend,
+            ZeroExtend,
+            Truncate,
+            CvtF32S32,
+            CvtF32U32,
+            PredMov,
+            // Choices.
+            Selp32,
+            Selp64,
+            Setp,
+            /// Anything else that computes from registers to one register: `imm` is the number of its [`Detail`].
+            Generic,
+            // Control.
+            Bra,
+            /// Indexed branch: `a` index register, `imm` number of the table.
+            Brx,
+            Exit,
+            Trap,
+            // Synchronisation.
+            Bar,
+            BarRed,
+            WarpSync,
+            Fence,
+            // Memory: `a` address, `imm` displacement; data in `d`, `b`, `c`, `e`.
+            LdGlobal,
+            StGlobal,
+            LdShared,
+            StShared,
+            LdLocal,
+            StLocal,
+            LdGeneric,
+            StGeneric,
+            LdParam,
+            Atom,
+            CopyAsync,
+            CopyCommit,
+            CopyWait,
+            CopyWaitAll,
+            // Across the lanes of a warp.
+            Shfl,
+            Vote,
+            Match,
+            Redux,
+            ActiveMask,
+            Clock,
+            /// Only its side effect on observers: prefetches and hints.
+            Nop,
+        }
+
+        impl Op {
+            /// Floating-point operations of a lane; those of an [`Op::Generic`] are its function's.
+            pub const fn flops(self) -> u8 {
+                match self {
+                    $($(Self::$vector => $vector_flops,)?)*
+                    _ => 0,
+                }
+            }
+        }
+
+        /// The operations of [`Op::Generic`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Function {
+            // The rows of the table.
+            $($lane,)*
+            $($half,)*
+            /// A conversion from `source` to `kind`.
+            Cvt,
+            /// Two numbers converted and put side by side: `cvt.rn.f16x2.f32`.
+            CvtPack,
+            Slct,
+            Set,
+            /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
+            Pack,
+            /// One element of a register: element number in `lut`.
+            Unpack,
+            /// Whether a generic address points into this memory.
+            IsShared,
+            IsGlobal,
+            IsLocal,
+            /// Adds `constant`.
+            Offset,
+        }
+
+        impl Function {
+            /// Floating-point operations of a lane.
+            pub const fn flops(self) -> u8 {
+                match self {
+                    $($(Self::$lane => $lane_flops,)?)*
+                    $($(Self::$half => $half_flops,)?)*
+                    _ => 0,
+                }
+            }
+        }
+    };
 }
+crate::instructions::instructions!(operations);
 
 /// How a load or store moves data, packed in a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,89 +232,6 @@ pub(crate) enum Rounding {
     IntUp,
 }
 
-/// The operations of [`Op::Generic`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
-    Add,
-    Sub,
-    MulLo,
-    MulHi,
-    MulWide,
-    MadLo,
-    MadHi,
-    MadWide,
-    Mul24Lo,
-    Mul24Hi,
-    Mad24Lo,
-    Mad24Hi,
-    Sad,
-    Div,
-    Rem,
-    Abs,
-    Neg,
-    Min,
-    /// As `Min`, but a NaN operand gives NaN.
-    MinNan,
-    Max,
-    MaxNan,
-    And,
-    Or,
-    Xor,
-    Not,
-    Cnot,
-    Shl,
-    Shr,
-    Lop3,
-    ShfL,
-    ShfR,
-    ShfLClamp,
-    ShfRClamp,
-    Popc,
-    Clz,
-    Bfind,
-    BfindShift,
-    Brev,
-    Bfe,
-    Bfi,
-    Bmsk,
-    Szext,
-    Fns,
-    Prmt,
-    Dp4a,
-    Dp2aLo,
-    Dp2aHi,
-    Fma,
-    Rcp,
-    Sqrt,
-    Rsqrt,
-    Sin,
-    Cos,
-    Lg2,
-    Ex2,
-    Tanh,
-    Copysign,
-    Cvt,
-    CvtPack,
-    Slct,
-    Set,
-    /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
-    Pack,
-    /// One element of a register: element number in `lut`.
-    Unpack,
-    /// `addc` and its kin are refused; `isspacep` needs the address only.
-    IsShared,
-    IsGlobal,
-    IsLocal,
-    /// Adds `constant`.
-    Offset,
-    TestpFinite,
-    TestpInfinite,
-    TestpNumber,
-    TestpNan,
-    TestpNormal,
-    TestpSubnormal,
-}
-
 /// Everything about an [`Op::Generic`] or [`Op::Setp`] that does not change.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
@@ -325,7 +252,7 @@ pub(crate) struct Detail {
     pub combine: Combine,
     /// The third predicate is negated.
     pub negate: bool,
-    /// Table of `lop3`, element of `Unpack`, mode of `prmt`.
+    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`.
     pub lut: u8,
     /// Addend of `Offset`.
     pub constant: u64,

@@ -17,6 +17,7 @@ mod places;
 mod preset;
 mod raw;
 mod shared;
+mod variables;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
@@ -27,5 +28,5 @@ pub use shared::SharedArray;
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {
     let layout = layout::Layout::new(parsed, index)?;
-    emit::emit(decode::Decoder::new(layout).decode()?)
+    emit::emit(decode::decode(layout)?)
 }

@@ -4,8 +4,8 @@ use super::elements::{addresses, data, each, get_lane, load_element, parts, set_
 use super::request::{check_global, request, show, stored};
 use crate::ast::Space;
 use crate::error::AccessKind;
-use crate::exec::alu::Isa;
 use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
 use crate::lower::inst::{Inst, NONE, Shape};
 use crate::observe::{Access, Observer};

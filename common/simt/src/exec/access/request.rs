@@ -3,8 +3,9 @@
 use super::elements::{each, get_lane};
 use crate::ast::Space;
 use crate::error::AccessKind;
-use crate::exec::alu::{Isa, Summary};
 use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::isa::Isa;
+use crate::exec::pattern::Summary;
 use crate::exec::registers::Registers;
 use crate::lower::inst::{Inst, Shape};
 use crate::observe::{Access, Observer};

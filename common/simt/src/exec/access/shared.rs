@@ -4,8 +4,9 @@ use super::elements::{addresses, data, each, get_lane, load_element, parts, set_
 use super::request::{check_shared, request, show, stored};
 use crate::ast::Space;
 use crate::error::AccessKind;
-use crate::exec::alu::{Arrangement, Isa, Pattern, Summary};
 use crate::exec::context::{Checked, Context};
+use crate::exec::isa::Isa;
+use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;
 use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
 use crate::observe::{Access, Observer};

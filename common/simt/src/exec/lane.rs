@@ -1,0 +1,209 @@
+//! One operation on one lane: the rows of the table under `lane` and `half`, and what the other families compute.
+//! Operands and results are bit patterns in 64 bits; a closure's arguments say what it wants to see in them.
+
+use super::bits::{
+    Types, dot2, dot4, extract, find_nth_set, highest, insert, lookup, ones, pair, permute, resize, select_bytes,
+};
+use super::convert::{convert, convert_pair, holds};
+use super::float::{
+    canonical, flush, fused32, maximum, minimum, product32, product64, quotient32, quotient64, root32, root64,
+    saturate, sum32, sum64,
+};
+use super::half::{from_half, to_half};
+use super::integer::{cut, extend, range};
+use crate::ast::Type;
+use crate::lower::inst::{Combine, Detail, Function, Rounding};
+use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use std::num::FpCategory;
+
+/// An integer operand or result of the instruction's type: extended as its sign says, clamped under `.sat`, cut to the
+/// type's bits.
+type Int = i128;
+
+/// The lowest 24 bits of an integer operand.
+struct Int24(i128);
+
+/// The number that is part of the instruction.
+struct Number(u8);
+
+fn width(kind: Type) -> u32 {
+    kind.bytes() * 8
+}
+
+/// What a closure's arguments are taken from: operands one after the other, and the instruction's modifiers.
+struct Source<'a> {
+    detail: &'a Detail,
+    values: [u64; 4],
+    next: usize,
+}
+
+impl Source<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let value = self.values[self.next];
+        self.next += 1;
+        value
+    }
+}
+
+/// An argument of an operation.
+trait Take {
+    fn take(from: &mut Source<'_>) -> Self;
+}
+
+macro_rules! take {
+    ($($kind:ty: |$from:ident| $value:expr;)*) => {
+        $(impl Take for $kind {
+            #[inline(always)]
+            fn take($from: &mut Source<'_>) -> Self {
+                $value
+            }
+        })*
+    };
+}
+take! {
+    // Operands.
+    Int: |from| extend(from.next(), from.detail.kind);
+    Int24: |from| {
+        let word = from.next() as i32;
+        Self(if from.detail.kind.is_signed() { i128::from(word << 8 >> 8) } else { i128::from(word & 0xff_ffff) })
+    };
+    i32: |from| from.next() as i32;
+    u32: |from| from.next() as u32;
+    // As many bits as the type has.
+    u64: |from| from.next() & ones(width(from.detail.kind));
+    f32: |from| flush(f32::from_bits(from.next() as u32), from.detail.ftz);
+    f64: |from| f64::from_bits(from.next());
+    FpCategory: |from| if from.detail.kind == Type::F64 { f64::take(from).classify() } else { f32::take(from).classify() };
+    // Modifiers.
+    Type: |from| from.detail.kind;
+    Types: |from| Self(from.detail.kind, from.detail.source);
+    Rounding: |from| from.detail.rounding;
+    Number: |from| Self(from.detail.lut);
+}
+
+/// A result of an operation.
+trait Give {
+    fn give(self, detail: &Detail) -> u64;
+}
+
+macro_rules! give {
+    ($($kind:ty: |$value:ident, $detail:ident| $bits:expr;)*) => {
+        $(impl Give for $kind {
+            #[inline(always)]
+            fn give(self, $detail: &Detail) -> u64 {
+                let $value = self;
+                $bits
+            }
+        })*
+    };
+}
+give! {
+    Int: |value, detail| {
+        let value = if detail.sat { value.clamp(range(detail.kind).0, range(detail.kind).1) } else { value };
+        cut(value, detail.kind)
+    };
+    bool: |value, _detail| u64::from(value);
+    u32: |value, _detail| u64::from(value);
+    u64: |value, detail| value & ones(width(detail.kind));
+    f32: |value, detail| {
+        let value = flush(value, detail.ftz);
+        u64::from(canonical(if detail.sat { saturate(value.into()) as f32 } else { value }))
+    };
+    f64: |value, _detail| value.to_bits();
+}
+
+/// An operation on one lane: a closure with any number of arguments.
+trait Operation<Arguments> {
+    fn call(&self, detail: &Detail, values: [u64; 4]) -> u64;
+}
+
+macro_rules! operation {
+    ($($argument:ident)*) => {
+        impl<F: Fn($($argument),*) -> R, R: Give, $($argument: Take),*> Operation<($($argument,)*)> for F {
+            #[inline(always)]
+            fn call(&self, detail: &Detail, values: [u64; 4]) -> u64 {
+                let mut from = Source { detail, values, next: 0 };
+                self($($argument::take(&mut from)),*).give(detail)
+            }
+        }
+    };
+}
+operation!(A);
+operation!(A B);
+operation!(A B C);
+operation!(A B C D);
+operation!(A B C D E);
+
+/// An operation on each half-precision number of the operands, in double precision, rounded once.
+fn halves<Arguments>(operation: &impl Operation<Arguments>, detail: &Detail, values: [u64; 4]) -> u64 {
+    let brain = matches!(detail.kind, Type::Bf16 | Type::Bf16x2);
+    let parts = if matches!(detail.kind, Type::F16x2 | Type::Bf16x2) { 2 } else { 1 };
+    (0..parts).fold(0, |sum, part| {
+        let wide = values.map(|bits| from_half((bits >> (16 * part)) as u16, brain).to_bits());
+        let value = f64::from_bits(operation.call(detail, wide));
+        let value = if detail.sat { saturate(value) } else { value };
+        sum | u64::from(to_half(value, brain, Rounding::Nearest)) << (16 * part)
+    })
+}
+
+/// Computes one lane. Predicates are 0 or 1.
+pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
+    macro_rules! evaluate {
+        (
+            vector $vector:tt
+            predicate $predicate:tt
+            lane { $($lane:ident: $_1:literal, $_2:expr, $_3:ident($($_4:ident),*) => $by_lane:expr $(, $_5:literal)?;)* }
+            half { $($half:ident: $_6:literal, $_7:expr, $_8:ident($($_9:ident),*) => $by_half:expr $(, $_10:literal)?;)* }
+        ) => {
+            match detail.function {
+                $(Function::$lane => Operation::call(&$by_lane, detail, values),)*
+                $(Function::$half => halves(&$by_half, detail, values),)*
+                Function::Cvt => convert(detail, values[0]),
+                Function::CvtPack => convert_pair(detail, values[0], values[1]),
+                Function::Slct => slct(detail, values),
+                Function::Set => set(detail, values),
+                Function::Pack => pack(detail, values),
+                Function::Unpack => {
+                    let bits = width(detail.kind);
+                    values[0] >> (u32::from(detail.lut) * bits).min(63) & ones(bits)
+                }
+                Function::IsShared => u64::from((SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&values[0])),
+                Function::IsLocal => u64::from((LOCAL_WINDOW..LOCAL_WINDOW + (1 << 32)).contains(&values[0])),
+                Function::IsGlobal => u64::from(values[0] < SHARED_WINDOW),
+                Function::Offset => values[0].wrapping_add(detail.constant),
+            }
+        };
+    }
+    crate::instructions::instructions!(evaluate)
+}
+
+fn slct(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
+    let first = match detail.source {
+        Type::F32 => flush(f32::from_bits(c as u32), detail.ftz) >= 0.0,
+        _ => c as u32 >> 31 == 0,
+    };
+    if first { a } else { b }
+}
+
+fn set(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
+    let (value, other) = (holds(detail, detail.source, a, b), (c & 1 == 1) ^ detail.negate);
+    let value = match detail.combine {
+        Combine::None => value,
+        Combine::And => value && other,
+        Combine::Or => value || other,
+        Combine::Xor => value ^ other,
+    };
+    match (value, detail.kind) {
+        (false, _) => 0,
+        (true, Type::F32) => u64::from(1.0f32.to_bits()),
+        (true, kind) => ones(width(kind)),
+    }
+}
+
+/// The elements side by side, the first one lowest.
+fn pack(detail: &Detail, values: [u64; 4]) -> u64 {
+    let bits = width(detail.kind);
+    let elements = if bits < 32 { 4 } else { 2 };
+    values[..elements].iter().rev().fold(0, |sum, value| sum << bits | value & ones(bits))
+}

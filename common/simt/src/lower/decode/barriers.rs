@@ -1,0 +1,74 @@
+//! Barriers of a block and of a warp.
+
+use super::decoder::{A, B, C, D, Decoder};
+use super::words::Words;
+use crate::Error;
+use crate::ast::{Statement, Type};
+use crate::lower::inst::{Inst, Op, sub};
+
+impl Decoder<'_> {
+    pub(super) fn barrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        words.hints();
+        let operands = &statement.operands;
+        if words.take("warp") {
+            let _ = words.take("sync");
+            self.done(&words)?;
+            self.count(statement, 1)?;
+            let mut inst = Inst::new(Op::WarpSync);
+            inst.a = self.source(&operands[0], Type::B32)?;
+            self.push(inst, A, 0);
+            return Ok(());
+        }
+        let cluster = words.take("cluster");
+        let _ = words.take("aligned");
+        let arrive = words.take("arrive");
+        let sync = words.take("sync");
+        let reduce = words.take("red");
+        let kind = words.pick(|word| match word {
+            "popc" => Some(sub::POPC),
+            "and" => Some(sub::AND),
+            "or" => Some(sub::OR),
+            _ => None,
+        });
+        let result = words.pick(Type::named);
+        self.done(&words)?;
+        if cluster || usize::from(arrive) + usize::from(sync) + usize::from(reduce) != 1 {
+            return Err(self.refuse("this barrier"));
+        }
+        if reduce {
+            let (Some(kind), Some(result)) = (kind, result) else { return Err(self.malformed("no reduction")) };
+            if !matches!(operands.len(), 3 | 4) {
+                return Err(self.malformed("3 or 4 operands are needed"));
+            }
+            let mut inst = Inst::new(Op::BarRed);
+            inst.sub = kind;
+            inst.d = self.destination(&operands[0], if result == Type::Pred { Type::Pred } else { Type::U32 })?;
+            inst.a = self.source(&operands[1], Type::U32)?;
+            let mut fields = D | A | C;
+            if operands.len() == 4 {
+                inst.b = self.source(&operands[2], Type::U32)?;
+                fields |= B;
+            }
+            let (value, negated) = self.condition(&operands[operands.len() - 1])?;
+            inst.c = value;
+            inst.imm = i32::from(negated);
+            self.push(inst, fields, D);
+            return Ok(());
+        }
+        if !matches!(operands.len(), 1 | 2) {
+            return Err(self.malformed("1 or 2 operands are needed"));
+        }
+        let mut inst = Inst::new(Op::Bar);
+        inst.sub = u8::from(arrive);
+        inst.a = self.source(&operands[0], Type::U32)?;
+        let mut fields = A;
+        if operands.len() == 2 {
+            inst.b = self.source(&operands[1], Type::U32)?;
+            fields |= B;
+        } else if arrive {
+            return Err(self.malformed("no number of threads"));
+        }
+        self.push(inst, fields, 0);
+        Ok(())
+    }
+}

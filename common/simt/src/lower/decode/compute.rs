@@ -1,0 +1,78 @@
+//! Instructions that compute one result: the operation, and each operand with its type.
+
+use super::decoder::{A, D, Decoder};
+use crate::Error;
+use crate::ast::{Operand, Type};
+use crate::lower::inst::{Detail, Inst, Op};
+
+impl Decoder<'_> {
+    /// An instruction with an operation of its own.
+    pub(super) fn compute(&mut self, op: Op, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
+        let mut inst = Inst::new(op);
+        inst.d = self.destination(to.0, to.1)?;
+        let mut fields = D;
+        for (index, &(operand, kind)) in from.iter().enumerate() {
+            *input(&mut inst, index) = self.source(operand, kind)?;
+            fields |= A << index;
+        }
+        self.push(inst, fields, D);
+        Ok(())
+    }
+
+    /// An [`Op::Generic`].
+    pub(super) fn generic(
+        &mut self,
+        mut detail: Detail,
+        to: (&Operand, Type),
+        from: &[(&Operand, Type)],
+    ) -> Result<(), Error> {
+        let mut inst = Inst::new(Op::Generic);
+        inst.d = self.destination(to.0, to.1)?;
+        detail.wide[0] = to.1.bytes() == 8;
+        detail.predicate[0] = to.1 == Type::Pred;
+        let mut fields = D;
+        for (index, &(operand, kind)) in from.iter().enumerate() {
+            *input(&mut inst, index) = if kind == Type::Pred {
+                let (value, negated) = self.condition(operand)?;
+                detail.negate |= negated;
+                value
+            } else {
+                self.source(operand, kind)?
+            };
+            detail.wide[index + 1] = kind.bytes() == 8;
+            detail.predicate[index + 1] = kind == Type::Pred;
+            fields |= A << index;
+        }
+        inst.imm = self.details.len() as i32;
+        self.details.push(detail);
+        self.push(inst, fields, D);
+        Ok(())
+    }
+
+    /// An instruction on predicates.
+    pub(super) fn predicate(&mut self, op: Op, to: &Operand, from: &[Operand]) -> Result<(), Error> {
+        let mut inst = Inst::new(op);
+        inst.d = self.destination(to, Type::Pred)?;
+        let (mut fields, mut any_negated) = (D, false);
+        for (index, operand) in from.iter().enumerate() {
+            let (value, negated) = self.condition(operand)?;
+            *input(&mut inst, index) = value;
+            any_negated |= negated;
+            fields |= A << index;
+        }
+        if any_negated {
+            return Err(self.refuse("a negated operand here"));
+        }
+        self.push(inst, fields, D);
+        Ok(())
+    }
+}
+
+fn input(inst: &mut Inst, index: usize) -> &mut u32 {
+    match index {
+        0 => &mut inst.a,
+        1 => &mut inst.b,
+        2 => &mut inst.c,
+        _ => &mut inst.e,
+    }
+}

@@ -1,0 +1,89 @@
+//! Asynchronous copies from global to shared memory: `cp.async`.
+
+use super::decoder::{A, B, C, Decoder};
+use super::words::{Words, space};
+use crate::Error;
+use crate::ast::{Operand, Space, Statement, Type};
+use crate::lower::inst::{Copy, CopyCount, Inst, Op};
+
+impl Decoder<'_> {
+    pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        if !words.take("async") {
+            return Err(self.refuse("this copy"));
+        }
+        let program = &self.layout.inner.program;
+        if program.target < 80 {
+            let target = &program.target_name;
+            return Err(self.refuse(format!("cp.async on {target}: asynchronous copies need .target sm_80 or newer")));
+        }
+        if words.take("commit_group") {
+            self.done(&words)?;
+            self.push(Inst::new(Op::CopyCommit), 0, 0);
+            return Ok(());
+        }
+        if words.take("wait_all") {
+            self.done(&words)?;
+            self.push(Inst::new(Op::CopyWaitAll), 0, 0);
+            return Ok(());
+        }
+        if words.take("wait_group") {
+            self.done(&words)?;
+            let [Operand::Integer(count)] = self.operands::<1>(statement)? else {
+                return Err(self.malformed("a number of groups that is no number"));
+            };
+            let mut inst = Inst::new(Op::CopyWait);
+            inst.imm = count.clamp(0, i64::from(i32::MAX)) as i32;
+            self.push(inst, 0, 0);
+            return Ok(());
+        }
+        let level = words.pick(|word| match word {
+            "ca" => Some(true),
+            "cg" => Some(false),
+            _ => None,
+        });
+        words.hints();
+        let (to, from) = (words.pick(space), words.pick(space));
+        self.done(&words)?;
+        let (Some(any_size), Some(Space::Shared), Some(Space::Global)) = (level, to, from) else {
+            return Err(self.refuse("this copy"));
+        };
+        if !matches!(statement.operands.len(), 3 | 4) {
+            return Err(self.malformed("3 or 4 operands are needed"));
+        }
+        let (to, to_offset, wide_to) = self.address(&statement.operands[0], Space::Shared)?;
+        let (from, from_offset, _) = self.address(&statement.operands[1], Space::Global)?;
+        let Operand::Integer(bytes) = statement.operands[2] else {
+            return Err(self.malformed("a size that is no number"));
+        };
+        if !(bytes == 16 || any_size && matches!(bytes, 4 | 8)) {
+            return Err(self.malformed("a size this copy does not have"));
+        }
+        let mut inst = Inst::new(Op::CopyAsync);
+        let mut fields = A | B;
+        (inst.a, inst.b) = (to, from);
+        let bytes = bytes as u32;
+        let mut copy = Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, count: CopyCount::Bytes };
+        if let Some(operand) = statement.operands.get(3) {
+            fields |= C;
+            let value = self.register_of(operand);
+            if let Some(value) = value
+                && self.values[value as usize].kind == Type::Pred
+            {
+                copy.count = CopyCount::Ignore;
+                inst.c = value;
+            } else {
+                let kind = value.map_or(Type::U32, |value| self.values[value as usize].kind);
+                copy.count = match kind.bytes() {
+                    4 => CopyCount::Bytes,
+                    8 => CopyCount::WideBytes,
+                    _ => return Err(self.refuse("a size in a register of this width")),
+                };
+                inst.c = self.source(operand, kind)?;
+            }
+        }
+        inst.imm = self.copies.len() as i32;
+        self.copies.push(copy);
+        self.push(inst, fields, 0);
+        Ok(())
+    }
+}

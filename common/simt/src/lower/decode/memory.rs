@@ -1,0 +1,167 @@
+//! Loads and stores.
+
+use super::decoder::{A, B, C, D, Decoder, E};
+use super::words::{Words, space};
+use crate::Error;
+use crate::ast::{Operand, Space, Statement, Type};
+use crate::lower::inst::{Inst, NONE, Op, Shape};
+use crate::lower::layout::Place;
+use crate::lower::preset::Preset;
+
+impl Decoder<'_> {
+    /// Shape and data registers of a load or store.
+    fn data(&mut self, operand: &Operand, kind: Type, count: u32, load: bool) -> Result<([u32; 4], Shape), Error> {
+        let parts = match operand {
+            Operand::Vector(parts) => parts.clone(),
+            single => vec![single.clone()],
+        };
+        if parts.len() != count as usize {
+            return Err(self.malformed("a vector of another length"));
+        }
+        if !matches!(kind.bytes(), 1 | 2 | 4 | 8) || count * kind.bytes() > 16 {
+            return Err(self.refuse("this type"));
+        }
+        let mut values = [NONE; 4];
+        let mut wide = None;
+        for (value, part) in values.iter_mut().zip(&parts) {
+            if load && *part == Operand::Sink {
+                continue;
+            }
+            let register = match self.register_of(part) {
+                Some(value) => self.values[value as usize].kind,
+                None => kind,
+            };
+            // Registers may be wider than the type.
+            let bytes = register.bytes();
+            if register == Type::Pred || bytes < kind.bytes() && !(kind.bytes() == 2 && bytes == 1) {
+                return Err(self.malformed("a data register that is too narrow"));
+            }
+            *value = if load { self.destination(part, register)? } else { self.source(part, register)? };
+            let this = bytes == 8;
+            if wide.is_some_and(|wide| wide != this) {
+                return Err(self.refuse("registers of different widths"));
+            }
+            wide = Some(this);
+        }
+        let wide = wide.unwrap_or(kind.bytes() == 8);
+        Ok((values, Shape { bytes: kind.bytes(), count, signed: kind.is_signed(), wide, wide_address: true }))
+    }
+
+    fn vector(words: &mut Words<'_>) -> u32 {
+        if words.take("v2") {
+            2
+        } else if words.take("v4") {
+            4
+        } else {
+            1
+        }
+    }
+
+    pub(super) fn load(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let count = Self::vector(&mut words);
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        if statement.operands.len() == 3 && statement.words.iter().any(|word| word.contains("cache_hint")) {
+            return Err(self.refuse("a cache policy"));
+        }
+        let [to, from] = self.operands::<2>(statement)?;
+        let (values, mut shape) = self.data(&to, kind, count, true)?;
+        if place == Space::Param
+            && let Some(base) = self.constant_param(&from)?
+        {
+            return self.load_param(&values, shape, base);
+        }
+        let place = self.real_space(&from, place);
+        let (address, offset, wide_address) = self.near_address(&from, place)?;
+        shape.wide_address = wide_address;
+        let op = match place {
+            Space::Global | Space::Const => Op::LdGlobal,
+            Space::Shared => Op::LdShared,
+            Space::Local => Op::LdLocal,
+            Space::Param => Op::LdParam,
+            Space::Generic => Op::LdGeneric,
+        };
+        let mut inst = Inst::new(op);
+        (inst.sub, inst.a, inst.imm) = (shape.pack(), address, offset);
+        let mut fields = A;
+        let mut defs = 0;
+        for (index, &value) in values.iter().enumerate() {
+            if value != NONE {
+                let bit = [D, B, C, E][index];
+                fields |= bit;
+                defs |= bit;
+            }
+        }
+        [inst.d, inst.b, inst.c, inst.e] = values;
+        self.push(inst, fields, defs);
+        Ok(())
+    }
+
+    /// `.param` variables of calls live in local memory.
+    fn real_space(&self, operand: &Operand, place: Space) -> Space {
+        if place == Space::Param
+            && let Operand::Address { base, .. } = operand
+            && let Operand::Local { id, .. } = &**base
+            && matches!(self.layout.frames[self.frame].places[*id as usize], Place::Local(_))
+        {
+            return Space::Local;
+        }
+        place
+    }
+
+    /// Position in the parameter area when the address is a constant.
+    fn constant_param(&mut self, operand: &Operand) -> Result<Option<u32>, Error> {
+        let Operand::Address { base, offset } = operand else { return Ok(None) };
+        let Operand::Local { id, offset: more } = &**base else { return Ok(None) };
+        let frame = &self.layout.frames[self.frame];
+        let Place::Param(start) = frame.places[*id as usize] else { return Ok(None) };
+        let variable = &self.layout.inner.program.functions[frame.function].variables[*id as usize];
+        let position = offset.wrapping_add(*more);
+        if position < 0 || position.saturating_add(1) > variable.bytes as i64 {
+            return Err(self.malformed("a position outside the parameter"));
+        }
+        Ok(Some(start + position as u32))
+    }
+
+    fn load_param(&mut self, values: &[u32; 4], shape: Shape, base: u32) -> Result<(), Error> {
+        for (index, &value) in (0u32..).zip(values.iter().take(shape.count as usize)) {
+            if value == NONE {
+                continue;
+            }
+            let preset = Preset::Param { offset: base + index * shape.bytes, bytes: shape.bytes, signed: shape.signed };
+            let mut inst = Inst::new(if shape.wide { Op::Mov64 } else { Op::Mov32 });
+            inst.d = value;
+            inst.a = self.preset(preset, shape.wide);
+            self.push(inst, D | A, D);
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let count = Self::vector(&mut words);
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        let [to, from] = self.operands::<2>(statement)?;
+        let (values, mut shape) = self.data(&from, kind, count, false)?;
+        let place = self.real_space(&to, place);
+        let (address, offset, wide_address) = self.near_address(&to, place)?;
+        shape.wide_address = wide_address;
+        let op = match place {
+            Space::Global => Op::StGlobal,
+            Space::Shared => Op::StShared,
+            Space::Local => Op::StLocal,
+            Space::Generic => Op::StGeneric,
+            Space::Const | Space::Param => return Err(self.malformed("a store to read-only memory")),
+        };
+        let mut inst = Inst::new(op);
+        (inst.sub, inst.a, inst.imm) = (shape.pack(), address, offset);
+        [inst.d, inst.b, inst.c, inst.e] = values;
+        let fields = [D, B, C, E].iter().take(count as usize).fold(A, |fields, bit| fields | bit);
+        self.push(inst, fields, 0);
+        Ok(())
+    }
+}

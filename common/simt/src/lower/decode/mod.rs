@@ -1,0 +1,129 @@
+//! One statement to one instruction. Every word of the opcode must be understood, or the statement is refused.
+//!
+//! Plain arithmetic follows from the table of instructions (`plain`); what is left goes by family, one file each.
+
+mod atomics;
+mod barriers;
+mod compare;
+mod compute;
+mod control;
+mod convert;
+mod copies;
+mod decoder;
+mod memory;
+mod moves;
+mod operands;
+mod plain;
+mod special;
+mod warp;
+mod words;
+
+use crate::Error;
+use crate::ast::{Statement, Type};
+use crate::lower::inst::{Inst, Op};
+use crate::lower::layout::{Flat, Layout};
+use crate::lower::raw::{Decoded, Value};
+use decoder::Decoder;
+use words::Words;
+
+/// Decodes a kernel that is laid out.
+pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
+    let mut decoder = Decoder::new(layout);
+    // Registers of all frames first, so that a register's value number is its own number.
+    for frame in &decoder.layout.frames {
+        let registers = &decoder.layout.inner.program.functions[frame.function].registers;
+        decoder.values.extend(registers.iter().map(|r| Value { name: r.name.clone(), kind: r.kind, preset: None }));
+    }
+    decoder.layout.place_dynamic();
+    let flat = std::mem::take(&mut decoder.layout.flat);
+    for item in &flat {
+        match item {
+            Flat::Label(frame, name, line) => {
+                let at = decoder.raws.len() as u32;
+                if decoder.labels.insert((*frame, name.clone()), at).is_some() {
+                    return Err(Error::parse(*line, format!("the label {name} is there twice")));
+                }
+            }
+            Flat::Back(name) => {
+                // Whoever called jumps here; label names of this kind are unique.
+                decoder.labels.insert((usize::MAX, name.clone()), decoder.raws.len() as u32);
+            }
+            Flat::Statement(frame, statement) => {
+                decoder.frame = *frame;
+                decoder.position = statement.position;
+                decoder.guard = None;
+                decoder.strong = statement.words[1..].iter().any(|word| {
+                    matches!(word.as_str(), "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv")
+                });
+                if let Some((id, negated)) = statement.guard {
+                    decoder.guard = Some((decoder.register(id, Type::Pred)?, negated));
+                }
+                decoder.statement(statement)?;
+            }
+        }
+    }
+    // A kernel that does not end with `ret` ends anyway, and a label may stand at the very end.
+    decoder.guard = None;
+    decoder.push(Inst::new(Op::Exit), 0, 0);
+    for (index, frame, label) in std::mem::take(&mut decoder.branches) {
+        let known = decoder.labels.get(&(frame, label.clone())).copied();
+        let Some(target) = known else {
+            let line = decoder.raws[index].position.ptx;
+            return Err(Error::parse(line, format!("there is no label {label}")));
+        };
+        decoder.raws[index].targets.push(target);
+    }
+    let entry = &decoder.layout.inner.program.functions[decoder.layout.frames[0].function];
+    let param_bytes = entry.variables[..entry.params].iter().fold(0u32, |offset, variable| {
+        offset.next_multiple_of(variable.align.max(1)).saturating_add(variable.bytes as u32)
+    });
+    let shared_bytes = u32::try_from(decoder.layout.shared_bytes)
+        .map_err(|_| Error::usage("the kernel declares more than 4 GiB of shared memory"))?;
+    let dynamic_offset = decoder.layout.dynamic_offset();
+    Ok(Decoded {
+        raws: decoder.raws,
+        values: decoder.values,
+        details: decoder.details,
+        atomics: decoder.atomics,
+        copies: decoder.copies,
+        shared: decoder.layout.shared,
+        shared_bytes,
+        dynamic_offset,
+        local_bytes: decoder.layout.local_bytes.next_multiple_of(16) as u32,
+        param_bytes,
+        variables: decoder.variables,
+    })
+}
+
+impl Decoder<'_> {
+    fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
+        let words = Words::new(statement);
+        match statement.words[0].as_str() {
+            "setp" => self.setp(statement, words),
+            "selp" => self.selp(statement, words),
+            "slct" => self.slct(statement, words),
+            "set" => self.set(statement, words),
+            "mov" => self.mov(statement, words),
+            "cvt" => self.cvt(statement, words),
+            "cvta" => self.cvta(statement, words),
+            "isspacep" => self.isspacep(statement, words),
+            "ld" | "ldu" => self.load(statement, words),
+            "st" => self.store(statement, words),
+            "atom" | "red" => self.atomic(statement, words),
+            "cp" => self.copy(statement, words),
+            "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
+            "bar" | "barrier" => self.barrier(statement, words),
+            "membar" | "fence" => self.only(Op::Fence),
+            "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
+            "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
+            | "setmaxnreg" => self.only(Op::Nop),
+            _ => self.plain(statement, words),
+        }
+    }
+
+    /// An instruction whose words and operands do not matter.
+    fn only(&mut self, op: Op) -> Result<(), Error> {
+        self.push(Inst::new(op), 0, 0);
+        Ok(())
+    }
+}

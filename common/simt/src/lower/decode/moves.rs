@@ -1,0 +1,84 @@
+//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked.
+
+use super::decoder::{A, D, Decoder};
+use super::words::Words;
+use crate::Error;
+use crate::ast::{Operand, Statement, Type};
+use crate::lower::inst::{Detail, Function, Inst, Op};
+
+impl Decoder<'_> {
+    pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        self.count(statement, 2)?;
+        let (to, from) = (&statement.operands[0], &statement.operands[1]);
+        match (to, from) {
+            (Operand::Vector(parts), _) => return self.unpack(parts, from, kind),
+            (_, Operand::Vector(parts)) => return self.pack(to, parts, kind),
+            _ => {}
+        }
+        if kind == Type::Pred {
+            let mut inst = Inst::new(Op::PredMov);
+            let (value, negated) = self.condition(from)?;
+            inst.op = if negated { Op::PredNot } else { Op::PredMov };
+            (inst.d, inst.a) = (self.destination(to, kind)?, value);
+            self.push(inst, D | A, D);
+            return Ok(());
+        }
+        if let Operand::Special(name) = from {
+            let sub = match name.as_str() {
+                "clock" | "clock64" => Some(0),
+                "clock_hi" => Some(1),
+                "globaltimer" | "globaltimer_lo" => Some(2),
+                "globaltimer_hi" => Some(3),
+                _ => None,
+            };
+            if let Some(sub) = sub {
+                let mut inst = Inst::new(Op::Clock);
+                inst.d = self.destination(to, kind)?;
+                inst.sub = sub;
+                inst.imm = i32::from(kind.bytes() == 8);
+                self.push(inst, D, D);
+                return Ok(());
+            }
+        }
+        match kind.bytes() {
+            8 => self.compute(Op::Mov64, (to, kind), &[(from, kind)]),
+            2 | 4 => self.compute(Op::Mov32, (to, kind), &[(from, kind)]),
+            _ => Err(self.refuse("this type")),
+        }
+    }
+
+    /// `mov.b64 {%r1, %r2}, %rd1`
+    fn unpack(&mut self, parts: &[Operand], from: &Operand, kind: Type) -> Result<(), Error> {
+        let element = self.part(kind, parts.len())?;
+        // The source may be one of the parts: then its turn comes last.
+        let value = self.register_of(from);
+        let order = (0..parts.len()).filter(|&index| self.register_of(&parts[index]) != value);
+        let last = (0..parts.len()).filter(|&index| self.register_of(&parts[index]) == value);
+        for index in order.chain(last).collect::<Vec<_>>() {
+            if parts[index] == Operand::Sink {
+                continue;
+            }
+            let mut detail = Detail::new(Function::Unpack, element);
+            detail.lut = index as u8;
+            self.generic(detail, (&parts[index], element), &[(from, kind)])?;
+        }
+        Ok(())
+    }
+
+    fn pack(&mut self, to: &Operand, parts: &[Operand], kind: Type) -> Result<(), Error> {
+        let element = self.part(kind, parts.len())?;
+        let from: Vec<_> = parts.iter().map(|part| (part, element)).collect();
+        self.generic(Detail::new(Function::Pack, element), (to, kind), &from)
+    }
+
+    fn part(&self, kind: Type, count: usize) -> Result<Type, Error> {
+        match (kind.bytes(), count) {
+            (4, 2) | (8, 4) => Ok(Type::B16),
+            (8, 2) => Ok(Type::B32),
+            (4, 4) | (2, 2) => Ok(Type::B8),
+            _ => Err(self.refuse("a vector of this shape")),
+        }
+    }
+}

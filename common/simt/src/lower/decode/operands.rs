@@ -1,0 +1,196 @@
+//! Operands: registers, constants, special registers, addresses of variables.
+
+use super::decoder::{A, B, D, Decoder};
+use super::special::special;
+use crate::Error;
+use crate::ast::{Operand, Space, Type};
+use crate::lower::inst::{Inst, Op};
+use crate::lower::layout::Place;
+use crate::lower::preset::Preset;
+
+impl Decoder<'_> {
+    pub(super) fn register(&self, id: u32, kind: Type) -> Result<u32, Error> {
+        let value = id + self.layout.frames[self.frame].registers;
+        let declared = &self.values[value as usize];
+        let wanted = match kind.bytes() {
+            1 => 2,
+            bytes => bytes,
+        };
+        if (declared.kind == Type::Pred) != (kind == Type::Pred) {
+            let (is, needs) = if kind == Type::Pred { ("no predicate", "one") } else { ("a predicate", "a number") };
+            return Err(self.malformed(&format!("{} is {is} where {needs} is needed", declared.name)));
+        }
+        let has = declared.kind.bytes();
+        // An 8-bit register may stand where 16 bits are the least.
+        if has != wanted && !(kind.bytes() <= 2 && has <= 2) {
+            let (has, wanted) = (has * 8, wanted * 8);
+            return Err(self.malformed(&format!("{} has {has} bits where {wanted} are needed,", declared.name)));
+        }
+        Ok(value)
+    }
+
+    pub(super) fn register_of(&self, operand: &Operand) -> Option<u32> {
+        match operand {
+            Operand::Register { id, negated: false } => Some(id + self.layout.frames[self.frame].registers),
+            _ => None,
+        }
+    }
+
+    /// A source operand of the type.
+    pub(super) fn source(&mut self, operand: &Operand, kind: Type) -> Result<u32, Error> {
+        let wide = kind.bytes() == 8;
+        match operand {
+            Operand::Register { id, negated: false } => self.register(*id, kind),
+            Operand::Integer(value) if kind != Type::Pred => {
+                let bits = match kind.bytes() {
+                    1 | 2 => *value as u16 as u64,
+                    4 => *value as u32 as u64,
+                    _ => *value as u64,
+                };
+                Ok(self.preset(Preset::Constant(bits), wide))
+            }
+            Operand::Float { single, double } if kind != Type::Pred => {
+                let bits = if wide { *double } else { u64::from(*single) };
+                Ok(self.preset(Preset::Constant(bits), wide))
+            }
+            Operand::Special(name) => match special(name) {
+                Some(special) => Ok(self.preset(Preset::Special(special), wide)),
+                None => Err(self.refuse(format!("the register %{name}"))),
+            },
+            Operand::Local { id, offset } => {
+                let place = self.layout.frames[self.frame].places[*id as usize];
+                let address = self.address_of(place, *offset)?;
+                self.narrowed(address, wide)
+            }
+            Operand::Name { name, offset } => match self.variable(name) {
+                Some(place) => {
+                    let address = self.address_of(place, *offset)?;
+                    self.narrowed(address, wide)
+                }
+                None => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
+            },
+            _ => Err(self.malformed("an operand that cannot stand here")),
+        }
+    }
+
+    /// The address of a shared variable fits 32 bits.
+    fn narrowed(&mut self, address: u32, wide: bool) -> Result<u32, Error> {
+        match self.values[address as usize].preset {
+            _ if wide => Ok(address),
+            Some(preset @ (Preset::Constant(_) | Preset::Shared { .. })) => Ok(self.preset(preset, false)),
+            _ => Err(self.malformed("an address in a 32-bit operand")),
+        }
+    }
+
+    pub(super) fn destination(&self, operand: &Operand, kind: Type) -> Result<u32, Error> {
+        match operand {
+            Operand::Register { id, negated: false } => self.register(*id, kind),
+            Operand::Special(name) => Err(self.malformed(&format!("%{name} is not declared, or cannot be written,"))),
+            _ => Err(self.malformed("a destination that is no register")),
+        }
+    }
+
+    /// A predicate operand that may be written `!%p`: value and whether negated.
+    pub(super) fn condition(&self, operand: &Operand) -> Result<(u32, bool), Error> {
+        match operand {
+            Operand::Register { id, negated } => Ok((self.register(*id, Type::Pred)?, *negated)),
+            _ => Err(self.malformed("an operand that is no predicate")),
+        }
+    }
+
+    /// `[address]`: value, displacement, and whether it is 64 bits wide.
+    pub(super) fn address(&mut self, operand: &Operand, expected: Space) -> Result<(u32, i64, bool), Error> {
+        let Operand::Address { base, offset } = operand else {
+            return Err(self.malformed("an operand that is no address"));
+        };
+        let (base, offset) = (base.as_ref().clone(), *offset);
+        match &base {
+            Operand::Register { negated: false, .. } => {
+                let value = self.register_of(&base).unwrap_or_default();
+                match self.values[value as usize].kind.bytes() {
+                    8 => Ok((value, offset, true)),
+                    4 if matches!(expected, Space::Shared | Space::Local | Space::Param | Space::Const) => {
+                        Ok((value, offset, false))
+                    }
+                    _ => Err(self.malformed("an address register that does not have 64 bits")),
+                }
+            }
+            Operand::Local { id, .. } => {
+                let place = self.layout.frames[self.frame].places[*id as usize];
+                let fits = match place {
+                    Place::Shared(_) => expected == Space::Shared,
+                    Place::Local(_) => matches!(expected, Space::Local | Space::Param),
+                    Place::Param(_) => expected == Space::Param,
+                    _ => false,
+                };
+                if !fits {
+                    return Err(self.malformed("a variable of another memory space"));
+                }
+                Ok((self.source(&base, Type::U64)?, offset, true))
+            }
+            Operand::Name { name, .. } => {
+                let fits = matches!(
+                    (self.variable(name), expected),
+                    (Some(Place::Shared(_)), Space::Shared)
+                        | (Some(Place::Module(_)), Space::Global | Space::Const | Space::Generic)
+                        | (None, _)
+                );
+                if !fits {
+                    return Err(self.malformed("a variable of another memory space"));
+                }
+                Ok((self.source(&base, Type::U64)?, offset, true))
+            }
+            Operand::Integer(value) => Ok((self.preset(Preset::Constant(*value as u64), true), offset, true)),
+            _ => Err(self.malformed("an operand that is no address")),
+        }
+    }
+
+    /// An address whose displacement fits the instruction; a larger one is added first.
+    pub(super) fn near_address(&mut self, operand: &Operand, expected: Space) -> Result<(u32, i32, bool), Error> {
+        let (mut value, offset, wide) = self.address(operand, expected)?;
+        let Ok(offset) = i32::try_from(offset) else {
+            if !wide {
+                value = self.temporary(Op::ZeroExtend, value);
+            }
+            let addend = self.preset(Preset::Constant(offset as u64), true);
+            let sum = self.new_value(Type::B64);
+            let mut inst = Inst::new(Op::Add64);
+            (inst.d, inst.a, inst.b) = (sum, value, addend);
+            let guard = self.guard.take();
+            self.push(inst, D | A | B, D);
+            self.guard = guard;
+            return Ok((sum, 0, true));
+        };
+        Ok((value, offset, wide))
+    }
+
+    /// Where a variable of the module is; one in memory is remembered as used.
+    fn variable(&mut self, name: &str) -> Option<Place> {
+        let place = self.layout.find(name)?;
+        if let Place::Module(number) = place
+            && !self.variables.contains(&number)
+        {
+            self.variables.push(number);
+        }
+        Some(place)
+    }
+
+    /// The preset that holds a variable's address.
+    fn address_of(&mut self, place: Place, offset: i64) -> Result<u32, Error> {
+        let constant = |base: u32| Preset::Constant(u64::from(base).wrapping_add_signed(offset));
+        let preset = match place {
+            Place::Shared(base) => {
+                let address = u64::from(base).wrapping_add_signed(offset);
+                // Of arrays at one place (dynamic ones) any will do.
+                match self.layout.shared.iter().position(|array| array.offset == base) {
+                    Some(array) => Preset::Shared { array: array as u32, address },
+                    None => Preset::Constant(address),
+                }
+            }
+            Place::Local(base) | Place::Param(base) => constant(base),
+            Place::Module(number) => Preset::Variable { number, offset },
+            Place::Unplaced => return Err(self.refuse("this variable")),
+        };
+        Ok(self.preset(preset, true))
+    }
+}

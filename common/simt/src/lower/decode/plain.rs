@@ -1,0 +1,190 @@
+//! Plain instructions: the row of the table that a statement fits says all there is to do.
+
+use super::decoder::Decoder;
+use super::words::{Words, rounding};
+use crate::Error;
+use crate::ast::{Operand, Statement, Type};
+use crate::instructions::{Slot, slots, types};
+use crate::lower::inst::{Detail, Function, Op, Rounding};
+
+/// A row of the table, as the decoder needs it.
+struct Row {
+    what: What,
+    syntax: &'static str,
+    types: u32,
+    to: Slot,
+    from: &'static [Slot],
+}
+
+/// What executes a row.
+enum What {
+    Vector(Op),
+    Predicate(Op),
+    Generic(Function),
+}
+
+macro_rules! rows {
+    (
+        vector { $($vector:ident: $v1:literal, $v2:expr, $v3:ident($($v4:ident),*) => $_1:expr $(, $_2:literal)?;)* }
+        predicate { $($predicate:ident: $p1:literal, $p2:expr, $p3:ident($($p4:ident),*) => $_3:expr;)* }
+        lane { $($lane:ident: $l1:literal, $l2:expr, $l3:ident($($l4:ident),*) => $_4:expr $(, $_5:literal)?;)* }
+        half { $($half:ident: $h1:literal, $h2:expr, $h3:ident($($h4:ident),*) => $_6:expr $(, $_7:literal)?;)* }
+    ) => {
+        [
+            $(rows!(What::Vector(Op::$vector), $v1, $v2, $v3, $($v4)*),)*
+            $(rows!(What::Predicate(Op::$predicate), $p1, $p2, $p3, $($p4)*),)*
+            $(rows!(What::Generic(Function::$lane), $l1, $l2, $l3, $($l4)*),)*
+            $(rows!(What::Generic(Function::$half), $h1, $h2, $h3, $($h4)*),)*
+        ]
+    };
+    ($what:expr, $syntax:literal, $types:expr, $to:ident, $($from:ident)*) => {
+        Row {
+            what: $what,
+            syntax: $syntax,
+            types: {
+                use types::*;
+                $types
+            },
+            to: slots::$to,
+            from: &[$(slots::$from),*],
+        }
+    };
+}
+static ROWS: &[Row] = &crate::instructions::instructions!(rows);
+
+/// The modifiers of a statement.
+struct Modifiers {
+    rounding: Rounding,
+    ftz: bool,
+    sat: bool,
+    second: Option<Type>,
+}
+
+impl Row {
+    fn named(&self, name: &str) -> bool {
+        let names = self.syntax.split(['.', '{']).next().unwrap_or_default();
+        names.split('|').any(|other| other == name)
+    }
+
+    /// The words after the name, and whether each may be left out.
+    fn words(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let words = self.syntax.split('.').skip(1);
+        words.map(|word| (word.trim_end_matches(['{', '}']), word.contains('}')))
+    }
+
+    /// Whether the row has a place for the word.
+    fn knows(&self, word: &str) -> bool {
+        self.words().any(|(own, _)| match own {
+            "rnd" => direction(word).is_some(),
+            "type" => Type::named(word).is_some(),
+            own => own == word,
+        })
+    }
+
+    /// The modifiers, if the words are just those of the row.
+    fn fit(&self, mut words: Words<'_>) -> Option<Modifiers> {
+        let mut found = Modifiers { rounding: Rounding::Nearest, ftz: false, sat: false, second: None };
+        for (word, optional) in self.words() {
+            let taken = match word {
+                "rnd" => words.pick(direction).map(|rounding| found.rounding = rounding).is_some(),
+                "type" => {
+                    found.second = words.pick(Type::named);
+                    found.second.is_some()
+                }
+                word => words.take(word),
+            };
+            found.ftz |= taken && word == "ftz";
+            found.sat |= taken && word == "sat";
+            if !taken && !optional {
+                return None;
+            }
+        }
+        words.rest().is_none().then_some(found)
+    }
+}
+
+/// A rounding to a neighbouring number, not to an integer.
+fn direction(word: &str) -> Option<Rounding> {
+    rounding(word).filter(|r| matches!(r, Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up))
+}
+
+impl Decoder<'_> {
+    pub(super) fn plain(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let name = statement.words[0].as_str();
+        let rows: Vec<&Row> = ROWS.iter().filter(|row| row.named(name)).collect();
+        if rows.is_empty() {
+            return Err(self.refuse(format!("`{name}`")));
+        }
+        let kind = self.kind(&mut words)?;
+        let fitting = rows
+            .iter()
+            .filter(|row| types::contains(row.types, kind))
+            .find_map(|row| Some((row, row.fit(words.clone())?)));
+        let Some((row, modifiers)) = fitting else { return Err(self.misfit(name, &rows, kind, &words)) };
+        self.count(statement, row.from.len() + 1)?;
+        let (to, from) = (&statement.operands[0], &statement.operands[1..]);
+        let of = |slot: Slot| match slot {
+            Slot::Own | Slot::Number => kind,
+            Slot::Of(kind) => kind,
+        };
+        let number = row.from.iter().position(|&slot| slot == Slot::Number);
+        let inputs: Vec<_> = from[..number.unwrap_or(from.len())]
+            .iter()
+            .zip(row.from)
+            .map(|(operand, &slot)| (operand, of(slot)))
+            .collect();
+        match row.what {
+            What::Vector(op) => self.compute(op, (to, of(row.to)), &inputs),
+            What::Predicate(op) => self.predicate(op, to, from),
+            What::Generic(function) => {
+                let mut detail = Detail::new(function, kind);
+                (detail.rounding, detail.ftz, detail.sat) = (modifiers.rounding, modifiers.ftz, modifiers.sat);
+                detail.source = modifiers.second.unwrap_or(kind);
+                if let Some(number) = number {
+                    let Operand::Integer(value) = from[number] else {
+                        return Err(self.malformed("a table that is no number"));
+                    };
+                    detail.lut = value as u8;
+                }
+                self.generic(detail, (to, of(row.to)), &inputs)
+            }
+        }
+    }
+
+    /// Says why a statement fits none of the rows of its name.
+    fn misfit(&self, name: &str, rows: &[&Row], kind: Type, words: &Words<'_>) -> Error {
+        let unknown = |rows: &[&Row]| words.left().find(|word| !rows.iter().any(|row| row.knows(word)));
+        if let Some(word) = unknown(rows) {
+            return match word {
+                // PTX has these two words, but the simulator does not do what they ask.
+                "relu" | "xorsign" => self.refuse("this combination of words"),
+                word => self.refuse(format!("the word .{word}")),
+            };
+        }
+        let of_kind: Vec<&Row> = rows.iter().copied().filter(|row| types::contains(row.types, kind)).collect();
+        let all = rows.iter().fold(0, |all, row| all | row.types);
+        if of_kind.is_empty() {
+            if all & types::BITS != 0 && kind != Type::Pred {
+                return self.refuse("this form of the instruction");
+            }
+            let numbers = all & types::BITS == 0 && all & !types::FLOAT != 0;
+            let strange = kind.is_half() || matches!(kind, Type::Pred | Type::B8 | Type::U8 | Type::S8 | Type::B128);
+            if all & !types::FLOAT == 0 || numbers && strange {
+                return self.refuse("this type");
+            }
+        }
+        let required = |row: &Row| row.words().any(|(word, optional)| !optional && words.left().any(|w| w == word));
+        if of_kind.is_empty() || unknown(&of_kind).is_some() {
+            return self.malformed("a type this instruction does not have");
+        }
+        match name {
+            "mul" | "mad" | "mul24" | "mad24" if !rows.iter().any(|row| required(row)) => {
+                self.malformed("no .lo, .hi or .wide")
+            }
+            "dp2a" if !rows.iter().any(|row| required(row)) => self.malformed("no .lo or .hi"),
+            "testp" if !rows.iter().any(|row| required(row)) => self.malformed("no class to test for"),
+            "shf" | "bmsk" | "szext" => self.refuse("this form of the instruction"),
+            _ => self.refuse("this combination of words"),
+        }
+    }
+}
