@@ -1,6 +1,6 @@
 //! Global memory: named allocations at made-up addresses, far enough apart that running off one never lands in another.
 //!
-//! Words are atomic so that a racing kernel is no undefined behaviour of the host; every access of a kernel is a
+//! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
 use crate::error::Error;

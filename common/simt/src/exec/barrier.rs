@@ -7,7 +7,7 @@ use crate::error::FaultKind;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Observer;
 
-/// Arrives at a barrier; true when the warp must stop.
+/// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
 pub(super) fn arrive<O: Observer>(
     warp: &mut Warp,
@@ -15,7 +15,7 @@ pub(super) fn arrive<O: Observer>(
     inst: &Inst,
     r: Registers,
     mask: u32,
-) -> Checked<bool> {
+) -> Checked<()> {
     let lane = mask.trailing_zeros() as usize;
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
@@ -61,8 +61,7 @@ pub(super) fn arrive<O: Observer>(
         warp.waiting_at = Some(id);
         warp.waiting_pc = inst.pc;
     }
-    // A warp that only arrives stops too, so that the barrier can open.
-    Ok(true)
+    Ok(())
 }
 
 /// Opens every barrier that is complete.

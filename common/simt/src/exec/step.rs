@@ -99,6 +99,10 @@ instance!(avx2, Avx2, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
 instance!(avx512, Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
 
+/// The loop itself. It is inlined into each instance, so that all of it uses the instance's instructions.
+///
+/// # Safety
+/// The processor must have the instruction set.
 #[inline(always)]
 unsafe fn run<I: Isa, O: Observer>(
     warp: &mut Warp,
@@ -179,9 +183,8 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
             }
             Op::Bar | Op::BarRed => {
-                if arrive(warp, context, inst, r, mask)? {
-                    break Stop::Barrier;
-                }
+                arrive(warp, context, inst, r, mask)?;
+                break Stop::Barrier;
             }
             Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
             Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
@@ -189,9 +192,7 @@ unsafe fn run<I: Isa, O: Observer>(
             Op::StGeneric => access::generic::<I, O>(context, inst, r, warp, mask, false)?,
             Op::LdParam => access::load_param(context, inst, r, warp.number, mask)?,
             Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask)?,
-            Op::CopyAsync => {
-                access::copy_async::<I, O>(context, inst, r, warp, mask)?;
-            }
+            Op::CopyAsync => access::copy_async::<I, O>(context, inst, r, warp, mask)?,
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
                     *group += mask >> lane & 1;
