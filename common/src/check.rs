@@ -59,3 +59,70 @@ pub fn verify_on(
     found.seconds += seconds;
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{SimDevice, SimOptions};
+    use crate::plan::Shape;
+    use crate::problem::{Dtype, Fill};
+    use crate::product::{FirstRun, Matrices};
+
+    const PROBLEM: Problem = Problem { m: 7, n: 5, k: 3, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+
+    /// Computes nothing, and leaves these words in the first elements of C.
+    struct Leaves {
+        words: Vec<u32>,
+        matrices: Matrices,
+        first_run: FirstRun,
+    }
+
+    impl Product for Leaves {
+        fn matrices(&self) -> &Matrices {
+            &self.matrices
+        }
+
+        fn shape(&self) -> Shape {
+            Shape::whole(&PROBLEM)
+        }
+
+        fn launches(&self) -> usize {
+            1
+        }
+
+        fn launch(&self, device: &mut dyn Device) -> Result<()> {
+            device.write(self.matrices.c, 0, bytemuck::cast_slice(&self.words))
+        }
+
+        fn first_run(&self) -> &FirstRun {
+            &self.first_run
+        }
+
+        fn close(self: Box<Self>, device: &mut dyn Device) -> Result<()> {
+            self.matrices.release(device)
+        }
+    }
+
+    fn check(words: &[u32]) -> Verification {
+        let mut device = SimDevice::new(SimOptions::default());
+        let matrices = Matrices::allocate(&mut device, &PROBLEM).unwrap();
+        let product = Leaves { words: words.to_vec(), matrices, first_run: FirstRun::default() };
+        let found = verify_on(&mut device, &product, &PROBLEM, &Operands::new(&PROBLEM).unwrap()).unwrap();
+        assert!(product.first_launch_ms().is_some());
+        Box::new(product).close(&mut device).unwrap();
+        found
+    }
+
+    #[test]
+    fn what_a_product_leaves_on_the_device_is_what_is_checked() {
+        let mut words = verify::right_product(&PROBLEM, &Operands::new(&PROBLEM).unwrap()).unwrap();
+        assert!(check(&words).ok);
+        assert!(check(&[]).diagnosis.unwrap().starts_with("C was never written"));
+        let found = check(&words[..34]);
+        assert_eq!((found.ok, found.mismatches.len()), (false, 1));
+        assert!((found.mismatches[0].row, found.mismatches[0].col, found.mismatches[0].unwritten) == (6, 4, true));
+        words[13] ^= 0x0080_0000;
+        let found = check(&words);
+        assert_eq!((found.mismatches[0].row, found.mismatches[0].col, found.mismatches.len()), (2, 3, 1));
+    }
+}

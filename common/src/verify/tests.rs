@@ -8,11 +8,16 @@ const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
 /// A wrong product: element (row, col) is what `value` makes of A and B.
 fn wrong(problem: &Problem, value: impl Fn(&[f32], &[f32], usize, usize) -> f32) -> String {
+    wrong_in(SHAPE, problem, value)
+}
+
+/// The same, of a kernel that divides the work in this way.
+fn wrong_in(shape: Shape, problem: &Problem, value: impl Fn(&[f32], &[f32], usize, usize) -> f32) -> String {
     let operands = Operands::new(problem).unwrap();
     let Operands::F32 { a, b } = &operands else { unreachable!() };
     let (m, n) = (problem.m as usize, problem.n as usize);
     let words: Vec<u32> = (0..m * n).map(|place| value(a, b, place / n, place % n).to_bits()).collect();
-    let verdict = verify(problem, &operands, SHAPE, &mut HostRows { words: &words, n: problem.n }).unwrap();
+    let verdict = verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n }).unwrap();
     assert!(!verdict.ok);
     verdict.diagnosis.unwrap()
 }
@@ -131,6 +136,17 @@ fn each_mistake_is_called_by_its_name_and_no_other() {
         let size = [m, n, k].map(|edge| edge as usize);
         let sentence = wrong(&problem(m, n, k), |a, b, row, col| mistake(a, b, row, col, size));
         assert!(sentence.contains(&format!("wrong: {name}")), "{name} at {m}×{n}×{k}: {sentence}");
+    }
+}
+
+#[test]
+fn a_kernel_without_tiles_of_k_misses_a_k_and_no_tile() {
+    let shape = Shape { tile_k: 1, ..SHAPE };
+    for (name, range) in [("the last k is missing", 0..69), ("the first k is missing", 1..70)] {
+        let sentence = wrong_in(shape, &problem(40, 50, 70), |a, b, row, col| {
+            range.clone().map(|i| a[row * 70 + i] * b[i * 50 + col]).sum()
+        });
+        assert!(sentence.contains(name), "{sentence}");
     }
 }
 
