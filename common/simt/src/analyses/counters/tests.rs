@@ -253,3 +253,22 @@ fn copies_load_and_store() {
     let zeros = Counts { copy_requests: 2, shared_store_wavefronts: 4, ..Counts::default() };
     assert_eq!(counts(u32::MAX, 0, &|lane| 8 * lane), zeros);
 }
+
+/// A half of a sector is given to one place at a time: these three moves of one sector take three passes.
+#[test]
+fn a_half_that_goes_to_two_places_takes_two_passes() {
+    for moves in [[(0, 0), (0, 16), (16, 0)], [(16, 0), (16, 16), (0, 0)]] {
+        let of_lane = |lane: usize| moves[lane.min(2)];
+        let copy = CopyAccess {
+            warp: 0,
+            instruction: 0,
+            lanes: 0b111,
+            bytes: 16,
+            bypass: true,
+            source_bytes: &[16; 32],
+            from: &std::array::from_fn(|lane| of_lane(lane).0),
+            to: &std::array::from_fn(|lane| of_lane(lane).1),
+        };
+        assert_eq!(bypassing_copy_wavefronts(0b111, &copy), 3);
+    }
+}

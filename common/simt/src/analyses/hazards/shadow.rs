@@ -54,7 +54,8 @@ pub(super) fn touch(cell: &mut Cell, new: Record, thread: u32, writes: bool, clo
 /// Notes a read and says what it races with: as [`touch`], with the frequent cases first.
 #[inline]
 pub(super) fn read(cell: &mut Cell, new: Record, thread: u32, clock: &Clock) -> Option<Earlier> {
-    let settled = |record: Record| !record.some() || record.time() <= clock.all_met();
+    // No access at all has time 0, which is never after.
+    let settled = |record: Record| record.time() <= clock.all_met();
     if settled(cell.write) {
         for slot in &mut cell.reads {
             if settled(*slot) || slot.thread() == thread {

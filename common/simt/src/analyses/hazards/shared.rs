@@ -86,26 +86,22 @@ impl SharedShadow {
         let Self { cells, written, races, unwritten } = self;
         let unit = plan.unit;
         let met = clock.all_met();
+        let all = access.lanes == u32::MAX;
         let addresses = access.addresses;
         let units = (access.bytes >> unit).max(1);
-        let all = access.lanes == u32::MAX;
         for lane in each(access.lanes) {
             let address = addresses[lane];
             let thread = access.warp * 32 + lane as u32;
             let new = Record::new(thread, clock.now(), access.instruction);
             let start = (address >> unit) as u32;
-            // Two readers of a place are enough: a third lane of this warp need not be noted, unless another lane of the
-            // warp has just written there.
-            let same = |apart: usize| {
-                lane >= 2 * apart && addresses[lane - apart] == address && addresses[lane - 2 * apart] == address
-            };
-            let third = all && (same(1) || same(8));
+            // Two readers of a place are enough: a third need not be noted, unless somebody has just written there.
+            let third = all && is_third(addresses, lane);
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
                 if written[index as usize / 64] >> (index % 64) & 1 == 0 {
                     unwritten.push((lane as u32, index));
                 }
-                if third && (!cell.write.some() || cell.write.time() <= met) {
+                if third && cell.write.time() <= met {
                     continue;
                 }
                 if let Some(earlier) = read(cell, new, thread, clock) {
@@ -165,6 +161,16 @@ impl SharedShadow {
             }
         }
     }
+}
+
+/// Whether two lanes before this one access the same place: neighbours, or lanes a row of eight apart.
+#[inline]
+fn is_third(addresses: &[u64; 32], lane: usize) -> bool {
+    let address = addresses[lane];
+    let same = |apart: usize| {
+        lane >= 2 * apart && addresses[lane - apart] == address && addresses[lane - 2 * apart] == address
+    };
+    same(1) || same(8)
 }
 
 /// The units that one lane accesses.
