@@ -107,7 +107,7 @@ mod tests {
     fn a_parent_that_passes_on_what_its_children_define_is_no_circle_and_tests_do_not_count() {
         let found = made(&[
             ("src/lib.rs", "//! r\nmod a; pub use a::two::Two;"),
-            ("src/a.rs", "//! a\nmod one; pub mod two; pub use one::One; use two::Two;"),
+            ("src/a.rs", "//! a\nmod one; pub mod two; pub use one::One; use two::Two; mod own { use super::One; }"),
             ("src/a/one.rs", "//! one\npub struct One; #[cfg(test)] mod tests { use crate::a::two::Two; }"),
             ("src/a/two.rs", "//! two\nuse super::One;"),
         ]);

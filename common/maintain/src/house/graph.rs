@@ -16,6 +16,7 @@ pub struct Room {
 }
 
 /// Groups of files that use each other around a circle, each sorted by name.
+#[cfg(test)]
 pub fn circles(rooms: &[Room]) -> Vec<Vec<String>> {
     let reaches: Vec<BTreeSet<usize>> = (0..rooms.len()).map(|room| reached(rooms, room)).collect();
     let mut found = BTreeSet::new();
@@ -31,6 +32,7 @@ pub fn circles(rooms: &[Room]) -> Vec<Vec<String>> {
 }
 
 /// All that a room uses, directly or through others; itself only around a circle.
+#[cfg(test)]
 fn reached(rooms: &[Room], from: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut open: Vec<usize> = rooms[from].uses.iter().copied().collect();

@@ -73,7 +73,7 @@ fn read(crate_folder: &Path, path: &Path) -> Result<File> {
     let first: Vec<&str> = documentation.take_while(|line| !line.is_empty()).collect();
     let first = first.join(" ");
     let idea = first.split_once(". ").map_or(first.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
-    let mut names = Names { here: module.clone(), paths: Vec::new(), imports: BTreeMap::new() };
+    let mut names = Names { here: module.clone(), paths: Vec::new(), imports: BTreeMap::new(), braces: 0 };
     names.visit_file(&syntax);
     let room =
         Room { name: parts.join("/"), lines: text.lines().count(), idea: idea.to_owned(), uses: BTreeSet::new() };
@@ -113,6 +113,8 @@ struct Names {
     here: ModulePath,
     paths: Vec<Vec<String>>,
     imports: BTreeMap<String, Vec<String>>,
+    /// How many modules in braces are around.
+    braces: usize,
 }
 
 impl Names {
@@ -172,7 +174,12 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
 impl<'ast> Visit<'ast> for Names {
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         if !is_test(&module.attrs) {
+            // Within braces, `super` is this file.
+            self.here.push(module.ident.to_string());
+            self.braces += 1;
             visit::visit_item_mod(self, module);
+            self.braces -= 1;
+            self.here.pop();
         }
     }
 
@@ -184,7 +191,12 @@ impl<'ast> Visit<'ast> for Names {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         if !is_test(&item.attrs) {
+            let names = self.imports.clone();
             self.tree(&item.tree, &[]);
+            // What a module in braces imports has no name in the file.
+            if self.braces > 0 {
+                self.imports = names;
+            }
         }
     }
 
