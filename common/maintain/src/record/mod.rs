@@ -52,7 +52,7 @@ const FLUSHED_SECONDS: u64 = 60;
 /// Seconds of what this host computes by itself.
 const HOST_SECONDS: u64 = 100;
 /// The option of `cargo course compare` that keeps what it measured.
-const SAVE: &str = "--record";
+const SAVE: &str = "--save";
 
 /// Runs the command; `false` if a step's own kernel is not right somewhere.
 pub fn run(options: &Options) -> Result<bool> {
