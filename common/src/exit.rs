@@ -14,7 +14,7 @@ pub fn finish(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // Where standard error is closed too, the exit status is all there is left to say.
+            // If standard error is closed too, the exit status is all there is left to say.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::from(if error.chain().any(<dyn std::error::Error>::is::<KernelFault>) { 1 } else { 2 })
         }
