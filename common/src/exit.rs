@@ -18,10 +18,7 @@ pub fn finish(result: Result<bool>) -> ExitCode {
             let fault = KernelFault::behind(&error);
             let text = match fault.and_then(KernelFault::diagnostic) {
                 Some(diagnostic) => diagnostic::render(diagnostic),
-                None => format!(
-                    "error: {error:#}
-"
-                ),
+                None => format!("error: {error:#}\n"),
             };
             // If standard error is closed too, the exit status is all there is left to say.
             let _ = anstream::stderr().write_all(text.as_bytes());
