@@ -71,6 +71,7 @@ mod lexer;
 mod lower;
 mod memory;
 mod module;
+mod named;
 mod observe;
 mod parsed;
 mod parser;

@@ -191,7 +191,7 @@ impl Analysis for Counters {
         let code = &launch.kernel.code;
         self.blueprint = Arc::new(Blueprint {
             instructions: code.facts.len(),
-            blocks: code.blocks.iter().map(|block| block.start..block.end).collect(),
+            blocks: code.blocks.clone(),
             flop: code.facts.iter().map(|facts| facts.flop).collect(),
             guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
         });
