@@ -59,21 +59,22 @@ impl Type {
     }
 }
 
-/// Where a variable lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
-    /// Named by no space: decided by the address when the instruction runs.
-    Generic,
-    /// One for the whole device.
-    Global,
-    /// One for each block.
-    Shared,
-    /// One for each thread.
-    Local,
-    /// Read-only, one for the whole device.
-    Const,
-    /// Parameters of a kernel or function.
-    Param,
+named! {
+    /// Where a variable lives.
+    pub enum Space {
+        /// Named by no space: decided by the address when the instruction runs.
+        Generic,
+        /// One for the whole device.
+        Global = "global",
+        /// One for each block.
+        Shared = "shared",
+        /// One for each thread.
+        Local = "local",
+        /// Read-only, one for the whole device.
+        Const = "const",
+        /// Parameters of a kernel or function.
+        Param = "param",
+    }
 }
 
 impl std::fmt::Display for Space {
@@ -177,7 +178,7 @@ pub(crate) enum Item {
 }
 
 /// A kernel or a function.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
     pub name: String,
     pub entry: bool,

@@ -81,7 +81,7 @@ pub use analyses::hazards::Hazards;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{ThreadTrace, Trace};
 pub use ast::Space;
-pub use config::{DeviceLimits, InstructionSet, LaunchConfig};
+pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch};

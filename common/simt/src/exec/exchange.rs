@@ -23,7 +23,7 @@ pub(super) fn exchange<O: Observer>(
         _ => None,
     };
     if let Some(register) = named {
-        let named = r.lane(register, first);
+        let named: u32 = r.lane(register, first);
         // `bar.warp.sync` may stand in both branches of a condition; the others exchange values and need all lanes.
         let plain_sync = inst.op == Op::WarpSync && inst.imm == 0;
         if named & warp.live & !mask != 0 && !plain_sync {
@@ -44,7 +44,7 @@ pub(super) fn exchange<O: Observer>(
     match inst.op {
         Op::ActiveMask => r.write(inst.d, mask, &[mask; 32]),
         Op::Shfl => {
-            let (value, b, c) = (r.read(inst.a), r.read(inst.b), r.read(inst.c));
+            let [value, b, c] = [inst.a, inst.b, inst.c].map(|register| r.read::<u32>(register));
             let mut out = [0; 32];
             let mut inside = 0;
             for lane in lanes() {
@@ -70,7 +70,7 @@ pub(super) fn exchange<O: Observer>(
             set(warp, inst.e, inside);
         }
         Op::Vote => {
-            let named = r.lane(inst.b, first) & mask;
+            let named = r.lane::<u32>(inst.b, first) & mask;
             let mut bits = warp.predicates[inst.a as usize];
             if inst.imm != 0 {
                 bits = !bits;
@@ -89,10 +89,8 @@ pub(super) fn exchange<O: Observer>(
             }
         }
         Op::Match => {
-            let named = r.lane(inst.b, first) & mask;
-            let value =
-                |lane: usize| if inst.imm != 0 { r.lane64(inst.a, lane) } else { u64::from(r.lane(inst.a, lane)) };
-            let values: Vec<u64> = (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane) } else { 0 }).collect();
+            let named = r.lane::<u32>(inst.b, first) & mask;
+            let values: [u64; 32] = if inst.imm != 0 { r.read(inst.a) } else { r.read(inst.a).map(|x: u32| x.into()) };
             let mut out = [0; 32];
             for lane in lanes() {
                 out[lane] = lanes()
@@ -108,8 +106,8 @@ pub(super) fn exchange<O: Observer>(
             }
         }
         Op::Redux => {
-            let named = r.lane(inst.b, first) & mask;
-            let value = r.read(inst.a);
+            let named = r.lane::<u32>(inst.b, first) & mask;
+            let value: [u32; 32] = r.read(inst.a);
             let result =
                 lanes().filter(|lane| named >> lane & 1 != 0).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
                     sub::ADD => a.wrapping_add(b),

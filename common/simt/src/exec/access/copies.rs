@@ -31,7 +31,7 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
             let asked = match copy.count {
                 CopyCount::Ignore if warp.predicates[inst.c as usize] >> lane & 1 != 0 => 0,
                 CopyCount::Ignore => copy.bytes,
-                CopyCount::WideBytes => r.lane64(inst.c, lane).min(u64::from(u32::MAX)) as u32,
+                CopyCount::WideBytes => r.lane::<u64>(inst.c, lane).min(u64::from(u32::MAX)) as u32,
                 CopyCount::Bytes => r.lane(inst.c, lane),
             };
             if asked > copy.bytes && lanes >> lane & 1 != 0 {

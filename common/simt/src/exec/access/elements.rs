@@ -38,11 +38,11 @@ pub(super) fn fill(addresses: &mut [u64; 32], lanes: u32) {
 pub(super) fn addresses(r: Registers, register: u32, wide: bool, offset: i64, lanes: u32) -> [u64; 32] {
     let mut out = [0; 32];
     if wide {
-        for (out, from) in out.iter_mut().zip(r.read64(register)) {
+        for (out, from) in out.iter_mut().zip(r.read::<u64>(register)) {
             *out = from.wrapping_add_signed(offset);
         }
     } else {
-        for (out, from) in out.iter_mut().zip(r.read(register)) {
+        for (out, from) in out.iter_mut().zip(r.read::<u32>(register)) {
             // Addresses of 32 bits wrap.
             *out = u64::from(from.wrapping_add(offset as u32));
         }
@@ -65,7 +65,7 @@ pub(super) fn parts(inst: &Inst, shape: Shape) -> impl Iterator<Item = (u32, u32
 
 #[inline(always)]
 pub(super) fn get_lane(r: Registers, register: u32, wide: bool, lane: usize) -> u64 {
-    if wide { r.lane64(register, lane) } else { u64::from(r.lane(register, lane)) }
+    if wide { r.lane(register, lane) } else { u64::from(r.lane::<u32>(register, lane)) }
 }
 
 #[inline(always)]
@@ -73,7 +73,7 @@ pub(super) fn set_lane(r: Registers, register: u32, wide: bool, lane: usize, val
     if register == NONE {
         return;
     }
-    if wide { r.set64(register, lane, value) } else { r.set(register, lane, value as u32) }
+    if wide { r.set(register, lane, value) } else { r.set(register, lane, value as u32) }
 }
 
 /// Reads an element of 1 to 8 bytes from words.

@@ -33,7 +33,7 @@ impl Decoder<'_> {
             };
             if let Some(sub) = sub {
                 let (d, imm) = (self.destination(to, kind)?, i32::from(kind.bytes() == 8));
-                self.push(Inst { d, sub, imm, ..Inst::new(Op::Clock) });
+                self.push(Inst { sub, d, imm, ..Inst::new(Op::Clock) });
                 return Ok(());
             }
         }

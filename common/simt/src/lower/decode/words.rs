@@ -63,13 +63,7 @@ impl<'a> Words<'a> {
     }
 }
 
+/// The memory space that a word such as `shared::cta` names.
 pub(super) fn space(word: &str) -> Option<Space> {
-    Some(match word.split("::").next().unwrap_or(word) {
-        "global" => Space::Global,
-        "shared" => Space::Shared,
-        "local" => Space::Local,
-        "const" => Space::Const,
-        "param" => Space::Param,
-        _ => return None,
-    })
+    Space::named(word.split("::").next().unwrap_or(word))
 }
