@@ -67,6 +67,7 @@ mod dim3;
 mod error;
 mod exec;
 mod instructions;
+mod lanes;
 mod lexer;
 mod lower;
 mod memory;

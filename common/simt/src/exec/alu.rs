@@ -93,7 +93,7 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
 }
 
 /// Writes the lanes of `mask` of a predicate, if there is one.
-fn set(predicates: &mut [u32], at: u32, mask: u32, bits: u32) {
+pub(super) fn set(predicates: &mut [u32], at: u32, mask: u32, bits: u32) {
     if at != NONE {
         let to = &mut predicates[at as usize];
         *to = *to & !mask | bits & mask;

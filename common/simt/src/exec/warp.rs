@@ -1,6 +1,7 @@
 //! The state of a warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other
 //! starts.
 
+use super::alu::set;
 use super::context::Barrier;
 use super::registers::Registers;
 use crate::lower::Code;
@@ -99,8 +100,7 @@ impl Warp {
         };
         if predicate {
             let bits = if value != 0 { self.active } else { 0 };
-            let old = &mut self.predicates[to as usize];
-            *old = *old & !self.active | bits;
+            set(&mut self.predicates, to, self.active, bits);
         } else {
             registers.write(to, self.active, &[value; 32]);
         }

@@ -1,6 +1,6 @@
 //! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
 
-use super::elements::{addresses, each, select};
+use super::elements::addresses;
 use super::global::place;
 use super::request::{check_global, check_shared};
 use crate::ast::Space;
@@ -9,6 +9,7 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
 use crate::exec::warp::{Pending, Warp};
+use crate::lanes::{each, select};
 use crate::lower::inst::{CopyCount, Inst, NONE};
 use crate::observe::{Access, CopyAccess, Observer};
 use std::sync::atomic::Ordering::Relaxed;

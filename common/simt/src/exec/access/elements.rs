@@ -4,23 +4,6 @@ use crate::exec::registers::Registers;
 use crate::lower::inst::{Inst, NONE, Shape};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The lanes of a mask, in order.
-#[inline]
-pub(super) fn each(lanes: u32) -> impl Iterator<Item = usize> {
-    let mut rest = lanes;
-    std::iter::from_fn(move || {
-        let lane = rest.trailing_zeros() as usize;
-        rest &= rest.wrapping_sub(1);
-        (lane < 32).then_some(lane)
-    })
-}
-
-/// The mask of those lanes for which `f` holds.
-#[inline]
-pub(super) fn select(lanes: u32, f: impl Fn(usize) -> bool) -> u32 {
-    each(lanes).filter(|&lane| f(lane)).fold(0, |mask, lane| mask | 1 << lane)
-}
-
 /// Sets the lanes that do not take part to the address of one that does, so that checks and loads can treat all lanes
 /// alike.
 #[inline(always)]
