@@ -27,6 +27,7 @@ pub(super) struct Pending {
 }
 
 /// The state of a warp between two turns.
+#[derive(Default)]
 pub(super) struct Warp {
     pub number: u32,
     /// Lanes that exist: the last warp of a block may be short.
@@ -53,24 +54,15 @@ pub(super) struct Warp {
 }
 
 impl Warp {
+    /// A warp that is not ready to run yet.
     pub fn new(number: u32, threads: u32, code: &Code) -> Self {
         let count = (threads - number * 32).min(32);
         Self {
             number,
             full: if count == 32 { u32::MAX } else { (1 << count) - 1 },
-            live: 0,
-            active: 0,
-            pc: 0,
-            join: NONE,
-            stack: vec![],
             predicates: vec![0; code.predicates as usize],
             local: vec![0; code.local_bytes as usize * 8],
-            done: false,
-            waiting_at: None,
-            waiting_pc: 0,
-            reduction: None,
-            pending: vec![],
-            groups: [0; 32],
+            ..Self::default()
         }
     }
 

@@ -58,7 +58,6 @@ impl Copies {
         }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.fillers.fill(Filler::default());
         for warp in &mut self.warps {

@@ -56,7 +56,6 @@ impl GlobalShadow {
         Self { pages: HashMap::default(), cells: vec![], per_page, fenced: false, updated: false }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.pages.clear();
         self.cells.clear();

@@ -33,7 +33,6 @@ impl SharedShadow {
         }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.forget();
         self.written.fill(0);
