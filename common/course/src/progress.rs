@@ -18,7 +18,6 @@ const FORMAT: u32 = 1;
 /// Everything that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Version of the format.
     #[serde(default = "first_format")]
     format: u32,
     /// By the step's name.
@@ -29,7 +28,6 @@ pub struct Progress {
 /// What is kept of one lab.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabProgress {
-    /// Which tasks have passed at some time.
     #[serde(default)]
     pub passed: Vec<bool>,
     /// How many hints have been shown, by task.

@@ -14,8 +14,12 @@ type Check = (&'static str, fn() -> Result<bool>);
 /// Runs the command: every check, even after one has failed; `false` if any has.
 pub fn run() -> Result<bool> {
     let checks: [Check; 6] = [
-        ("committed PTX is what the sources give", || ptx::run(&ptx::Options::check())),
-        ("generated parts of the pages are fresh", || pages::run(&pages::Options::check())),
+        ("committed PTX is what the sources give", || {
+            ptx::run(&ptx::Options { check: true, ..ptx::Options::default() })
+        }),
+        ("generated parts of the pages are fresh", || {
+            pages::run(&pages::Options { check: true, ..pages::Options::default() })
+        }),
         ("no link of the pages is dead", links),
         ("the commands that the pages show work", shown_commands),
         ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),

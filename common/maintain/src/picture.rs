@@ -52,11 +52,8 @@ pub const GRID: Colour = Colour::new(0xd1_d9e0, 0x30_363d);
 pub const PAPER: Colour = Colour::new(0xff_ffff, 0x0d_1117);
 /// Colours of middle lightness: they stand out on white and on black.
 pub const BLUE: Colour = Colour::new(0x3b_82c4, 0x3b_82c4);
-/// As above.
 pub const ORANGE: Colour = Colour::new(0xd9_822b, 0xd9_822b);
-/// As above.
 pub const GREEN: Colour = Colour::new(0x3a_9d5d, 0x3a_9d5d);
-/// As above.
 pub const RED: Colour = Colour::new(0xc8_475d, 0xc8_475d);
 /// Colours of the series of a chart.
 pub const SERIES: [Colour; 8] = [
@@ -105,15 +102,11 @@ impl Font {
 /// Which end of a text its place is.
 #[derive(Clone, Copy)]
 pub enum Anchor {
-    /// It begins there.
     Start,
-    /// It is around there.
     Middle,
-    /// It ends there.
     End,
 }
 
-/// What kind of picture it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Inlined in a page, on the page's background.
@@ -124,13 +117,10 @@ pub enum Kind {
 
 /// What a picture is, in words and pixels.
 pub struct Frame<'a> {
-    /// What kind of picture it is.
     pub kind: Kind,
     /// A name for the ids of title and description; unique on a page.
     pub name: &'a str,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
     /// The title, for those who do not see the picture.
     pub title: &'a str,

@@ -13,11 +13,8 @@ use serde_json::Value;
 /// What a program printed.
 #[derive(Clone)]
 pub struct Printed {
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
-    /// Exit status.
     pub status: Option<i32>,
 }
 

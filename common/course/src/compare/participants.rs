@@ -13,7 +13,6 @@ use crate::steps::{self, StepFolder};
 
 /// A step that takes part.
 pub struct Participant {
-    /// Its folder.
     pub folder: StepFolder,
     /// What it says of itself, with a plan for each size, or why it does not.
     pub description: Result<Description, String>,

@@ -24,9 +24,7 @@ const INSTRUCTION_LIMIT: u64 = 30_000_000;
 
 /// A kernel that is being graded.
 pub struct Candidate<'a> {
-    /// The step of the lab.
     pub step: &'a StepFolder,
-    /// The learner's kernel.
     pub source: Source,
     /// The launch that the kernel asks for.
     pub launch: OwnLaunch,
@@ -39,13 +37,10 @@ pub struct Candidate<'a> {
 
 /// What a run on the simulator gave.
 pub struct Seen {
-    /// The verdict on the product.
     pub verification: Verification,
-    /// Counters, if they were asked for.
     pub counters: Option<Counters>,
     /// Hazards; none if they were not asked for.
     pub hazards: Vec<HazardReport>,
-    /// The launch.
     pub plan: Plan,
 }
 

@@ -65,7 +65,7 @@ pub fn all() -> Result<Vec<(String, Record)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::example;
+    use crate::record::example;
 
     #[test]
     fn a_record_survives_its_file_and_one_of_other_sources_is_outdated() {

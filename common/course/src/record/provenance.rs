@@ -10,20 +10,23 @@ use crate::record::format::{Clocks, Record};
 impl Record {
     /// Where, when and with what the record was made, in a sentence.
     pub fn provenance(&self) -> String {
-        let part = |name: &str, value: &Option<String>| {
-            value.as_ref().map_or(String::new(), |value| format!(", {name} {value}"))
-        };
-        format!(
-            "{}{}{}{}{}, {}{}",
-            self.device.name,
-            part("driver", &self.driver),
-            part("CUDA", &self.cuda),
-            part("NVRTC", &self.nvrtc),
-            part("cuBLAS", &self.cublas),
-            self.date.get(..10).unwrap_or(&self.date),
-            part("commit", &self.commit.as_ref().map(|commit| commit.chars().take(10).collect())),
-        )
+        let versions =
+            [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
+        provenance(&self.device.name, &versions, &self.date, &self.commit)
     }
+}
+
+/// The device, the versions that are known, the day and the commit, in a sentence.
+pub fn provenance(device: &str, versions: &[(&str, &Option<String>)], date: &str, commit: &Option<String>) -> String {
+    let part = |(name, value): (&str, &str)| format!(", {name} {value}");
+    let known = versions.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    let commit = commit.as_deref().map(|commit| ("commit", commit.get(..10).unwrap_or(commit)));
+    format!(
+        "{device}{}, {}{}",
+        known.map(part).collect::<String>(),
+        date.get(..10).unwrap_or(date),
+        commit.map(part).unwrap_or_default()
+    )
 }
 
 /// The clocks of a device now; `None` without `nvidia-smi`.

@@ -7,9 +7,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 /// How values lie on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
     Even,
-    /// Equal factors at equal distances.
     Logarithmic,
 }
 

@@ -39,7 +39,7 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use course::example::example;
+    use crate::charts::example;
 
     #[test]
     fn the_ladder_tells_each_steps_speed() {

@@ -12,7 +12,7 @@ mod series;
 mod sheet;
 
 use anyhow::{Context, Result};
-use course::record::{Record, SizeRecord, size_words};
+use course::record::{Record, SizeRecord};
 
 use axis::Scale;
 
@@ -30,7 +30,6 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// All charts.
     pub const ALL: [Self; 4] = [Self::Ladder, Self::Speed, Self::SawTooth, Self::Roofline];
 
     /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
@@ -66,18 +65,22 @@ impl Chart {
         }
         .with_context(|| format!("the chart {name} of a record of {}", record.device.name))
     }
+
+    /// Text that takes the place of the chart where it cannot be seen.
+    pub fn alternative(self, record: &Record) -> String {
+        let size = record.ladder_size().map_or_else(String::new, SizeRecord::words);
+        format!("{} ({size})", self.title(record)).replace([']', '['], "")
+    }
 }
 
-/// Text that takes the place of a chart that cannot be seen.
-pub fn alternative(chart: Chart, record: &Record) -> String {
-    let size = record.ladder_size().map_or_else(String::new, |size| size_words([size.m, size.n, size.k]));
-    format!("{} ({size})", chart.title(record)).replace([']', '['], "")
+#[cfg(test)]
+pub fn example() -> Record {
+    Record::read(&common::workspace::root().join("common/course/tests/record.json")).unwrap()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use course::example::example;
 
     #[test]
     fn every_chart_has_a_title_a_description_and_a_dark_theme_and_no_bare_ampersand() {

@@ -9,9 +9,7 @@ use crate::picture::{Colour, INK, SERIES};
 pub struct Look {
     /// Its place among all, which decides the shape of its marker.
     pub place: usize,
-    /// Its colour.
     pub colour: Colour,
-    /// Whether it is the library, not a step.
     pub library: bool,
 }
 

@@ -10,9 +10,7 @@ pub const WIDTH: f64 = 860.0;
 
 /// The words around a chart.
 pub struct Sheet<'a> {
-    /// The chart's name.
     pub name: &'a str,
-    /// Its title.
     pub title: &'a str,
     /// Its height in pixels, words included.
     pub height: f64,

@@ -41,24 +41,18 @@ impl File {
     }
 }
 
-/// What was read on a GPU.
 pub struct Readings {
-    /// The GPU's name.
     pub gpu: String,
-    /// The driver's version.
     pub driver: String,
     /// The profiler's version.
     pub tool: String,
-    /// The day.
     pub date: String,
-    /// What was read, launch by launch.
     pub launches: Vec<Reading>,
 }
 
 /// What was read for a launch.
 #[derive(Clone)]
 pub struct Reading {
-    /// The launch.
     pub launch: Launch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
@@ -66,11 +60,8 @@ pub struct Reading {
 
 /// A count on both sides.
 pub struct Compared {
-    /// What is counted.
     pub name: &'static str,
-    /// The simulator's count.
     pub simulated: u64,
-    /// The GPU's.
     pub read: u64,
 }
 

@@ -14,41 +14,31 @@ use course::steps;
 /// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matrix {
-    /// The left factor.
     A,
-    /// The right factor.
     B,
-    /// The product.
     C,
 }
 
 /// What a warp did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A load.
     Load,
-    /// A store.
     Store,
     /// An asynchronous copy; the addresses are those it reads.
     Copy,
-    /// Arrived at a barrier.
     Barrier,
 }
 
 /// Something a warp did.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The block's index.
     pub block: [u32; 3],
     /// The warp's number in the block.
     pub warp: u32,
-    /// What it did.
     pub what: What,
     /// Global or shared memory; none for a barrier.
     pub space: Option<Space>,
-    /// The matrix, if it is one.
     pub matrix: Option<Matrix>,
-    /// Bytes per lane.
     pub bytes: u32,
     lanes: u32,
     /// Addresses, from the matrix's first element on if it is one.
@@ -69,7 +59,6 @@ impl Event {
 
 /// All events of a run, block after block, in the order in which each block's warps ran.
 pub struct Accesses {
-    /// The events.
     pub events: Vec<Event>,
 }
 

@@ -3,12 +3,11 @@
 use anyhow::Result;
 use common::units::grouped;
 
-use super::content::Content;
 use crate::counters::readings::{Compared, Readings};
 use crate::table;
 
 /// Where the readings are from, and a row for each launch.
-pub fn table() -> Result<Content> {
+pub fn table() -> Result<String> {
     let readings = Readings::read()?;
     let head = [
         "launch (M×N×K)",
@@ -36,10 +35,8 @@ pub fn table() -> Result<Content> {
         rows.push(row);
     }
     let Readings { gpu, driver, tool, date, .. } = &readings;
-    Ok(Content::Markdown(format!(
-        "Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{}",
-        table::markdown(&head.map(ToOwned::to_owned), &rows)
-    )))
+    let table = table::markdown(&head, &rows);
+    Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }
 
 /// A count if both sides agree, else both.

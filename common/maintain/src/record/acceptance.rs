@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::Dtype;
-use course::record::size_words;
+use course::record::{provenance, size_words};
 use serde::{Deserialize, Serialize};
 
 use crate::table;
@@ -25,15 +25,11 @@ pub const SIZES: [[u64; 3]; 10] = [
 /// One run of a step's program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// The step.
     pub step: String,
     /// The counter-example, or the step itself.
     pub variant: Option<String>,
-    /// M, N, K.
     pub size: [u64; 3],
-    /// Element type.
     pub dtype: Dtype,
-    /// What came of it.
     pub outcome: RunOutcome,
     /// The program's exit status; `null` if it did not end by itself.
     pub exit: Option<i32>,
@@ -45,25 +41,39 @@ pub struct Run {
     pub origin: Option<String>,
     /// The diagnosis or the error.
     pub note: Option<String>,
-    /// Seconds in all.
     pub seconds: f64,
+}
+
+impl Run {
+    /// A run that has not been made.
+    pub fn new(step: &str, variant: Option<String>, size: [u64; 3], dtype: Dtype) -> Self {
+        Self {
+            step: step.to_owned(),
+            variant,
+            size,
+            dtype,
+            outcome: RunOutcome::NotRun,
+            exit: None,
+            method: None,
+            worst_bound_share: None,
+            origin: None,
+            note: None,
+            seconds: 0.0,
+        }
+    }
 }
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOutcome {
-    /// The product is right.
     Verified,
-    /// The product is wrong.
     Wrong,
     /// The kernel did what no kernel may.
     Fault,
     /// The algorithm cannot do this size, and said so.
     Limit,
-    /// Another error.
     Error,
-    /// It was stopped.
     Timeout,
     /// There was no time left for it.
     NotRun,
@@ -86,19 +96,14 @@ impl RunOutcome {
 /// The acceptance table as a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Acceptance {
-    /// Version of the format.
     pub format: u32,
     /// When it began, UTC.
     pub date: String,
-    /// The commit of the course.
     pub commit: Option<String>,
-    /// The device's name.
     pub device: String,
-    /// Version of the NVIDIA driver.
     pub driver: Option<String>,
     /// SHA-256 of each step's kernel.
     pub kernels: BTreeMap<String, String>,
-    /// All runs.
     pub runs: Vec<Run>,
 }
 
@@ -140,11 +145,6 @@ pub fn markdown(acceptance: &Acceptance) -> String {
         }
         cells.push(row);
     }
-    let driver = acceptance.driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
-    let commit = acceptance
-        .commit
-        .as_ref()
-        .map_or_else(String::new, |commit| format!(", commit {}", commit.get(..10).unwrap_or(commit)));
     let right = acceptance.runs.iter().filter(|run| run.outcome == RunOutcome::Verified).count();
     let mut origins: BTreeMap<&str, usize> = BTreeMap::new();
     for origin in acceptance.runs.iter().filter_map(|run| run.origin.as_deref()) {
@@ -159,9 +159,8 @@ pub fn markdown(acceptance: &Acceptance) -> String {
     }
     let origins: Vec<String> = origins.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
     format!(
-        "{}{driver}, {}{commit}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
-        acceptance.device,
-        acceptance.date.get(..10).unwrap_or(&acceptance.date),
+        "{}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
+        provenance(&acceptance.device, &[("driver", &acceptance.driver)], &acceptance.date, &acceptance.commit),
         acceptance.runs.len(),
         origins.join(", "),
         table::markdown(&head, &cells),
@@ -173,18 +172,12 @@ mod tests {
     use super::*;
 
     fn example(outcome: RunOutcome, note: Option<&str>) -> Run {
+        let variant = Some("no_edges".into());
         Run {
-            step: "step04_tiled".into(),
-            variant: Some("no_edges".into()),
-            size: [31, 33, 35],
-            dtype: Dtype::F32,
             outcome,
-            exit: Some(1),
-            method: None,
-            worst_bound_share: None,
             origin: Some("step04_tiled/kernel.cu, compiled by NVRTC 13.0 for compute_90".into()),
             note: note.map(ToOwned::to_owned),
-            seconds: 1.0,
+            ..Run::new("step04_tiled", variant, [31, 33, 35], Dtype::F32)
         }
     }
 
