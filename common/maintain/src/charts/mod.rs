@@ -3,18 +3,17 @@
 //! Each follows the reader's light or dark theme, has its own background, and says in `<title>` and `<desc>` what it
 //! shows. Series differ in colour, in marker and by the label beside them.
 
-mod axis;
 mod ladder;
 mod lines;
 mod places;
+mod plot;
 mod roofline;
-mod series;
 mod sheet;
 
 use anyhow::{Context, Result};
 use course::record::{Record, SizeRecord};
 
-use axis::Scale;
+use plot::Scale;
 
 /// A chart that can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

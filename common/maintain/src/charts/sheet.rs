@@ -1,9 +1,10 @@
-//! What every chart has: a width, a title above, and below it where the numbers are from.
+//! What every chart has: a width, a title above, below it where the numbers are from, and contenders that look alike
+//! in all of them.
 
 use anyhow::Result;
-use course::record::Record;
+use course::record::{CUBLAS, Record};
 
-use crate::picture::{self, Anchor, Canvas, Frame, HEADING, Kind, NOTE};
+use crate::picture::{self, Anchor, Canvas, Colour, Frame, HEADING, INK, Kind, NOTE, SERIES};
 
 /// Width of every chart in pixels.
 pub const WIDTH: f64 = 860.0;
@@ -28,4 +29,32 @@ pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas) -> R
         canvas.text(16.0, height - 12.0, Anchor::Start, NOTE, &format!("median of samples; {}", record.l2.words()));
         paint(canvas)
     })
+}
+
+/// How a contender is told from the others.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Its place among all, which decides the shape of its marker.
+    pub place: usize,
+    pub colour: Colour,
+    pub library: bool,
+}
+
+/// How a contender looks: by its place among all.
+pub fn look(record: &Record, name: &str) -> Look {
+    match record.steps.iter().position(|step| step.name == name) {
+        Some(place) => Look { place, colour: SERIES[place % SERIES.len()], library: false },
+        None => Look { place: record.steps.len(), colour: INK, library: name == CUBLAS },
+    }
+}
+
+/// All contenders but those of the host, whose line would lie on the axis.
+pub fn on_gpu(record: &Record) -> Vec<&str> {
+    let host = |name: &&str| record.steps.iter().any(|step| step.host && step.name == **name);
+    record.names().into_iter().filter(|name| !host(name)).collect()
+}
+
+/// A speed in words.
+pub fn tflops(gflops: f64) -> String {
+    if gflops >= 1e3 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
 }
