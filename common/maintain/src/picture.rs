@@ -264,11 +264,18 @@ impl<'a> Canvas<'a> {
         self.draw(&Rectangle::new(corners, colour.mix(opacity).filled()));
     }
 
-    /// The outline of a matrix.
-    pub fn frame(&mut self, x: f64, y: f64, width: f64, height: f64) {
-        let corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)];
+    /// The outline of a matrix of so many rows and columns.
+    pub fn outline(&mut self, x: f64, y: f64, scale: f64, [rows, columns]: [u64; 2]) {
+        let (right, bottom) = (x + columns as f64 * scale, y + rows as f64 * scale);
+        let corners = [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
         let corners = corners.map(|(x, y)| (units(x), units(y)));
         self.draw(&PathElement::new(corners, INK.mix(0.6).stroke_width(units(1.0) as u32)));
+    }
+
+    /// The same with the matrix's name and size above.
+    pub fn matrix(&mut self, x: f64, y: f64, scale: f64, name: &str, [rows, columns]: [u64; 2]) {
+        self.outline(x, y, scale, [rows, columns]);
+        self.text(x, y - 5.0, Anchor::Start, LABEL, &format!("{name} {rows}×{columns}"));
     }
 
     /// A line.

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use simt::Space;
 
-use super::accesses::{Accesses, Event, Matrix, What, touched};
+use super::accesses::{self, Event, Matrix, What, touched};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
     let size = [96, 96, 128];
     let [m, n, k] = size;
-    let run = Accesses::of("step04_tiled", None, size)?;
+    let run = accesses::of("step04_tiled", None, size)?;
     let block = [1, 1];
     let scale = 1.7;
     let frame = Frame {
@@ -30,36 +30,24 @@ pub fn walk() -> Result<String> {
         let (k_size, n_size) = (k as f64 * scale, n as f64 * scale);
         let (left, top) = (20.0, 30.0);
         let places = [
-            (Matrix::A, "A", left, top + k_size - 20.0, k, m),
-            (Matrix::B, "B", left + k_size + 40.0, top, n, k),
-            (Matrix::C, "C", left + k_size + 40.0, top + k_size + 30.0, n, m),
+            (Matrix::A, left, top + k_size + 26.0, [m, k], BLUE),
+            (Matrix::B, left + k_size + 40.0, top, [k, n], ORANGE),
+            (Matrix::C, left + k_size + 40.0, top + k_size + 26.0, [m, n], GREEN),
         ];
-        // A's picture stands beside C's.
-        let y_c = top + k_size + 26.0;
-        for (matrix, name, x, y, columns, rows) in places {
-            let y = if matrix == Matrix::B { y } else { y_c };
-            let (width, height) = (columns as f64 * scale, rows as f64 * scale);
-            drawing.frame(x, y, width, height);
-            drawing.text(x, y - 5.0, Anchor::Start, LABEL, &format!("{name} {rows}×{columns}"));
+        for (matrix, x, y, size, colour) in places {
+            drawing.matrix(x, y, scale, &format!("{matrix:?}"), size);
             // The n-th load of a warp belongs to the n-th step along K.
-            for step in 0..4_u64 {
+            for step in 0..4 {
                 let mut set = BTreeSet::new();
                 for warp in 0..32 {
-                    let mine = run.events.iter().filter(|event| {
+                    let mine = run.iter().filter(|event| {
                         event.block[..2] == block && event.warp == warp && event.matrix == Some(matrix)
                     });
-                    let chosen: Vec<&Event> = if matrix == Matrix::C {
-                        mine.take(usize::from(step == 0)).collect()
-                    } else {
-                        mine.skip(step as usize).take(1).collect()
-                    };
-                    set.extend(touched(chosen.into_iter(), matrix, columns, None));
+                    // C is written once, at the end.
+                    let most = usize::from(matrix != Matrix::C || step == 0);
+                    let chosen = mine.skip(step).take(most);
+                    set.extend(touched(chosen, matrix, size[1], None));
                 }
-                let colour = match matrix {
-                    Matrix::A => BLUE,
-                    Matrix::B => ORANGE,
-                    Matrix::C => GREEN,
-                };
                 drawing.cells(x, y, scale, &set, colour, 0.95 - step as f64 * 0.2);
                 if matrix != Matrix::C
                     && let (Some(first), Some(last)) = (set.first(), set.last())
@@ -82,16 +70,12 @@ pub fn walk() -> Result<String> {
 }
 
 /// The words of each bank that a warp's access wants.
-fn words_per_bank(event: &Event) -> [usize; 32] {
+fn words_per_bank(event: &Event) -> Vec<usize> {
     let mut words: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); 32];
-    for (_, address) in event.addresses() {
+    for (_, address) in &event.addresses {
         words[(address / 4 % 32) as usize].insert(address / 4);
     }
-    let mut counts = [0; 32];
-    for (count, words) in counts.iter_mut().zip(words) {
-        *count = words.len();
-    }
-    counts
+    words.iter().map(BTreeSet::len).collect()
 }
 
 /// 32 banks and the words that a warp wants of each.
@@ -113,14 +97,14 @@ pub fn banks() -> Result<String> {
             (Some("bank_conflicts_padded"), "bank_conflicts_padded: Bs[x][k], 33 words a row"),
         ];
         for (number, (variant, title)) in cases.into_iter().enumerate() {
-            let run = Accesses::of("step04_tiled", variant, size)?;
-            let loads = run.events.iter().filter(|event| {
+            let run = accesses::of("step04_tiled", variant, size)?;
+            let loads = run.iter().filter(|event| {
                 event.space == Some(Space::Shared) && matches!(event.what, What::Load) && event.warp == 0
             });
             // The load whose lanes differ in address is that of B; A's is the same word for all.
             let event = loads
                 .into_iter()
-                .find(|event| event.addresses().map(|(_, address)| address).collect::<BTreeSet<_>>().len() > 8);
+                .find(|event| event.addresses.iter().map(|(_, address)| address).collect::<BTreeSet<_>>().len() > 8);
             let event = event.context("the kernel loads nothing from shared memory")?;
             let counts = words_per_bank(event);
             let most = counts.iter().copied().max().unwrap_or(0);

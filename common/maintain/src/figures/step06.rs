@@ -3,7 +3,7 @@
 use anyhow::Result;
 use simt::Space;
 
-use super::accesses::{Accesses, What};
+use super::accesses::{self, What};
 use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, TITLE};
 
 /// A stretch of a warp's events of one kind.
@@ -33,9 +33,9 @@ pub fn timeline() -> Result<String> {
         .into_iter()
         .enumerate()
         {
-            let run = Accesses::of_first_warp(step, [2048, 2048, 64])?;
+            let run = accesses::of_first_warp(step, [2048, 2048, 64])?;
             let mut stretches: Vec<(Phase, usize)> = Vec::new();
-            for event in run.events.iter().filter(|event| event.warp == 0 && event.block == [0, 0, 0]) {
+            for event in run {
                 let phase = match (event.what, event.space) {
                     (What::Barrier, _) => Phase::Barrier,
                     (What::Copy, _) | (What::Load, Some(Space::Global)) => Phase::Fetch,
