@@ -51,15 +51,14 @@ pub fn folder() -> PathBuf {
 
 /// All comparisons that are kept, by name, and the name of each file without its ending.
 pub fn all() -> Result<Vec<(String, Record)>> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder()).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let is_record = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.extension().is_some_and(|extension| extension == "json") && !name.starts_with("acceptance")
-    };
-    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    paths.iter().filter(is_record).map(|path| Ok((name(path), Record::read(path)?))).collect()
+    let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
+        .filter(|name| !name.starts_with("acceptance"))
+        .collect();
+    names.sort();
+    let record = |name: String| Ok((name.clone(), Record::read(&folder().join(format!("{name}.json")))?));
+    names.into_iter().map(record).collect()
 }
 
 #[cfg(test)]
