@@ -15,6 +15,21 @@ pub fn read(path: &Path) -> Result<String> {
     Ok(text.replace("\r\n", "\n"))
 }
 
+/// All files of an extension in a folder and in those within it, sorted.
+pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(below(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part.
 ///
 /// The text is written beside its place first and then renamed, because a full disk or an interrupted program must not

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use common::output::io_reason;
 use common::workspace;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{files, mine};
 
@@ -82,18 +83,13 @@ impl Progress {
 
     /// The error says in words what is wrong with the file.
     fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        /// The number is read first, because nothing else is known of a newer file.
-        #[derive(Deserialize)]
-        struct Version {
-            #[serde(default = "first_format")]
-            format: u32,
-        }
         let text = std::str::from_utf8(bytes).map_err(|_| "is not a text file")?;
-        let version: Version = serde_json::from_str(text).map_err(|_| "is damaged")?;
-        if version.format > FORMAT {
+        let value: Value = serde_json::from_str(text).map_err(|_| "is damaged")?;
+        // Nothing but the number is known of a newer file.
+        if value["format"].as_u64().is_some_and(|format| format > u64::from(FORMAT)) {
             return Err("was written by a newer version of the course");
         }
-        serde_json::from_str(text).map_err(|_| "is damaged")
+        serde_json::from_value(value).map_err(|_| "is damaged")
     }
 
     /// Writes the learner's file.

@@ -14,7 +14,8 @@ use plotters::coord::Shift;
 use plotters::drawing::IntoDrawingArea as _;
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::prelude::{DrawingArea, SVGBackend};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+pub use plotters::style::text_anchor::HPos;
+use plotters::style::text_anchor::{Pos, VPos};
 use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
 /// A colour on light and on dark pages, as `0xRRGGBB`.
@@ -97,14 +98,6 @@ impl Font {
         let font = font.style(if self.bold { FontStyle::Bold } else { FontStyle::Normal });
         TextStyle { color: self.colour.mix(1.0).to_backend_color(), ..TextStyle::from(font) }
     }
-}
-
-/// Which end of a text its place is.
-#[derive(Clone, Copy)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -246,16 +239,11 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A text whose base line is at `y`.
-    pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, font: Font, text: &str) {
-        let horizontal = match anchor {
-            Anchor::Start => HPos::Left,
-            Anchor::Middle => HPos::Center,
-            Anchor::End => HPos::Right,
-        };
+    /// A text whose base line is at `y`, and which begins at `x`, ends there or is around it.
+    pub fn text(&mut self, x: f64, y: f64, anchor: HPos, font: Font, text: &str) {
         // The backend puts the base line half an x-height, about a quarter of the size, below the middle.
         let place = (units(x), units(y - 0.27 * font.size));
-        self.draw(&Text::new(text.to_owned(), place, font.style().pos(Pos::new(horizontal, VPos::Center))));
+        self.draw(&Text::new(text.to_owned(), place, font.style().pos(Pos::new(anchor, VPos::Center))));
     }
 
     /// A filled rectangle.
@@ -275,7 +263,7 @@ impl<'a> Canvas<'a> {
     /// The same with the matrix's name and size above.
     pub fn matrix(&mut self, x: f64, y: f64, scale: f64, name: &str, [rows, columns]: [u64; 2]) {
         self.outline(x, y, scale, [rows, columns]);
-        self.text(x, y - 5.0, Anchor::Start, LABEL, &format!("{name} {rows}×{columns}"));
+        self.text(x, y - 5.0, HPos::Left, LABEL, &format!("{name} {rows}×{columns}"));
     }
 
     /// A line.
@@ -300,7 +288,7 @@ impl<'a> Canvas<'a> {
     /// A coloured square and what it stands for.
     pub fn legend(&mut self, x: f64, y: f64, colour: Colour, opacity: f64, text: &str) {
         self.rect(x, y - 10.0, 12.0, 12.0, colour, opacity);
-        self.text(x + 18.0, y, Anchor::Start, LABEL, text);
+        self.text(x + 18.0, y, HPos::Left, LABEL, text);
     }
 
     /// Elements of a matrix at a scale; neighbours become one rectangle.
@@ -314,38 +302,24 @@ impl<'a> Canvas<'a> {
 
 /// Rectangles (left, top, width, height) that together are a set of (row, column).
 fn rectangles(set: &BTreeSet<(u64, u64)>) -> Vec<[u64; 4]> {
-    // Runs along rows: (first column, columns).
-    let mut rows: Vec<(u64, Vec<(u64, u64)>)> = Vec::new();
+    let mut runs: Vec<[u64; 4]> = Vec::new();
     for &(row, column) in set {
-        if rows.last().is_none_or(|(last, _)| *last != row) {
-            rows.push((row, Vec::new()));
-        }
-        let Some((_, runs)) = rows.last_mut() else { continue };
         match runs.last_mut() {
-            Some((first, count)) if *first + *count == column => *count += 1,
-            _ => runs.push((column, 1)),
+            Some([left, top, width, _]) if *top == row && *left + *width == column => *width += 1,
+            _ => runs.push([column, row, 1, 1]),
         }
     }
     // A run that begins and ends like the one right above it continues its rectangle.
-    let mut open: Vec<[u64; 4]> = Vec::new();
-    let mut done = Vec::new();
-    for (row, runs) in rows {
-        let mut still = Vec::new();
-        for (first, count) in runs {
-            match open.iter().position(|&[left, top, width, height]| (left, width, top + height) == (first, count, row))
-            {
-                Some(place) => {
-                    let [left, top, width, height] = open.remove(place);
-                    still.push([left, top, width, height + 1]);
-                }
-                None => still.push([first, row, count, 1]),
-            }
+    let mut found: Vec<[u64; 4]> = Vec::new();
+    for run in runs {
+        let above = |[left, top, width, height]: &&mut [u64; 4]| [*left, *top + *height, *width] == run[..3];
+        match found.iter_mut().find(above) {
+            Some(rectangle) => rectangle[3] += 1,
+            None => found.push(run),
         }
-        done.append(&mut open);
-        open = still;
     }
-    done.append(&mut open);
-    done
+    found.sort_by_key(|[left, top, _, height]| (top + height, *left));
+    found
 }
 
 #[cfg(test)]
@@ -355,7 +329,7 @@ mod tests {
     fn picture(kind: Kind) -> String {
         let frame = Frame { kind, name: "n", width: 20, height: 10, title: "a < b", description: "c & d" };
         draw(&frame, |canvas| {
-            canvas.text(1.0, 2.0, Anchor::Middle, LABEL, "x > y & z");
+            canvas.text(1.0, 2.0, HPos::Center, LABEL, "x > y & z");
             canvas.line((0.0, 0.0), (1.5, 2.25), SERIES[1], 2.0, 1.0);
             canvas.cells(0.0, 0.0, 1.9, &[(0, 0), (0, 1), (1, 0), (1, 1)].into(), BLUE, 0.5);
             Ok(())

@@ -4,7 +4,7 @@ use anyhow::Result;
 use course::record::{CUBLAS, Record};
 
 use super::sheet::{self, Sheet, WIDTH, look, tflops};
-use crate::picture::{Anchor, NAME};
+use crate::picture::{HPos, NAME};
 
 /// The chart, or `None` if the record has no times.
 pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
@@ -24,9 +24,9 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
         for (at, (name, gflops)) in bars.iter().enumerate() {
             let y = top + step * at as f64;
             let width = ((right - left) * gflops / most).max(1.0);
-            canvas.text(left - 10.0, y + 17.0, Anchor::End, NAME, name);
+            canvas.text(left - 10.0, y + 17.0, HPos::Right, NAME, name);
             canvas.rect(left, y, width, 24.0, look(record, name).colour, 1.0);
-            canvas.text(left + width + 8.0, y + 17.0, Anchor::Start, NAME, &value(name, *gflops));
+            canvas.text(left + width + 8.0, y + 17.0, HPos::Left, NAME, &value(name, *gflops));
         }
         Ok(())
     })?;

@@ -6,7 +6,7 @@ use course::record::{Record, SizeRecord};
 use super::places::{apart, tick};
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, tflops};
-use crate::picture::{Anchor, NAME, NOTE};
+use crate::picture::{HPos, NAME, NOTE};
 
 /// Sizes that are powers of two.
 pub fn powers_of_two(record: &Record) -> Vec<&SizeRecord> {
@@ -62,12 +62,12 @@ pub fn draw(record: &Record, name: &str, title: &str, scale: Scale, sizes: &[&Si
             labels.extend(points.last().map(|&end| (name, look, plot.pixels(end).1 + 4.0)));
         }
         let right = WIDTH - right;
-        canvas.text(left - 8.0, top - 14.0, Anchor::End, NOTE, "TFLOP/s");
-        canvas.text(f64::midpoint(left, right), BOTTOM + 40.0, Anchor::Middle, NOTE, "M = N = K");
+        canvas.text(left - 8.0, top - 14.0, HPos::Right, NOTE, "TFLOP/s");
+        canvas.text(f64::midpoint(left, right), BOTTOM + 40.0, HPos::Center, NOTE, "M = N = K");
         let heights: Vec<f64> = labels.iter().map(|label| label.2).collect();
         for ((name, look, _), height) in labels.iter().zip(apart(&heights, 16.0, BOTTOM)) {
             canvas.marker(look.place, (right + 14.0, height - 4.5), look.colour);
-            canvas.text(right + 25.0, height, Anchor::Start, NAME, name);
+            canvas.text(right + 25.0, height, HPos::Left, NAME, name);
         }
         Ok(())
     })?;

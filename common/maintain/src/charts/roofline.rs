@@ -8,7 +8,7 @@ use course::record::Record;
 use super::places::apart;
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, tflops};
-use crate::picture::{Anchor, MUTED, NAME, NOTE};
+use crate::picture::{HPos, MUTED, NAME, NOTE};
 
 /// A logarithmic axis with a mark at each power of ten.
 fn decades(range: Range<f64>) -> Axis {
@@ -58,17 +58,17 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
         let roof = [(start, start * rate), (knee, peak), (x_most, peak)];
         plot.line(&roof, MUTED.line(1.5), false)?;
         let (x, y) = plot.pixels((x_most, peak));
-        canvas.text(x, y - 8.0, Anchor::End, NOTE, &format!("FP32 peak, {}", tflops(peak)));
+        canvas.text(x, y - 8.0, HPos::Right, NOTE, &format!("FP32 peak, {}", tflops(peak)));
         let (x, y) = plot.pixels((start, start * rate));
-        canvas.text(x + 36.0, y - 8.0, Anchor::Start, NOTE, &format!("device memory, {rate:.0} GB/s"));
+        canvas.text(x + 36.0, y - 8.0, HPos::Left, NOTE, &format!("device memory, {rate:.0} GB/s"));
         let words = "flop per byte that requests ask of global memory (32-byte sectors, counted by the simulator)";
-        canvas.text(f64::midpoint(left, WIDTH - right), BOTTOM + 40.0, Anchor::Middle, NOTE, words);
+        canvas.text(f64::midpoint(left, WIDTH - right), BOTTOM + 40.0, HPos::Center, NOTE, words);
         let heights: Vec<f64> = points.iter().map(|point| plot.pixels((point.1, point.2)).1 + 4.0).collect();
         for ((name, intensity, gflops), height) in points.iter().zip(apart(&heights, 16.0, BOTTOM - 4.0)) {
             let look = look(record, name);
             let place = plot.pixels((*intensity, *gflops));
             canvas.marker(look.place, place, look.colour);
-            canvas.text(place.0 + 10.0, height, Anchor::Start, NAME, name);
+            canvas.text(place.0 + 10.0, height, HPos::Left, NAME, name);
         }
         Ok(())
     })?;

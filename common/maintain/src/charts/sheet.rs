@@ -4,7 +4,7 @@
 use anyhow::Result;
 use course::record::{CUBLAS, Record};
 
-use crate::picture::{self, Anchor, Canvas, Colour, Frame, HEADING, INK, Kind, NOTE, SERIES};
+use crate::picture::{self, Canvas, Colour, Frame, HEADING, HPos, INK, Kind, NOTE, SERIES};
 
 /// Width of every chart in pixels.
 pub const WIDTH: f64 = 860.0;
@@ -24,9 +24,9 @@ pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas) -> R
     let Sheet { name, title, height, description } = *sheet;
     let frame = Frame { kind: Kind::Chart, name, width: WIDTH as u32, height: height as u32, title, description };
     picture::draw(&frame, |canvas| {
-        canvas.text(16.0, 26.0, Anchor::Start, HEADING, title);
-        canvas.text(16.0, height - 28.0, Anchor::Start, NOTE, &record.provenance());
-        canvas.text(16.0, height - 12.0, Anchor::Start, NOTE, &format!("median of samples; {}", record.l2.words()));
+        canvas.text(16.0, 26.0, HPos::Left, HEADING, title);
+        canvas.text(16.0, height - 28.0, HPos::Left, NOTE, &record.provenance());
+        canvas.text(16.0, height - 12.0, HPos::Left, NOTE, &format!("median of samples; {}", record.l2.words()));
         paint(canvas)
     })
 }

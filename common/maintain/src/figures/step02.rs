@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 
 use super::accesses::{self, Event, Matrix, What, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
 
 /// Which elements of A, B and C a thread, a warp and a block of step 2 touch.
 pub fn elements() -> Result<String> {
@@ -34,7 +34,7 @@ pub fn elements() -> Result<String> {
         for (panel, title) in ["one thread", "one warp: 32 lanes", "one block: 32×16 threads"].into_iter().enumerate()
         {
             let x = 8.0 + panel as f64 * 240.0;
-            drawing.text(x, 20.0, Anchor::Start, TITLE, title);
+            drawing.text(x, 20.0, HPos::Left, TITLE, title);
             let (left, top) = (x + 4.0, 60.0);
             let (right, bottom) = (left + k as f64 * scale + 26.0, top + k as f64 * scale + 26.0);
             let places = [
@@ -52,7 +52,7 @@ pub fn elements() -> Result<String> {
         drawing.text(
             8.0,
             280.0,
-            Anchor::Start,
+            HPos::Left,
             LABEL,
             "rows downwards, columns to the right; coloured: touched in the run",
         );
@@ -98,12 +98,12 @@ pub fn sectors() -> Result<String> {
             let sectors: BTreeSet<u64> = lanes.iter().map(|(_, address)| address / 32).collect();
             let count = sectors.len();
             let s = if count == 1 { "" } else { "s" };
-            drawing.text(8.0, y + 14.0, Anchor::Start, TITLE, &format!("{title}: {count} sector{s}"));
+            drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {count} sector{s}"));
             let lane_x = |lane: u32| 42.0 + f64::from(lane) * 21.0;
-            drawing.text(8.0, y + 35.0, Anchor::Start, LABEL, "lane");
+            drawing.text(8.0, y + 35.0, HPos::Left, LABEL, "lane");
             for lane in 0..32 {
                 drawing.rect(lane_x(lane), y + 24.0, 17.0, 15.0, INK, 0.25);
-                drawing.text(lane_x(lane) + 8.5, y + 35.5, Anchor::Middle, SMALL, &lane.to_string());
+                drawing.text(lane_x(lane) + 8.5, y + 35.5, HPos::Center, SMALL, &lane.to_string());
             }
             // Sectors stand side by side in the drawing, wherever they are in memory.
             let width = (640.0 / count as f64).min(60.0);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use simt::Space;
 
 use super::accesses::{self, Event, Matrix, What, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
@@ -56,15 +56,15 @@ pub fn walk() -> Result<String> {
                     drawing.text(
                         x + column * scale,
                         y + row * scale + 5.0,
-                        Anchor::Middle,
+                        HPos::Center,
                         NUMBER,
                         &(step + 1).to_string(),
                     );
                 }
             }
         }
-        drawing.text(left + k_size + n_size + 60.0, top + 14.0, Anchor::Start, LABEL, "the block's four");
-        drawing.text(left + k_size + n_size + 60.0, top + 30.0, Anchor::Start, LABEL, "steps along K");
+        drawing.text(left + k_size + n_size + 60.0, top + 14.0, HPos::Left, LABEL, "the block's four");
+        drawing.text(left + k_size + n_size + 60.0, top + 30.0, HPos::Left, LABEL, "steps along K");
         Ok(())
     })
 }
@@ -110,13 +110,13 @@ pub fn banks() -> Result<String> {
             let most = counts.iter().copied().max().unwrap_or(0);
             let y = 8.0 + number as f64 * 122.0;
             let s = if most == 1 { "" } else { "s" };
-            drawing.text(8.0, y + 14.0, Anchor::Start, TITLE, &format!("{title}: {most} wavefront{s}"));
+            drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {most} wavefront{s}"));
             let base = y + 92.0;
-            drawing.text(8.0, base + 12.0, Anchor::Start, LABEL, "bank");
+            drawing.text(8.0, base + 12.0, HPos::Left, LABEL, "bank");
             for (bank, count) in counts.into_iter().enumerate() {
                 let x = 42.0 + bank as f64 * 21.0;
                 drawing.rect(x, base, 17.0, 15.0, INK, 0.25);
-                drawing.text(x + 8.5, base + 11.5, Anchor::Middle, SMALL, &bank.to_string());
+                drawing.text(x + 8.5, base + 11.5, HPos::Center, SMALL, &bank.to_string());
                 let colour = if most > 1 { RED } else { GREEN };
                 for word in 0..count {
                     let height = if most > 1 { 2.0 } else { 8.0 };

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::accesses::{self, Event, Matrix, extent, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, RED, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, RED, TITLE};
 
 /// The tile of a block, of a warp and of a thread in step 5.
 pub fn thread_tile() -> Result<String> {
@@ -30,7 +30,7 @@ pub fn thread_tile() -> Result<String> {
         let scale = (680.0 / columns as f64).min(300.0 / rows as f64);
         let (x, y) = (20.0, 36.0);
         drawing.outline(x, y, scale, [rows, columns]);
-        drawing.text(x, y - 12.0, Anchor::Start, TITLE, &format!("a block's tile of C: {rows}×{columns}"));
+        drawing.text(x, y - 12.0, HPos::Left, TITLE, &format!("a block's tile of C: {rows}×{columns}"));
         drawing.cells(x, y, scale, &block, INK, 0.12);
         drawing.cells(x, y, scale, &warp, GREEN, 0.3);
         let threads = [(0, BLUE), (1, ORANGE), (2, RED)];
@@ -51,13 +51,7 @@ pub fn thread_tile() -> Result<String> {
             );
         }
         legend += 22.0;
-        drawing.text(
-            x,
-            legend,
-            Anchor::Start,
-            LABEL,
-            "lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows",
-        );
+        drawing.text(x, legend, HPos::Left, LABEL, "lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows");
         Ok(())
     })
 }
