@@ -63,16 +63,16 @@ mod tests {
 
     #[test]
     fn mdbook_is_looked_for_on_the_path_and_then_in_target() {
-        let folder = std::env::temp_dir().join(format!("course-book-{}", std::process::id()));
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
         let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
         let (on_path, target) = (folder.join("path"), folder.join("target"));
-        let path = std::env::join_paths([&folder, &on_path]).unwrap();
+        let path = std::env::join_paths([folder, &on_path]).unwrap();
         assert_eq!(find(&path, &target), None);
         for place in [target.join("mdbook/bin"), on_path] {
             std::fs::create_dir_all(&place).unwrap();
             std::fs::write(place.join(&name), "").unwrap();
             assert_eq!(find(&path, &target), Some(place.join(&name)));
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -131,10 +131,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_understood_is_kept_beside() {
-        let folder = std::env::temp_dir().join(format!("course-progress-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("progress.json");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress.json");
         let cases: [(&[u8], &str); 4] = [
             (b"{\"labs\": {\"caf\xe9\": {}}}", "is not a text file"),
             (b"{\"format\": 2, \"labs\": []}", "was written by a newer version of the course"),
@@ -147,11 +145,10 @@ mod tests {
             assert_eq!(progress, Progress::default());
             let note = note.unwrap();
             assert!(note.contains(why) && note.lines().count() == 1, "{note}");
-            let kept = folder.join(format!("progress.{}.json", number + 1));
+            let kept = folder.path().join(format!("progress.{}.json", number + 1));
             assert_eq!(fs::read(kept).unwrap(), bytes);
             assert!(!path.exists());
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn a_record_survives_its_file_and_one_of_other_sources_is_outdated() {
         let record = example();
-        let path = std::env::temp_dir().join(format!("course-record-{}.json", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.json");
         record.write(&path).unwrap();
         let read = Record::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -33,13 +33,13 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_program_that_does_not_end_is_stopped() {
-        let output = std::env::temp_dir().join(format!("course-timed-{}.txt", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("output.txt");
         let mut command = Command::new("sleep");
         command.arg("30");
         let begin = Instant::now();
         assert_eq!(timed_run(command, Duration::from_millis(100), &output).unwrap(), None);
         assert!(begin.elapsed() < Duration::from_secs(10));
         assert_eq!(timed_run(Command::new("true"), Duration::from_secs(10), &output).unwrap(), Some(0));
-        std::fs::remove_file(&output).unwrap();
     }
 }
