@@ -16,7 +16,6 @@ use crate::{files, mine};
 /// Version of the file's format. Files of the first version may lack the number.
 const FORMAT: u32 = 1;
 
-/// Everything that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(default = "first_format")]
@@ -26,7 +25,6 @@ pub struct Progress {
     pub labs: BTreeMap<String, LabProgress>,
 }
 
-/// What is kept of one lab.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabProgress {
     #[serde(default)]
@@ -92,7 +90,6 @@ impl Progress {
         serde_json::from_value(value).map_err(|_| "is damaged")
     }
 
-    /// Writes the learner's file.
     pub fn write(&self) -> Result<()> {
         files::write(&file(), &(serde_json::to_string_pretty(self)? + "\n"))
     }

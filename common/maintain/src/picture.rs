@@ -68,7 +68,6 @@ pub const SERIES: [Colour; 8] = [
     Colour::new(0x4d_6b00, 0xa5_c23c),
 ];
 
-/// How a text looks.
 #[derive(Clone, Copy)]
 pub struct Font {
     size: f64,
@@ -92,7 +91,6 @@ pub const NOTE: Font = Font { size: 12.0, bold: false, colour: MUTED };
 pub const SMALL: Font = Font { size: 9.0, bold: false, colour: INK };
 
 impl Font {
-    /// For `plotters`.
     pub fn style(self) -> TextStyle<'static> {
         let font = ("sans-serif", f64::from(units(self.size)) * LINE_HEIGHT).into_font();
         let font = font.style(if self.bold { FontStyle::Bold } else { FontStyle::Normal });
@@ -121,20 +119,16 @@ pub struct Frame<'a> {
     pub description: &'a str,
 }
 
-/// Where a picture is drawn.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Pixels in the units of `plotters`.
 pub fn units(pixels: f64) -> i32 {
     (pixels * UNITS).round() as i32
 }
 
 /// The SVG backend divides sizes of fonts by this.
 const LINE_HEIGHT: f64 = 1.24;
-/// Units of a pixel.
 const UNITS: f64 = 10.0;
 
-/// The SVG of what `paint` draws.
 pub fn draw(frame: &Frame, paint: impl FnOnce(&mut Canvas) -> Result<()>) -> Result<String> {
     let mut svg = String::new();
     let size = [frame.width, frame.height].map(|pixels| units(f64::from(pixels)) as u32);
@@ -246,13 +240,11 @@ impl<'a> Canvas<'a> {
         self.draw(&Text::new(text.to_owned(), place, font.style().pos(Pos::new(anchor, VPos::Center))));
     }
 
-    /// A filled rectangle.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, colour: Colour, opacity: f64) {
         let corners = [(units(x), units(y)), (units(x + width), units(y + height))];
         self.draw(&Rectangle::new(corners, colour.mix(opacity).filled()));
     }
 
-    /// The outline of a matrix of so many rows and columns.
     pub fn outline(&mut self, x: f64, y: f64, scale: f64, [rows, columns]: [u64; 2]) {
         let (right, bottom) = (x + columns as f64 * scale, y + rows as f64 * scale);
         let corners = [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
@@ -266,7 +258,6 @@ impl<'a> Canvas<'a> {
         self.text(x, y - 5.0, HPos::Left, LABEL, &format!("{name} {rows}×{columns}"));
     }
 
-    /// A line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, width: f64, opacity: f64) {
         let ends = [from, to].map(|(x, y)| (units(x), units(y)));
         self.draw(&PathElement::new(ends, colour.mix(opacity).stroke_width(units(width) as u32)));

@@ -10,7 +10,6 @@ use common::workspace;
 use course::steps;
 use serde_json::Value;
 
-/// What a program printed.
 #[derive(Clone)]
 pub struct Printed {
     pub stdout: String,

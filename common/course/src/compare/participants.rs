@@ -11,7 +11,6 @@ use common::{Plan, Problem};
 use crate::record::StepRecord;
 use crate::steps::{self, StepFolder};
 
-/// A step that takes part.
 pub struct Participant {
     pub folder: StepFolder,
     /// What it says of itself, with a plan for each size, or why it does not.

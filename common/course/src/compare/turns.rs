@@ -75,7 +75,6 @@ pub fn verify_all(
     Ok(())
 }
 
-/// Times the kernels in turns.
 pub fn time_all(
     rounds: u16,
     device: &mut dyn Device,

@@ -22,7 +22,6 @@ use crate::steps::StepFolder;
 /// Warp instructions that a launch of a lab may take: a loop that never ends is found in a second or two.
 const INSTRUCTION_LIMIT: u64 = 30_000_000;
 
-/// A kernel that is being graded.
 pub struct Candidate<'a> {
     pub step: &'a StepFolder,
     pub source: Source,
@@ -35,7 +34,6 @@ pub struct Candidate<'a> {
     seed: u64,
 }
 
-/// What a run on the simulator gave.
 pub struct Seen {
     pub verification: Verification,
     pub counters: Option<Counters>,
@@ -103,7 +101,6 @@ impl<'a> Candidate<'a> {
         Ok(code)
     }
 
-    /// Runs a size on the simulator.
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;

@@ -75,7 +75,6 @@ impl Sheet {
         self.note(task, words, verdict);
     }
 
-    /// Adds the lines of a task's goals.
     pub fn goals(&mut self, task: usize, goals: &[Goal], find: impl Fn(&Goal) -> Verdict) {
         let reached = self.reached(task);
         for goal in goals {

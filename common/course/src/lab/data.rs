@@ -110,13 +110,11 @@ impl Lab {
         self.step.number()
     }
 
-    /// Where the learner's copy is.
     pub fn copy(&self) -> PathBuf {
         let stem = self.step.name.split('_').next().unwrap_or(&self.step.name);
         mine::folder().join(format!("{stem}.cu"))
     }
 
-    /// The kernel that the copy starts as.
     pub fn start(&self) -> PathBuf {
         self.step.path.join("lab/start.cu")
     }

@@ -8,7 +8,6 @@ use common::workspace;
 use crate::lab::checklist::{Grade, State};
 use crate::lab::data::{Lab, Task};
 
-/// The graded checklist.
 pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     let mut text = format!("lab {}: {} (seed {})\n", lab.number(), workspace::display(kernel), grade.seed);
     for (number, task) in lab.data.tasks.iter().enumerate() {

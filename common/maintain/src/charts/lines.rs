@@ -8,12 +8,10 @@ use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, tflops};
 use crate::picture::{HPos, NAME, NOTE};
 
-/// Sizes that are powers of two.
 pub fn powers_of_two(record: &Record) -> Vec<&SizeRecord> {
     cubes(record, u64::is_power_of_two)
 }
 
-/// Sizes from 1000³ to 1100³.
 pub fn saw_tooth(record: &Record) -> Vec<&SizeRecord> {
     cubes(record, |edge| (1000..=1100).contains(&edge))
 }

@@ -15,7 +15,6 @@ use course::record::{Record, SizeRecord};
 
 use plot::Scale;
 
-/// A chart that can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chart {
     /// All steps at one size.

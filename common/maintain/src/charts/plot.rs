@@ -13,7 +13,6 @@ use plotters::style::ShapeStyle;
 
 use crate::picture::{Canvas, GRID, MUTED, NOTE, units};
 
-/// How values lie on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Even,

@@ -6,7 +6,6 @@ use course::record::{CUBLAS, Record};
 
 use crate::picture::{self, Canvas, Colour, Frame, HEADING, HPos, INK, Kind, NOTE, SERIES};
 
-/// Width of every chart in pixels.
 pub const WIDTH: f64 = 860.0;
 
 /// The words around a chart.
@@ -19,7 +18,6 @@ pub struct Sheet<'a> {
     pub description: &'a str,
 }
 
-/// The SVG of a chart of a record.
 pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas) -> Result<()>) -> Result<String> {
     let Sheet { name, title, height, description } = *sheet;
     let frame = Frame { kind: Kind::Chart, name, width: WIDTH as u32, height: height as u32, title, description };
@@ -54,7 +52,6 @@ pub fn on_gpu(record: &Record) -> Vec<&str> {
     record.names().into_iter().filter(|name| !host(name)).collect()
 }
 
-/// A speed in words.
 pub fn tflops(gflops: f64) -> String {
     if gflops >= 1e3 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
 }

@@ -10,7 +10,6 @@ use common::output::print;
 
 use readings::Readings;
 
-/// Options of `cargo x counters`.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Compare nothing, but write the list of launches that are to be read on a GPU (with

@@ -58,14 +58,12 @@ pub struct Reading {
     metrics: BTreeMap<String, f64>,
 }
 
-/// A count on both sides.
 pub struct Compared {
     pub name: &'static str,
     pub simulated: u64,
     pub read: u64,
 }
 
-/// All counts of a launch on both sides.
 pub struct Comparison {
     /// What must be equal.
     pub equal: Vec<Compared>,

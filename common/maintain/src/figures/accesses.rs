@@ -10,7 +10,6 @@ use common::{Arg, DeviceInfo, Dtype, Fill, Problem};
 use course::steps;
 use simt::{AccessKind, Analysis, BlockInfo, CopyAccess, Observer, Space};
 
-/// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matrix {
     A,
@@ -18,7 +17,6 @@ pub enum Matrix {
     C,
 }
 
-/// What a warp did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Load,
@@ -28,7 +26,6 @@ pub enum What {
     Barrier,
 }
 
-/// Something a warp did.
 pub struct Event {
     pub block: [u32; 3],
     pub warp: u32,

@@ -54,7 +54,6 @@ const ROWS: &[Row] = &[
     ("barriers of warps", |c| get(c, "barriers")),
 ];
 
-/// A table of counters: one column for each kernel.
 pub fn table(words: &[&str]) -> Result<String> {
     let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
     let mut head = vec![format!("at {}", size.replace('x', "×"))];

@@ -22,7 +22,6 @@ use crate::generated::Generated;
 use crate::{chapters, figures};
 use timed::Page;
 
-/// Options of `cargo x pages`.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what it is made from

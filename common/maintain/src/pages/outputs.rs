@@ -54,7 +54,6 @@ fn without_seconds(json: &str) -> String {
     text
 }
 
-/// The difference between two steps' kernels.
 pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
     let read = |step: &str| read(&workspace::root().join(step).join("kernel.cu"));

@@ -5,7 +5,6 @@ use anyhow::{Context, Result};
 use super::timed::{self, Page};
 use super::{counted, outputs, readings, rooms};
 
-/// A kind of part.
 pub struct Part {
     /// The word after `generated:`.
     pub name: &'static str,
@@ -14,7 +13,6 @@ pub struct Part {
     make: fn(&Page, &[&str]) -> Result<String>,
 }
 
-/// All kinds of parts.
 pub const PARTS: &[Part] = &[
     Part { name: "output", shows: "PROGRAM ARGUMENTS: what a command prints", make: |_, words| outputs::whole(words) },
     Part {

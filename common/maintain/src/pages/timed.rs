@@ -192,7 +192,6 @@ fn relative(page: &Path, to: &Path) -> String {
     link.join("/")
 }
 
-/// The list of all records.
 pub fn results(records: &[(String, Record)]) -> Result<String> {
     let row = |(name, record): &(String, Record)| {
         let outdated = record.outdated();

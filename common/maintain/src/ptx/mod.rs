@@ -14,7 +14,6 @@ use course::steps;
 
 use crate::generated::Generated;
 
-/// Options of `cargo x ptx`.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is missing, left over or not what its source gives

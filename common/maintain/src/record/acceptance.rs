@@ -22,7 +22,6 @@ pub const SIZES: [[u64; 3]; 10] = [
     [46_400, 46_400, 16],
 ];
 
-/// One run of a step's program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     pub step: String,
@@ -63,7 +62,6 @@ impl Run {
     }
 }
 
-/// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOutcome {

@@ -23,7 +23,6 @@ use crate::programs;
 use acceptance::Acceptance;
 use process::timed_run;
 
-/// Options of `cargo x record`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder for log.txt, compare.json, compare.txt, acceptance.json, acceptance.md and the like
@@ -79,7 +78,6 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(ok)
 }
 
-/// One call of the command.
 struct Session<'a> {
     options: &'a Options,
     /// What was done, on the screen and in a file.
@@ -124,7 +122,6 @@ impl Session<'_> {
         Ok(matches!(done, Ok(Some(0))))
     }
 
-    /// Every kernel at every shape.
     fn acceptance(&mut self) -> Result<bool> {
         let Options { out, device, jobs, commit, .. } = self.options;
         let keep = |table: &Acceptance| -> Result<()> {

@@ -24,7 +24,6 @@ const SIM_SIZES: usize = 3;
 /// Seconds that one run may take.
 const RUN_SECONDS: u64 = 100;
 
-/// A run to be made.
 struct Task {
     program: PathBuf,
     host: bool,
