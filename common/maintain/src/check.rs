@@ -1,10 +1,7 @@
 //! `cargo x check`: all that must hold of what is committed, once everything is built and tested.
 
-use std::process::Command;
-
 use anyhow::Result;
 use common::output::print;
-use common::workspace;
 
 use crate::{chapters, commands, counters, links, pages, ptx};
 
@@ -57,22 +54,10 @@ fn lines(found: &[String]) -> String {
     found.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
-/// Builds the book with the mdBook on the path, or with the one that `.ci/run` installs.
 fn book() -> Result<bool> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), Into::into);
-    let installed = target.join("mdbook/bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
-    let build = |program: &std::path::Path| {
-        Command::new(program).arg("build").arg("docs").current_dir(workspace::root()).output()
-    };
-    let Ok(output) = build("mdbook".as_ref()).or_else(|_| build(&installed)) else {
-        print(
-            "mdBook is not installed; cargo install mdbook --version 0.4.52 --root target/mdbook, as .ci/run does\n",
-        )?;
-        return Ok(false);
-    };
-    let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let ok = output.status.success() && !complains(&log);
-    print(&if ok { "the book is in docs/book\n".to_owned() } else { log.into_owned() })?;
+    let (built, log) = course::book::build()?;
+    let ok = built && !complains(&log);
+    print(if ok { "the book is in docs/book\n" } else { &log })?;
     Ok(ok)
 }
 

@@ -105,11 +105,6 @@ impl Lab {
         })
     }
 
-    /// The step's number as people write it: `4`.
-    pub fn number(&self) -> &str {
-        self.step.number()
-    }
-
     pub fn copy(&self) -> PathBuf {
         let stem = self.step.name.split('_').next().unwrap_or(&self.step.name);
         mine::folder().join(format!("{stem}.cu"))

@@ -16,11 +16,11 @@ pub const FILE: &str = "docs/results/counters/steps.readings.json";
 
 /// The file as `common/simt/tests/counters/record.py` writes it: what launches share is there once.
 #[derive(Deserialize)]
-struct File {
-    gpu: String,
-    driver: String,
-    tool: String,
-    date: String,
+pub struct File {
+    pub gpu: String,
+    pub driver: String,
+    pub tool: String,
+    pub date: String,
     /// What all launches have in common, field by field.
     same: Map<String, Value>,
     /// SHA-256 of the kernels, by their files.
@@ -42,11 +42,7 @@ impl File {
 }
 
 pub struct Readings {
-    pub gpu: String,
-    pub driver: String,
-    /// The profiler's version.
-    pub tool: String,
-    pub date: String,
+    pub from: File,
     pub launches: Vec<Reading>,
 }
 
@@ -79,8 +75,7 @@ impl Readings {
         let file: File = serde_json::from_str(&text).with_context(wrong)?;
         let launches: Vec<Reading> =
             file.readings.iter().map(|fields| file.reading(fields)).collect::<Result<_>>().with_context(wrong)?;
-        let File { gpu, driver, tool, date, .. } = file;
-        Ok(Self { gpu, driver, tool, date, launches })
+        Ok(Self { from: file, launches })
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use common::units::grouped;
 
-use crate::counters::readings::{Compared, Readings};
+use crate::counters::readings::{Compared, File, Readings};
 use crate::table;
 
 /// Where the readings are from, and a row for each launch.
@@ -34,7 +34,7 @@ pub fn table() -> Result<String> {
         row.resize(head.len(), String::new());
         rows.push(row);
     }
-    let Readings { gpu, driver, tool, date, .. } = &readings;
+    let File { gpu, driver, tool, date, .. } = &readings.from;
     let table = table::markdown(&head, &rows);
     Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }

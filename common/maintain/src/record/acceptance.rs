@@ -109,27 +109,21 @@ pub struct Acceptance {
 pub fn markdown(acceptance: &Acceptance) -> String {
     let mut sizes: Vec<[u64; 3]> = SIZES.to_vec();
     sizes.retain(|size| acceptance.runs.iter().any(|run| run.size == *size));
-    let mut rows: Vec<(&str, Option<&str>, Dtype)> = Vec::new();
+    let mut rows: BTreeMap<(&str, Option<&str>, bool), Vec<&Run>> = BTreeMap::new();
     for run in &acceptance.runs {
-        let row = (run.step.as_str(), run.variant.as_deref(), run.dtype);
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
+        rows.entry((&run.step, run.variant.as_deref(), run.dtype == Dtype::I32)).or_default().push(run);
     }
-    rows.sort_by_key(|&(step, variant, dtype)| (step.to_owned(), variant.map(ToOwned::to_owned), dtype == Dtype::I32));
     let mut head = vec!["kernel".to_owned(), "type".to_owned()];
     head.extend(sizes.iter().map(|&size| size_words(size)));
     let mut cells = Vec::new();
     let mut notes = String::new();
     let mut told = Vec::new();
-    for (step, variant, dtype) in rows {
+    for ((step, variant, integers), runs) in rows {
         let name = variant.map_or_else(|| step.to_owned(), |variant| format!("{step}, {variant}"));
+        let dtype = if integers { Dtype::I32 } else { Dtype::F32 };
         let mut row = vec![name.clone(), dtype.to_string()];
         for &size in &sizes {
-            let is_it = |run: &&Run| {
-                run.step == step && run.variant.as_deref() == variant && run.dtype == dtype && run.size == size
-            };
-            let run = acceptance.runs.iter().find(is_it);
+            let run = runs.iter().find(|run| run.size == size);
             row.push(run.map_or("-", |run| run.outcome.word()).to_owned());
             // One example of each kind is enough in words; acceptance.json has them all.
             if let Some(Run { note: Some(note), outcome, .. }) = run
