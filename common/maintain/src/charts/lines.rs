@@ -8,22 +8,20 @@ use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, tflops};
 use crate::picture::{HPos, NAME, NOTE};
 
-pub fn powers_of_two(record: &Record) -> Vec<&SizeRecord> {
-    cubes(record, u64::is_power_of_two)
+/// At powers of two.
+pub fn speed(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
+    draw(record, name, title, Scale::Logarithmic, u64::is_power_of_two)
 }
 
-pub fn saw_tooth(record: &Record) -> Vec<&SizeRecord> {
-    cubes(record, |edge| (1000..=1100).contains(&edge))
-}
-
-fn cubes(record: &Record, wanted: fn(u64) -> bool) -> Vec<&SizeRecord> {
-    let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(|size| size.is_cube() && wanted(size.m)).collect();
-    sizes.sort_by_key(|size| size.m);
-    sizes
+/// From 1000³ to 1100³.
+pub fn saw_tooth(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
+    draw(record, name, title, Scale::Even, |edge| (1000..=1100).contains(&edge))
 }
 
 /// The chart, or `None` if there are too few sizes for a line.
-pub fn draw(record: &Record, name: &str, title: &str, scale: Scale, sizes: &[&SizeRecord]) -> Result<Option<String>> {
+fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) -> bool) -> Result<Option<String>> {
+    let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(|size| size.is_cube() && wanted(size.m)).collect();
+    sizes.sort_by_key(|size| size.m);
     let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return Ok(None) };
     let speeds = on_gpu(record).into_iter().flat_map(|name| sizes.iter().filter_map(move |size| size.gflops(name)));
     let Some(most) = speeds.reduce(f64::max).filter(|_| sizes.len() >= 3) else { return Ok(None) };

@@ -131,22 +131,16 @@ impl Names {
             syn::UseTree::Path(path) => self.tree(&path.tree, &with(&path.ident)),
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree, before)),
             syn::UseTree::Glob(_) => self.paths.push(self.rooted(before)),
-            syn::UseTree::Name(name) if name.ident == "self" => {
-                let path = self.rooted(before);
-                self.paths.push(path.clone());
-                self.imports.extend(before.last().map(|last| (last.clone(), path)));
-            }
-            syn::UseTree::Name(name) => {
-                let path = self.rooted(&with(&name.ident));
-                self.paths.push(path.clone());
-                self.imports.insert(name.ident.to_string(), path);
-            }
-            syn::UseTree::Rename(rename) => {
-                let path = self.rooted(&with(&rename.ident));
-                self.paths.push(path.clone());
-                self.imports.insert(rename.rename.to_string(), path);
-            }
+            syn::UseTree::Name(name) if name.ident == "self" => self.import(before.last(), before),
+            syn::UseTree::Name(name) => self.import(Some(&name.ident.to_string()), &with(&name.ident)),
+            syn::UseTree::Rename(rename) => self.import(Some(&rename.rename.to_string()), &with(&rename.ident)),
         }
+    }
+
+    fn import(&mut self, name: Option<&String>, path: &[String]) {
+        let path = self.rooted(path);
+        self.imports.extend(name.map(|name| (name.clone(), path.clone())));
+        self.paths.push(path);
     }
 }
 

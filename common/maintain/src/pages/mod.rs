@@ -17,7 +17,7 @@ use common::workspace;
 use course::files::read;
 use course::record;
 
-use crate::charts::Chart;
+use crate::charts::CHARTS;
 use crate::generated::Generated;
 use crate::{chapters, figures};
 use timed::Page;
@@ -43,8 +43,8 @@ pub fn run(options: &Options) -> Result<bool> {
         generated.file(&path, &svg)?;
     }
     for (name, record) in &records {
-        for chart in Chart::ALL {
-            let path = timed::chart_path(name, chart);
+        for chart in CHARTS {
+            let path = timed::chart_path(name, &chart);
             if wanted(&path)
                 && let Some(svg) = chart.draw(record)?
             {

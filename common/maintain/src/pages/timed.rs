@@ -8,12 +8,12 @@ use common::workspace;
 use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 
-use crate::charts::Chart;
+use crate::charts::{CHARTS, Chart};
 use crate::record::acceptance::{self, Acceptance};
 use crate::table;
 
 /// Where the charts lie: within the book, so that it takes them along.
-const CHARTS: &str = "docs/src/results";
+const FOLDER: &str = "docs/src/results";
 
 /// A page and what its parts are made from.
 pub struct Page<'a> {
@@ -23,8 +23,8 @@ pub struct Page<'a> {
 }
 
 /// The file of a record's chart.
-pub fn chart_path(record: &str, chart: Chart) -> PathBuf {
-    workspace::root().join(CHARTS).join(format!("{record}-{}.svg", chart.name()))
+pub fn chart_path(record: &str, chart: &Chart) -> PathBuf {
+    workspace::root().join(FOLDER).join(format!("{record}-{}.svg", chart.name))
 }
 
 /// What `show` makes of the record that is named, or else of the latest with a GPU's times, as the cache is in ordinary
@@ -48,7 +48,7 @@ fn with_record(
 /// A chart and where its numbers are from.
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
-    let chart = Chart::ALL.into_iter().find(|chart| chart.name() == *kind);
+    let chart = CHARTS.iter().find(|chart| chart.name == *kind);
     let chart =
         chart.with_context(|| format!("there is no chart {kind:?}; write ladder, speed, saw-tooth or roofline"))?;
     with_record(page, words.first(), |name, record| {
