@@ -52,13 +52,11 @@ pub fn folder() -> PathBuf {
 /// All comparisons that are kept, by name, and the name of each file without its ending.
 pub fn all() -> Result<Vec<(String, Record)>> {
     let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
-        .filter(|name| !name.starts_with("acceptance"))
-        .collect();
-    names.sort();
-    let record = |name: String| Ok((name.clone(), Record::read(&folder().join(format!("{name}.json")))?));
-    names.into_iter().map(record).collect()
+    let mut files: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    files.sort();
+    let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
+    let record = |name: &str| Ok((name.to_owned(), Record::read(&folder().join(format!("{name}.json")))?));
+    names.filter(|name| !name.starts_with("acceptance")).map(record).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Parts that show what the simulator counts: tables of kernels, and the counters' names.
 
 use anyhow::{Context, Result};
+use common::describe::Request;
 use common::units::number;
 use common::workspace;
 use course::files::read;
+use course::steps;
 use serde_json::Value;
 
 use crate::{programs, table};
@@ -15,10 +17,8 @@ fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
         match word.split_once('/') {
             None => kernels.push(((*word).to_owned(), None)),
             Some((step, "*")) => {
-                let listed = programs::output(step, &["--list-variants"])?.stdout;
-                let names = listed.lines().filter(|line| !line.starts_with([' ', '\t']));
-                let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != step);
-                kernels.extend(names.map(|name| (step.to_owned(), Some(name.to_owned()))));
+                let names = steps::expect(&steps::find()?, step)?.describe(&Request::default())?.variants;
+                kernels.extend(names.into_iter().map(|name| (step.to_owned(), Some(name))));
             }
             Some((step, variant)) => kernels.push((step.to_owned(), Some(variant.to_owned()))),
         }
@@ -83,7 +83,7 @@ pub fn table(words: &[&str]) -> Result<String> {
 /// The counters' names with their documentation, as the simulator's source has it.
 pub fn names() -> Result<String> {
     let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("pub struct Counts {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
     let (fields, _) =
         fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
     let mut rows = Vec::new();
@@ -91,7 +91,7 @@ pub fn names() -> Result<String> {
     for line in fields.lines().map(str::trim) {
         if let Some(documentation) = line.strip_prefix("///") {
             words.push(documentation.trim());
-        } else if let Some(name) = line.strip_prefix("pub ").and_then(|field| field.split(':').next()) {
+        } else if let Some(name) = line.strip_suffix(',') {
             rows.push(vec![format!("`{name}`"), words.join(" ")]);
             words.clear();
         }

@@ -3,31 +3,28 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use wait_timeout::ChildExt as _;
 
 /// Runs a program for at most `limit`, its output into a file; its exit status, or `None` if it was stopped.
 pub fn timed_run(mut command: Command, limit: Duration, output: &Path) -> Result<Option<i32>> {
-    let begin = Instant::now();
     let file = File::create(output)
         .with_context(|| format!("{} cannot be written; choose another place", output.display()))?;
     let mut child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status.code().unwrap_or(-1)));
-        }
-        if begin.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    let status = child.wait_timeout(limit)?;
+    if status.is_none() {
+        child.kill()?;
+        child.wait()?;
     }
+    Ok(status.map(|status| status.code().unwrap_or(-1)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
