@@ -94,11 +94,6 @@ impl Session<'_> {
         write(&self.options.out.join("log.txt"), &self.log)
     }
 
-    /// What is left of the time, at most so many seconds.
-    fn at_most(&self, seconds: u64) -> Duration {
-        self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds))
-    }
-
     /// All steps in turns, and where they stand in the roofline.
     fn compare(&mut self, name: &str, seconds: u64, arguments: &[&str]) -> Result<bool> {
         let file = self.options.out.join(format!("{name}.json"));
@@ -107,7 +102,8 @@ impl Session<'_> {
         if let Some(commit) = &self.options.commit {
             command.args(["--commit", commit]);
         }
-        let done = timed_run(command, self.at_most(seconds), &self.options.out.join(format!("{name}.txt")));
+        let limit = self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds));
+        let done = timed_run(command, limit, &self.options.out.join(format!("{name}.txt")));
         let words = match &done {
             Ok(Some(0)) => "all steps right".to_owned(),
             Ok(Some(status)) => format!("exit status {status}, see {name}.txt"),
