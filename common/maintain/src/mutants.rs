@@ -67,7 +67,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut command = Command::new("cargo");
     command.current_dir(workspace::root()).args(["mutants", "--no-shuffle", "--sharding", "round-robin"]);
     command.args(["--shard", &format!("{}/{}", options.sample, options.every)]);
-    command.args(FILES.iter().flat_map(|file| ["--file", file]));
+    for file in FILES {
+        command.args(["--file", file]);
+    }
     if options.list {
         command.arg("--list");
     } else {
