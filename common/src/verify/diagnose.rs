@@ -293,7 +293,7 @@ mod tests {
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
-    /// C of 3 × 5 tiles, the last of each row and column partial where `ragged` is 1.
+    /// C of 3 × 5 tiles, the last of each row and column partial if `ragged` is 1.
     fn problem(ragged: u64) -> Problem {
         Problem { m: 96 - ragged, n: 160 - ragged, k: 64, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
     }

@@ -212,7 +212,7 @@ fn judge_row(
         let got = value(problem.dtype, word);
         let error = (got - expected).abs();
         let share = match bound {
-            // Where the bound is 0 every term is 0, and so must be the sum.
+            // If the bound is 0 every term is 0, and so must be the sum.
             Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
             _ if error == 0.0 => 0.0,
             _ => f64::INFINITY,

@@ -86,7 +86,7 @@ fn the_map_marks_the_wrong_tile_and_no_other() {
     assert_eq!(map.lines().take(3).map(str::trim).collect::<Vec<_>>(), [". . . . .", ". . . x .", ". . . . ."]);
 }
 
-/// Each mistake in a product whose edges are all different, or, where it takes one, in a square.
+/// Each mistake in a product whose edges are all different, or in a square if it takes one.
 #[test]
 fn each_mistake_is_called_by_its_name_and_no_other() {
     type Wrong = fn(&[f32], &[f32], usize, usize, [usize; 3]) -> f32;
