@@ -27,7 +27,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         return print(&describe::describe(step, request)?).map(|()| true);
     }
     let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    // A step of the host still has a kernel, which runs on a device where one is asked for.
+    // A step of the host still has a kernel, which runs on a device if one is asked for.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let report = match step.host.filter(|_| on_host) {
         Some(host) => on_host::run(step, args, host)?,
