@@ -213,12 +213,11 @@ impl Args {
         Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }
     }
 
-    /// Reads the process's arguments. The error is one sentence, or the text and status 0 of `--help`.
-    pub fn read(step: &'static str, about: String) -> Result<Self, (String, u8)> {
+    /// Reads the process's arguments.
+    pub fn read(step: &'static str, about: String) -> Result<Self, clap::Error> {
         use clap::{CommandFactory as _, FromArgMatches as _};
         let command = Self::command().name(step).about(about);
-        let matches = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
-        matches.map_err(|error| sentence(&error))
+        command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches))
     }
 }
 

@@ -6,8 +6,23 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::cli::sentence;
 use crate::diagnostic;
 use crate::fault::KernelFault;
+use crate::output::print;
+
+/// Runs what a command line asks for, if it can be read: `--help` is printed, and anything else is one sentence.
+pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Result<bool>) -> ExitCode {
+    match arguments.map_err(|error| sentence(&error)) {
+        Ok(arguments) => finish(run(&arguments)),
+        Err((help, 0)) => finish(print(&help).map(|()| true)),
+        Err((sentence, status)) => {
+            // If standard error is closed too, the exit status is all there is left to say.
+            let _ = std::io::stderr().write_all(sentence.as_bytes());
+            ExitCode::from(status)
+        }
+    }
+}
 
 /// The exit status of a program of the course, with the error's sentence on standard error.
 pub fn finish(result: Result<bool>) -> ExitCode {

@@ -1,32 +1,21 @@
 //! A step's program, from the command line to the exit status.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::cli::Args;
 use crate::device::Choice;
-use crate::exit::finish;
 use crate::output::print;
 use crate::report::Report;
 use crate::step::Step;
-use crate::{describe, on_device, on_host};
+use crate::{describe, exit, on_device, on_host};
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
 /// or environment.
 pub fn run(step: &Step) -> ExitCode {
     let about = format!("{}: {}. Multiplies two matrices, verifies the product, and times it.", step.name, step.title);
-    let args = match Args::read(step.name, about) {
-        Ok(args) => args,
-        Err((help, 0)) => return finish(print(&help).map(|()| true)),
-        Err((sentence, _)) => {
-            // If standard error is closed too, the exit status is all there is left to say.
-            let _ = std::io::stderr().write_all(sentence.as_bytes());
-            return ExitCode::from(2);
-        }
-    };
-    finish(execute(step, &args))
+    exit::start(Args::read(step.name, about), |args| execute(step, args))
 }
 
 /// Whether the product is right and nothing was found in its kernel.

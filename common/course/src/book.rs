@@ -19,23 +19,13 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
-    let root = workspace::root();
     let chapter = match &options.step {
         Some(name) => format!("{}/README.html", steps::expect(&steps::find()?, name)?.name),
         None => "index.html".to_owned(),
     };
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mdbook = find(&std::env::var_os("PATH").unwrap_or_default(), &target).context(
-        "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features, or read docs/src/SUMMARY.md and the chapters it names as they are",
-    )?;
-    let output = Command::new(&mdbook)
-        .arg("build")
-        .arg(root.join("docs"))
-        .output()
-        .with_context(|| format!("{} cannot be started; install mdBook again", mdbook.display()))?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the book does not build; fix what mdBook says:\n{}", log.trim());
-    let page = root.join("docs/book").join(chapter);
+    let (built, log) = build()?;
+    ensure!(built, "the book does not build; fix what mdBook says:\n{}", log.trim());
+    let page = workspace::root().join("docs/book").join(chapter);
     ensure!(
         page.is_file(),
         "the book has no page {}; name the chapter in docs/src/SUMMARY.md",
@@ -48,6 +38,22 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = open::that_detached(&page);
     }
     Ok(true)
+}
+
+/// Builds the book: whether mdBook calls that a success, and what it says.
+pub fn build() -> Result<(bool, String)> {
+    let root = workspace::root();
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mdbook = find(&std::env::var_os("PATH").unwrap_or_default(), &target).context(
+        "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features, or read docs/src/SUMMARY.md and the chapters it names as they are",
+    )?;
+    let output = Command::new(&mdbook)
+        .arg("build")
+        .arg(root.join("docs"))
+        .output()
+        .with_context(|| format!("{} cannot be started; install mdBook again", mdbook.display()))?;
+    let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    Ok((output.status.success(), log.into_owned()))
 }
 
 /// mdBook on the path, or where docs/check.sh installs it.
@@ -63,16 +69,16 @@ mod tests {
 
     #[test]
     fn mdbook_is_looked_for_on_the_path_and_then_in_target() {
-        let folder = std::env::temp_dir().join(format!("course-book-{}", std::process::id()));
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
         let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
         let (on_path, target) = (folder.join("path"), folder.join("target"));
-        let path = std::env::join_paths([&folder, &on_path]).unwrap();
+        let path = std::env::join_paths([folder, &on_path]).unwrap();
         assert_eq!(find(&path, &target), None);
         for place in [target.join("mdbook/bin"), on_path] {
             std::fs::create_dir_all(&place).unwrap();
             std::fs::write(place.join(&name), "").unwrap();
             assert_eq!(find(&path, &target), Some(place.join(&name)));
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -17,72 +17,58 @@ pub fn text() -> String {
         let _ = writeln!(text, "{name:<10}{value}");
     };
     let driver = device::driver_version();
+    let cuda = |driver: i32| format!("for CUDA {}.{}", driver / 1000, driver % 1000 / 10);
+    let capability = |number: u32| format!("{}.{}", number / 10, number % 10);
     match (driver, device::cuda_devices()) {
         (driver, Ok(devices)) => {
             for (index, info) in devices.iter().enumerate() {
-                let (major, minor) = (info.compute_capability / 10, info.compute_capability % 10);
                 let gigabytes = info.memory_bytes as f64 / (1_u64 << 30) as f64;
+                let (name, capability, sms) = (&info.name, capability(info.compute_capability), info.sm_count);
                 line(
                     "GPU",
-                    format!(
-                        "cuda:{index} is {}: compute capability {major}.{minor}, {} SMs, {gigabytes:.1} GiB",
-                        info.name, info.sm_count
-                    ),
+                    format!("cuda:{index} is {name}: compute capability {capability}, {sms} SMs, {gigabytes:.1} GiB"),
                 );
             }
             if let Some(driver) = driver {
-                let (major, minor) = (driver / 1000, driver % 1000 / 10);
-                line("driver", format!("for CUDA {major}.{minor}; it loads {}", loadable(driver)));
+                line("driver", format!("{}; it loads {}", cuda(driver), loadable(driver)));
             }
         }
         (None, Err(_)) => {
-            line(
-                "GPU",
-                "none can be used, because there is no NVIDIA driver: steps run on the simulator, and no time is measured"
-                    .into(),
-            );
+            let none = "none can be used, because there is no NVIDIA driver: steps run on the simulator, and no time is measured";
+            line("GPU", none.into());
             line("", "if the machine has an NVIDIA GPU, install its driver from nvidia.com/drivers".into());
         }
         (Some(driver), Err(error)) => {
-            line("driver", format!("for CUDA {}.{}", driver / 1000, driver % 1000 / 10));
+            line("driver", cuda(driver));
             line("GPU", format!("{error:#}"));
         }
     }
     match nvrtc::find().and_then(|found| found.try_out().map(|()| found)) {
         Ok(found) => {
-            let (major, minor) = found.version;
-            let (first, last) = (found.targets.first().unwrap_or(&0), found.targets.last().unwrap_or(&0));
+            let ((major, minor), path) = (found.version, found.path.display());
+            let [first, last] = [found.targets.first(), found.targets.last()].map(|at| capability(*at.unwrap_or(&0)));
             line(
                 "NVRTC",
                 format!(
-                    "{major}.{minor} at {}: your own and edited kernels compile, for compute capability {}.{} to {}.{}",
-                    found.path.display(),
-                    first / 10,
-                    first % 10,
-                    last / 10,
-                    last % 10
+                    "{major}.{minor} at {path}: your own and edited kernels compile, for compute capability {first} to {last}"
                 ),
             );
-            if let Some(driver) = driver
-                && driver < (major * 1000 + minor * 10) as i32
-            {
+            if driver.is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32) {
+                let package = nvrtc::PINNED_PACKAGE;
                 line(
                     "",
                     format!(
-                        "its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {}",
-                        nvrtc::PINNED_PACKAGE
+                        "its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {package}"
                     ),
                 );
             }
         }
-        Err(error) => {
-            line(
-                "NVRTC",
-                format!(
-                    "none: the course's own kernels run from committed PTX, but an edited kernel or one of yours does not compile; {error:#}"
-                ),
-            );
-        }
+        Err(error) => line(
+            "NVRTC",
+            format!(
+                "none: the course's own kernels run from committed PTX, but an edited kernel or one of yours does not compile; {error:#}"
+            ),
+        ),
     }
     line(
         "cuBLAS",

@@ -15,6 +15,21 @@ pub fn read(path: &Path) -> Result<String> {
     Ok(text.replace("\r\n", "\n"))
 }
 
+/// All files of an extension in a folder and in those within it, sorted.
+pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(below(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part.
 ///
 /// The text is written beside its place first and then renamed, because a full disk or an interrupted program must not
@@ -75,45 +90,35 @@ pub fn rename(from: &Path, to: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("course-files-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder
-    }
-
     #[test]
     fn a_file_is_replaced_and_nothing_else_is_left_beside_it() {
-        let folder = folder("replaced");
-        let path = folder.join("new/kernel.cu");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/kernel.cu");
         write(&path, "one").unwrap();
         write(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(fs::read_dir(folder.join("new")).unwrap().count(), 1);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
     }
 
     #[test]
     fn what_stands_in_the_way_is_named() {
-        let folder = folder("in_the_way");
-        fs::write(folder.join("file"), "").unwrap();
-        fs::create_dir(folder.join("folder")).unwrap();
-        let error = write(&folder.join("file/kernel.cu"), "text").unwrap_err().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        fs::create_dir(folder.path().join("folder")).unwrap();
+        let error = write(&folder.path().join("file/kernel.cu"), "text").unwrap_err().to_string();
         assert!(error.contains("file is a file") && error.ends_with("; move the file away"), "{error}");
-        let error = write(&folder.join("folder"), "text").unwrap_err().to_string();
+        let error = write(&folder.path().join("folder"), "text").unwrap_err().to_string();
         assert!(error.contains("folder cannot be written ("), "{error}");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "a part was left behind");
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "a part was left behind");
     }
 
     #[test]
     fn free_names_count_up() {
-        let folder = folder("names");
-        let path = folder.join("step04.cu");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("step04.cu");
         for name in ["step04.1.cu", "step04.2.cu"] {
-            assert_eq!(free_name(&path).unwrap(), folder.join(name));
-            fs::write(folder.join(name), "").unwrap();
+            assert_eq!(free_name(&path).unwrap(), folder.path().join(name));
+            fs::write(folder.path().join(name), "").unwrap();
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

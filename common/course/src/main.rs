@@ -1,9 +1,8 @@
 //! The learner's program. `cargo course --help`.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use course::{book, compare, difference, doctor, lab, standing};
 
 /// Where you stand in the course, its labs, and how the steps compare.
@@ -30,23 +29,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Cli::command().try_get_matches();
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::exit::finish(match cli.command {
-            None => standing::run(),
-            Some(Command::Lab(options)) => lab::run(&options),
-            Some(Command::Diff(options)) => difference::run(&options),
-            Some(Command::Compare(options)) => compare::run(&options),
-            Some(Command::Doctor) => doctor::run(),
-            Some(Command::Book(options)) => book::run(&options),
-        }),
-        Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
-            (sentence, status) => {
-                // If standard error is closed too, the exit status is all there is left to say.
-                let _ = std::io::stderr().write_all(sentence.as_bytes());
-                ExitCode::from(status)
-            }
-        },
-    }
+    common::exit::start(Cli::try_parse(), |cli| match &cli.command {
+        None => standing::run(),
+        Some(Command::Lab(options)) => lab::run(options),
+        Some(Command::Diff(options)) => difference::run(options),
+        Some(Command::Compare(options)) => compare::run(options),
+        Some(Command::Doctor) => doctor::run(),
+        Some(Command::Book(options)) => book::run(options),
+    })
 }

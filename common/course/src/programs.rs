@@ -32,7 +32,7 @@ pub fn built(package: &str) -> Result<PathBuf> {
     let program = folder.join(name);
     // Cargo knows whether the program is up to date; without cargo, what is there is what there is.
     match build(package, profile) {
-        Ok(Built { ok: false, log }) => Err(anyhow!("{package} does not build; fix what the compiler says:\n{log}")),
+        Ok((false, log)) => Err(anyhow!("{package} does not build; fix what the compiler says:\n{log}")),
         _ if program.is_file() => Ok(program),
         Ok(_) => {
             Err(anyhow!("cargo has not built {}; build it with cargo build --package {package}", program.display()))
@@ -41,16 +41,9 @@ pub fn built(package: &str) -> Result<PathBuf> {
     }
 }
 
-/// What became of a build.
-struct Built {
-    ok: bool,
-    /// What the compiler says, without cargo's own lines.
-    log: String,
-}
-
-/// Builds a package. On a terminal, cargo's lines on what it compiles are shown as they come, because the first build
+/// Builds a package: whether that went well, and what the compiler says, without cargo's own lines. On a terminal, cargo's lines on what it compiles are shown as they come, because the first build
 /// takes a minute.
-fn build(package: &str, profile: &str) -> std::io::Result<Built> {
+fn build(package: &str, profile: &str) -> std::io::Result<(bool, String)> {
     let mut child = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--profile", profile, "--package", package])
         .current_dir(workspace::root())
@@ -67,13 +60,10 @@ fn build(package: &str, profile: &str) -> std::io::Result<Built> {
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
             Some(_) => {}
-            None => {
-                log += &line;
-                log.push('\n');
-            }
+            None => log += &(line + "\n"),
         }
     }
-    Ok(Built { ok: child.wait()?.success(), log: log.trim_end().to_owned() })
+    Ok((child.wait()?.success(), log.trim_end().to_owned()))
 }
 
 /// The first word of a line in which cargo says what it does: it ends in column 12, and begins with a capital.

@@ -9,16 +9,15 @@ use anyhow::{Result, anyhow};
 use common::output::io_reason;
 use common::workspace;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{files, mine};
 
 /// Version of the file's format. Files of the first version may lack the number.
 const FORMAT: u32 = 1;
 
-/// Everything that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Version of the format.
     #[serde(default = "first_format")]
     format: u32,
     /// By the step's name.
@@ -26,10 +25,8 @@ pub struct Progress {
     pub labs: BTreeMap<String, LabProgress>,
 }
 
-/// What is kept of one lab.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabProgress {
-    /// Which tasks have passed at some time.
     #[serde(default)]
     pub passed: Vec<bool>,
     /// How many hints have been shown, by task.
@@ -84,21 +81,15 @@ impl Progress {
 
     /// The error says in words what is wrong with the file.
     fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        /// The number is read first, because nothing else is known of a newer file.
-        #[derive(Deserialize)]
-        struct Version {
-            #[serde(default = "first_format")]
-            format: u32,
-        }
         let text = std::str::from_utf8(bytes).map_err(|_| "is not a text file")?;
-        let version: Version = serde_json::from_str(text).map_err(|_| "is damaged")?;
-        if version.format > FORMAT {
+        let value: Value = serde_json::from_str(text).map_err(|_| "is damaged")?;
+        // Nothing but the number is known of a newer file.
+        if value["format"].as_u64().is_some_and(|format| format > u64::from(FORMAT)) {
             return Err("was written by a newer version of the course");
         }
-        serde_json::from_str(text).map_err(|_| "is damaged")
+        serde_json::from_value(value).map_err(|_| "is damaged")
     }
 
-    /// Writes the learner's file.
     pub fn write(&self) -> Result<()> {
         files::write(&file(), &(serde_json::to_string_pretty(self)? + "\n"))
     }
@@ -137,10 +128,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_understood_is_kept_beside() {
-        let folder = std::env::temp_dir().join(format!("course-progress-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("progress.json");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress.json");
         let cases: [(&[u8], &str); 4] = [
             (b"{\"labs\": {\"caf\xe9\": {}}}", "is not a text file"),
             (b"{\"format\": 2, \"labs\": []}", "was written by a newer version of the course"),
@@ -153,11 +142,10 @@ mod tests {
             assert_eq!(progress, Progress::default());
             let note = note.unwrap();
             assert!(note.contains(why) && note.lines().count() == 1, "{note}");
-            let kept = folder.join(format!("progress.{}.json", number + 1));
+            let kept = folder.path().join(format!("progress.{}.json", number + 1));
             assert_eq!(fs::read(kept).unwrap(), bytes);
             assert!(!path.exists());
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub fn run() -> Result<bool> {
         for (number, task) in lab.data.tasks.iter().enumerate() {
             let passed = progress.has_passed(&step.name, number);
             if !passed && !task.open && next.is_none() {
-                next = Some((lab.number().to_owned(), begun));
+                next = Some((lab.step.number().to_owned(), begun));
             }
             let state = match (passed, task.open) {
                 (true, _) => "passed",

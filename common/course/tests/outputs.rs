@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use common::workspace;
 use course::mine;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Arguments;
 use trycmd::TestCases;
 
-use support::PROGRAM;
+use support::{PROGRAM, trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -23,21 +23,11 @@ fn main() -> ExitCode {
         eprintln!("the course's folder cannot be entered: {error}");
         return ExitCode::FAILURE;
     }
-    let lab = Trial::test("a_lab_is_begun_failed_and_passed", || lab().map_err(failed));
-    let lab = match common::nvrtc::find() {
-        Ok(_) => lab,
-        Err(error) => lab.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true),
-    };
-    let mut trials = vec![lab];
+    let mut trials = vec![support::needs_nvrtc(trial("a_lab_is_begun_failed_and_passed", lab))];
     for name in ["standing", "help", "diff", "compare", "doctor", "errors"] {
-        trials.push(Trial::test(name, move || outputs(name).map_err(failed)));
+        trials.push(trial(name, move || outputs(name)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-#[allow(clippy::needless_pass_by_value)]
-fn failed(error: anyhow::Error) -> Failed {
-    format!("{error:#}").into()
 }
 
 /// Runs the commands of a file, with a folder for the learner's files. A difference is a panic, which the harness shows.

@@ -1,30 +1,19 @@
 //! The Markdown pages of the course: README, the book, and the chapters and labs of the steps.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use common::workspace;
+use course::files::below;
 use course::steps;
 
 /// All pages, sorted.
 pub fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
-    let mut pages = Vec::new();
-    let mut folders = vec![root.join("docs/src")];
+    let mut pages = below(&root.join("docs/src"), "md");
     for step in steps::find()? {
-        folders.push(step.path.join("lab"));
+        pages.extend(below(&step.path.join("lab"), "md"));
         pages.push(step.path.join("README.md"));
-    }
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                pages.push(path);
-            }
-        }
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());

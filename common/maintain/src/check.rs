@@ -1,10 +1,7 @@
 //! `cargo x check`: all that must hold of what is committed, once everything is built and tested.
 
-use std::process::Command;
-
 use anyhow::Result;
 use common::output::print;
-use common::workspace;
 
 use crate::{chapters, commands, counters, links, pages, ptx};
 
@@ -14,8 +11,12 @@ type Check = (&'static str, fn() -> Result<bool>);
 /// Runs the command: every check, even after one has failed; `false` if any has.
 pub fn run() -> Result<bool> {
     let checks: [Check; 6] = [
-        ("committed PTX is what the sources give", || ptx::run(&ptx::Options::check())),
-        ("generated parts of the pages are fresh", || pages::run(&pages::Options::check())),
+        ("committed PTX is what the sources give", || {
+            ptx::run(&ptx::Options { check: true, ..ptx::Options::default() })
+        }),
+        ("generated parts of the pages are fresh", || {
+            pages::run(&pages::Options { check: true, ..pages::Options::default() })
+        }),
         ("no link of the pages is dead", links),
         ("the commands that the pages show work", shown_commands),
         ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),
@@ -53,22 +54,10 @@ fn lines(found: &[String]) -> String {
     found.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
-/// Builds the book with the mdBook on the path, or with the one that `.ci/run` installs.
 fn book() -> Result<bool> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), Into::into);
-    let installed = target.join("mdbook/bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
-    let build = |program: &std::path::Path| {
-        Command::new(program).arg("build").arg("docs").current_dir(workspace::root()).output()
-    };
-    let Ok(output) = build("mdbook".as_ref()).or_else(|_| build(&installed)) else {
-        print(
-            "mdBook is not installed; cargo install mdbook --version 0.4.52 --root target/mdbook, as .ci/run does\n",
-        )?;
-        return Ok(false);
-    };
-    let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let ok = output.status.success() && !complains(&log);
-    print(&if ok { "the book is in docs/book\n".to_owned() } else { log.into_owned() })?;
+    let (built, log) = course::book::build()?;
+    let ok = built && !complains(&log);
+    print(if ok { "the book is in docs/book\n" } else { &log })?;
     Ok(ok)
 }
 

@@ -16,8 +16,6 @@ pub const CRATES: [&str; 4] = ["common/maintain", "common/course", "common", "co
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use common::workspace;
 
     use super::*;
@@ -77,15 +75,11 @@ mod tests {
 
     /// A crate of a few files, made for a test.
     fn made(files: &[(&str, &str)]) -> Vec<Room> {
-        let folder = std::env::temp_dir().join(format!("house-{}-{}", std::process::id(), files[0].1.len()));
+        let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            let path = folder.join(name);
-            std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).unwrap();
-            std::fs::write(path, text).unwrap();
+            course::files::write(&folder.path().join(name), text).unwrap();
         }
-        let found = rooms(&folder).unwrap();
-        std::fs::remove_dir_all(folder).unwrap();
-        found
+        rooms(folder.path()).unwrap()
     }
 
     #[test]

@@ -138,8 +138,9 @@ mod tests {
     use super::*;
 
     /// The dead links of a page with this text, beside a page `other.md` and a picture `there.svg`.
-    fn of(name: &str, text: &str) -> Vec<String> {
-        let folder = std::env::temp_dir().join(format!("course-links-{name}-{}", std::process::id()));
+    fn of(text: &str) -> Vec<String> {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
         let page = folder.join("page.md");
         course::files::write(&page, text).unwrap();
         let other =
@@ -147,7 +148,6 @@ mod tests {
         course::files::write(&folder.join("other.md"), other).unwrap();
         course::files::write(&folder.join("there.svg"), "<svg/>").unwrap();
         let dead = dead(&[page]).unwrap();
-        std::fs::remove_dir_all(folder).unwrap();
         dead.into_iter().map(|line| line.split_once("page.md: ").unwrap().1.to_owned()).collect()
     }
 
@@ -157,12 +157,12 @@ mod tests {
                     [d](https://example.org) [e](other.md#other) [f](other.md#other-1) [g](other.md#within-a_part) [h]\n\n\
                     `[i](gone)` and\n\n```cpp\nx[k](gone);\n{{#include other.md}}\n```\n\n{{#include other.md:part}}\n\n\
                     [j](#within-a_part)\n\n[h]: other.md\n";
-        assert_eq!(of("alive", text), [""; 0]);
+        assert_eq!(of(text), [""; 0]);
     }
 
     #[test]
     fn each_kind_of_dead_link_is_found() {
-        for (number, (text, link)) in [
+        for (text, link) in [
             ("[a](gone.md)", "gone.md"),
             ("[a][b]\n\n[b]: gone.md", "gone.md"),
             ("[a](<gone with spaces.md>)", "gone with spaces.md"),
@@ -174,23 +174,20 @@ mod tests {
             ("```cpp\n{{#include gone.cu}}\n```", "{{#include gone.cu}}"),
             ("{{#include other.md:par}}", "{{#include other.md:par}}"),
             ("# `code` is not a link\n[a](#code-is-a-link)", "#code-is-a-link"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            assert_eq!(of(&format!("dead{number}"), text), [link], "{text}");
+        ] {
+            assert_eq!(of(text), [link], "{text}");
         }
     }
 
     #[test]
     fn a_link_of_an_included_page_is_one_of_the_page_that_includes_it() {
-        let folder = std::env::temp_dir().join(format!("course-links-included-{}", std::process::id()));
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
         course::files::write(&folder.join("step/README.md"), "[a](lab.md)\n").unwrap();
         course::files::write(&folder.join("step/lab.md"), "").unwrap();
         let page = folder.join("book/page.md");
         course::files::write(&page, "{{#include ../step/README.md}}\n").unwrap();
         let found = dead(&[folder.join("step/README.md"), page.clone()]).unwrap();
         assert!(found.len() == 1 && found[0].ends_with("page.md: lab.md"), "{found:?}");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -6,6 +6,7 @@ mod check;
 mod commands;
 mod counters;
 mod figures;
+mod generated;
 mod house;
 mod links;
 mod mutants;
@@ -19,8 +20,7 @@ mod targets;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use course::compare;
+use clap::{Parser, Subcommand};
 
 /// Generate, measure and check what the course is made of.
 #[derive(Parser)]
@@ -48,34 +48,16 @@ enum Command {
     Targets,
     /// Check all that is committed: PTX, pages, links, the commands they show, counters, the book
     Check,
-    /// A part of `record`: add to a record what the simulator counts of its kernels' traffic, for the roofline
-    #[command(hide = true)]
-    Traffic(compare::TrafficOptions),
-    /// A part of `record`: time the check of a product on this host
-    #[command(hide = true)]
-    CheckTime(record::check_time::Options),
 }
 
 fn main() -> ExitCode {
-    let matches = Cli::command().try_get_matches();
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::exit::finish(match cli.command {
-            Command::Ptx(options) => ptx::run(&options),
-            Command::Pages(options) => pages::run(&options),
-            Command::Counters(options) => counters::run(&options),
-            Command::Record(options) => record::run(&options),
-            Command::Check => check::run(),
-            Command::Traffic(options) => compare::traffic(&options),
-            Command::CheckTime(options) => record::check_time::run(&options),
-            Command::Mutants(options) => mutants::run(&options),
-            Command::Targets => targets::run(),
-        }),
-        Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
-            (sentence, status) => {
-                eprint!("{sentence}");
-                ExitCode::from(status)
-            }
-        },
-    }
+    common::exit::start(Cli::try_parse(), |cli| match &cli.command {
+        Command::Ptx(options) => ptx::run(options),
+        Command::Pages(options) => pages::run(options),
+        Command::Counters(options) => counters::run(options),
+        Command::Record(options) => record::run(options),
+        Command::Check => check::run(),
+        Command::Mutants(options) => mutants::run(options),
+        Command::Targets => targets::run(),
+    })
 }

@@ -12,7 +12,6 @@ use common::output::print;
 use common::workspace;
 use serde::Deserialize;
 
-/// Options of `cargo x mutants`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Try one of this many mutants; 1 tries them all

@@ -14,7 +14,8 @@ use plotters::coord::Shift;
 use plotters::drawing::IntoDrawingArea as _;
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::prelude::{DrawingArea, SVGBackend};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+pub use plotters::style::text_anchor::HPos;
+use plotters::style::text_anchor::{Pos, VPos};
 use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
 /// A colour on light and on dark pages, as `0xRRGGBB`.
@@ -52,11 +53,8 @@ pub const GRID: Colour = Colour::new(0xd1_d9e0, 0x30_363d);
 pub const PAPER: Colour = Colour::new(0xff_ffff, 0x0d_1117);
 /// Colours of middle lightness: they stand out on white and on black.
 pub const BLUE: Colour = Colour::new(0x3b_82c4, 0x3b_82c4);
-/// As above.
 pub const ORANGE: Colour = Colour::new(0xd9_822b, 0xd9_822b);
-/// As above.
 pub const GREEN: Colour = Colour::new(0x3a_9d5d, 0x3a_9d5d);
-/// As above.
 pub const RED: Colour = Colour::new(0xc8_475d, 0xc8_475d);
 /// Colours of the series of a chart.
 pub const SERIES: [Colour; 8] = [
@@ -70,7 +68,6 @@ pub const SERIES: [Colour; 8] = [
     Colour::new(0x4d_6b00, 0xa5_c23c),
 ];
 
-/// How a text looks.
 #[derive(Clone, Copy)]
 pub struct Font {
     size: f64,
@@ -94,7 +91,6 @@ pub const NOTE: Font = Font { size: 12.0, bold: false, colour: MUTED };
 pub const SMALL: Font = Font { size: 9.0, bold: false, colour: INK };
 
 impl Font {
-    /// For `plotters`.
     pub fn style(self) -> TextStyle<'static> {
         let font = ("sans-serif", f64::from(units(self.size)) * LINE_HEIGHT).into_font();
         let font = font.style(if self.bold { FontStyle::Bold } else { FontStyle::Normal });
@@ -102,18 +98,6 @@ impl Font {
     }
 }
 
-/// Which end of a text its place is.
-#[derive(Clone, Copy)]
-pub enum Anchor {
-    /// It begins there.
-    Start,
-    /// It is around there.
-    Middle,
-    /// It ends there.
-    End,
-}
-
-/// What kind of picture it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Inlined in a page, on the page's background.
@@ -124,13 +108,10 @@ pub enum Kind {
 
 /// What a picture is, in words and pixels.
 pub struct Frame<'a> {
-    /// What kind of picture it is.
     pub kind: Kind,
     /// A name for the ids of title and description; unique on a page.
     pub name: &'a str,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
     /// The title, for those who do not see the picture.
     pub title: &'a str,
@@ -138,20 +119,16 @@ pub struct Frame<'a> {
     pub description: &'a str,
 }
 
-/// Where a picture is drawn.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Pixels in the units of `plotters`.
 pub fn units(pixels: f64) -> i32 {
     (pixels * UNITS).round() as i32
 }
 
 /// The SVG backend divides sizes of fonts by this.
 const LINE_HEIGHT: f64 = 1.24;
-/// Units of a pixel.
 const UNITS: f64 = 10.0;
 
-/// The SVG of what `paint` draws.
 pub fn draw(frame: &Frame, paint: impl FnOnce(&mut Canvas) -> Result<()>) -> Result<String> {
     let mut svg = String::new();
     let size = [frame.width, frame.height].map(|pixels| units(f64::from(pixels)) as u32);
@@ -256,32 +233,31 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A text whose base line is at `y`.
-    pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, font: Font, text: &str) {
-        let horizontal = match anchor {
-            Anchor::Start => HPos::Left,
-            Anchor::Middle => HPos::Center,
-            Anchor::End => HPos::Right,
-        };
+    /// A text whose base line is at `y`, and which begins at `x`, ends there or is around it.
+    pub fn text(&mut self, x: f64, y: f64, anchor: HPos, font: Font, text: &str) {
         // The backend puts the base line half an x-height, about a quarter of the size, below the middle.
         let place = (units(x), units(y - 0.27 * font.size));
-        self.draw(&Text::new(text.to_owned(), place, font.style().pos(Pos::new(horizontal, VPos::Center))));
+        self.draw(&Text::new(text.to_owned(), place, font.style().pos(Pos::new(anchor, VPos::Center))));
     }
 
-    /// A filled rectangle.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, colour: Colour, opacity: f64) {
         let corners = [(units(x), units(y)), (units(x + width), units(y + height))];
         self.draw(&Rectangle::new(corners, colour.mix(opacity).filled()));
     }
 
-    /// The outline of a matrix.
-    pub fn frame(&mut self, x: f64, y: f64, width: f64, height: f64) {
-        let corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)];
+    pub fn outline(&mut self, x: f64, y: f64, scale: f64, [rows, columns]: [u64; 2]) {
+        let (right, bottom) = (x + columns as f64 * scale, y + rows as f64 * scale);
+        let corners = [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
         let corners = corners.map(|(x, y)| (units(x), units(y)));
         self.draw(&PathElement::new(corners, INK.mix(0.6).stroke_width(units(1.0) as u32)));
     }
 
-    /// A line.
+    /// The same with the matrix's name and size above.
+    pub fn matrix(&mut self, x: f64, y: f64, scale: f64, name: &str, [rows, columns]: [u64; 2]) {
+        self.outline(x, y, scale, [rows, columns]);
+        self.text(x, y - 5.0, HPos::Left, LABEL, &format!("{name} {rows}×{columns}"));
+    }
+
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, width: f64, opacity: f64) {
         let ends = [from, to].map(|(x, y)| (units(x), units(y)));
         self.draw(&PathElement::new(ends, colour.mix(opacity).stroke_width(units(width) as u32)));
@@ -303,7 +279,7 @@ impl<'a> Canvas<'a> {
     /// A coloured square and what it stands for.
     pub fn legend(&mut self, x: f64, y: f64, colour: Colour, opacity: f64, text: &str) {
         self.rect(x, y - 10.0, 12.0, 12.0, colour, opacity);
-        self.text(x + 18.0, y, Anchor::Start, LABEL, text);
+        self.text(x + 18.0, y, HPos::Left, LABEL, text);
     }
 
     /// Elements of a matrix at a scale; neighbours become one rectangle.
@@ -317,38 +293,24 @@ impl<'a> Canvas<'a> {
 
 /// Rectangles (left, top, width, height) that together are a set of (row, column).
 fn rectangles(set: &BTreeSet<(u64, u64)>) -> Vec<[u64; 4]> {
-    // Runs along rows: (first column, columns).
-    let mut rows: Vec<(u64, Vec<(u64, u64)>)> = Vec::new();
+    let mut runs: Vec<[u64; 4]> = Vec::new();
     for &(row, column) in set {
-        if rows.last().is_none_or(|(last, _)| *last != row) {
-            rows.push((row, Vec::new()));
-        }
-        let Some((_, runs)) = rows.last_mut() else { continue };
         match runs.last_mut() {
-            Some((first, count)) if *first + *count == column => *count += 1,
-            _ => runs.push((column, 1)),
+            Some([left, top, width, _]) if *top == row && *left + *width == column => *width += 1,
+            _ => runs.push([column, row, 1, 1]),
         }
     }
     // A run that begins and ends like the one right above it continues its rectangle.
-    let mut open: Vec<[u64; 4]> = Vec::new();
-    let mut done = Vec::new();
-    for (row, runs) in rows {
-        let mut still = Vec::new();
-        for (first, count) in runs {
-            match open.iter().position(|&[left, top, width, height]| (left, width, top + height) == (first, count, row))
-            {
-                Some(place) => {
-                    let [left, top, width, height] = open.remove(place);
-                    still.push([left, top, width, height + 1]);
-                }
-                None => still.push([first, row, count, 1]),
-            }
+    let mut found: Vec<[u64; 4]> = Vec::new();
+    for run in runs {
+        let above = |[left, top, width, height]: &&mut [u64; 4]| [*left, *top + *height, *width] == run[..3];
+        match found.iter_mut().find(above) {
+            Some(rectangle) => rectangle[3] += 1,
+            None => found.push(run),
         }
-        done.append(&mut open);
-        open = still;
     }
-    done.append(&mut open);
-    done
+    found.sort_by_key(|[left, top, _, height]| (top + height, *left));
+    found
 }
 
 #[cfg(test)]
@@ -358,7 +320,7 @@ mod tests {
     fn picture(kind: Kind) -> String {
         let frame = Frame { kind, name: "n", width: 20, height: 10, title: "a < b", description: "c & d" };
         draw(&frame, |canvas| {
-            canvas.text(1.0, 2.0, Anchor::Middle, LABEL, "x > y & z");
+            canvas.text(1.0, 2.0, HPos::Center, LABEL, "x > y & z");
             canvas.line((0.0, 0.0), (1.5, 2.25), SERIES[1], 2.0, 1.0);
             canvas.cells(0.0, 0.0, 1.9, &[(0, 0), (0, 1), (1, 0), (1, 1)].into(), BLUE, 0.5);
             Ok(())

@@ -3,30 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use common::workspace;
-use course::steps::{self, StepFolder};
+use course::steps;
 use serde_json::Value;
 
-/// What a program printed.
 #[derive(Clone)]
 pub struct Printed {
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
-    /// Exit status.
     pub status: Option<i32>,
 }
 
 /// Runs a step's program, or `course`, in the workspace.
 pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
-    static DONE: OnceLock<Mutex<BTreeMap<String, Printed>>> = OnceLock::new();
-    let done = DONE.get_or_init(Mutex::default);
+    static DONE: Mutex<BTreeMap<String, Printed>> = Mutex::new(BTreeMap::new());
     let key = format!("{program} {}", arguments.join(" "));
-    if let Some(printed) = done.lock().ok().and_then(|done| done.get(&key).cloned()) {
+    if let Some(printed) = DONE.lock().ok().and_then(|done| done.get(&key).cloned()) {
         return Ok(printed);
     }
     let output = Command::new(path(program)?)
@@ -42,7 +37,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
         stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
         status: output.status.code(),
     };
-    if let Ok(mut done) = done.lock() {
+    if let Ok(mut done) = DONE.lock() {
         done.insert(key, printed.clone());
     }
     Ok(printed)
@@ -50,20 +45,16 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
 
 /// The file of a step's program, or of `course`, built once.
 pub fn path(program: &str) -> Result<PathBuf> {
-    static BUILT: OnceLock<Mutex<BTreeMap<String, PathBuf>>> = OnceLock::new();
-    let built = BUILT.get_or_init(Mutex::default);
-    let mut built = built.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
     if let Some(path) = built.get(program) {
         return Ok(path.clone());
     }
-    let folder = if program == "course" {
-        // It is found and built just as a step's program is.
-        StepFolder { name: program.to_owned(), path: workspace::root().join("common/course") }
-    } else {
-        let found = steps::find()?.into_iter().find(|step| step.name == program);
-        found.with_context(|| format!("there is no step {program}; name one of the folders step*"))?
-    };
-    let path = folder.program()?;
+    ensure!(
+        program == "course" || steps::find()?.iter().any(|step| step.name == program),
+        "there is no step {program}; name one of the folders step*"
+    );
+    let path = course::programs::built(program)?;
     built.insert(program.to_owned(), path.clone());
     Ok(path)
 }

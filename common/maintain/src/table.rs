@@ -1,14 +1,11 @@
 //! A table in Markdown.
 
 /// A Markdown table; the first column to the left, numbers to the right.
-pub fn markdown(head: &[String], rows: &[Vec<String>]) -> String {
-    let escape = |cell: &String| cell.replace('|', "\\|");
-    let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "));
+pub fn markdown(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
     let numeric = |column: usize| {
-        let cell = |row: &Vec<String>| {
-            row.get(column).is_some_and(|cell| cell.starts_with(|first: char| first.is_ascii_digit() || first == '–'))
-        };
-        column > 0 && !rows.is_empty() && rows.iter().filter(|row| cell(row)).count() * 2 > rows.len()
+        let is_number = |cell: &&String| cell.starts_with(|first: char| first.is_ascii_digit() || first == '–');
+        let numbers = rows.iter().filter_map(|row| row.get(column)).filter(is_number).count();
+        column > 0 && numbers * 2 > rows.len()
     };
     let rule: Vec<&str> = (0..head.len()).map(|column| if numeric(column) { "--:" } else { "---" }).collect();
     let mut table = line(head) + &format!("|{}|\n", rule.join("|"));
@@ -18,6 +15,11 @@ pub fn markdown(head: &[String], rows: &[Vec<String>]) -> String {
     table
 }
 
+fn line(cells: &[impl AsRef<str>]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,7 +27,6 @@ mod tests {
     #[test]
     fn tables_align_numbers_right() {
         let rows = vec![vec!["a|b".to_owned(), "1.5".to_owned()]];
-        let table = markdown(&["x".to_owned(), "y".to_owned()], &rows);
-        assert_eq!(table, "| x | y |\n|---|--:|\n| a\\|b | 1.5 |\n");
+        assert_eq!(markdown(&["x", "y"], &rows), "| x | y |\n|---|--:|\n| a\\|b | 1.5 |\n");
     }
 }

@@ -7,7 +7,6 @@ mod participants;
 mod side_by_side;
 mod size;
 mod table;
-pub mod traffic;
 mod turns;
 
 use std::process::Command;
@@ -25,7 +24,6 @@ use size::one_size;
 use turns::Broken;
 
 pub use options::Options;
-pub use traffic::{TrafficOptions, traffic};
 
 /// Runs the command; `false` if a product is wrong or a step fails.
 pub fn run(options: &Options) -> Result<bool> {
@@ -85,7 +83,6 @@ fn compare(options: &Options) -> Result<bool> {
     record.clocks_after = clocks(options, device);
     record.complete = true;
     if let Some(path) = &options.save {
-        traffic::add_traffic(&mut record)?;
         record.write(path)?;
     }
     print(&table::summary(&record))?;

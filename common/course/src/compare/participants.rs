@@ -11,9 +11,7 @@ use common::{Plan, Problem};
 use crate::record::StepRecord;
 use crate::steps::{self, StepFolder};
 
-/// A step that takes part.
 pub struct Participant {
-    /// Its folder.
     pub folder: StepFolder,
     /// What it says of itself, with a plan for each size, or why it does not.
     pub description: Result<Description, String>,

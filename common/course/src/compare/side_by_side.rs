@@ -29,7 +29,7 @@ pub fn text(one: &Record, other: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::example;
+    use crate::record::example;
 
     #[test]
     fn two_records_stand_side_by_side() {

@@ -47,23 +47,25 @@ pub fn one_size(
     for participant in &mut *participants {
         let name = participant.folder.name.clone();
         match session(record, device, participant, at, &matrices) {
-            Ok(Prepared::Session(product, entry)) => {
-                runners.push(Runner { entry: entries.len(), product });
+            Ok((entry, product)) => {
+                runners.extend(product.map(|product| Runner { entry: entries.len(), product }));
                 entries.push(entry);
             }
-            Ok(Prepared::Entry(entry)) => entries.push(entry),
             Err(error) => entries.push(Entry::new(&name, Outcome::Failed, Some(format!("{error:#}")))),
         }
         progress.add(1);
     }
     if record.cublas.is_some() {
-        match (record.faulted.get(CUBLAS), CublasProduct::new(device, &matrices)) {
-            (None, Ok(library)) => {
+        let library = match record.faulted.get(CUBLAS) {
+            Some(reason) => Err(anyhow!("{reason}")),
+            None => CublasProduct::new(device, &matrices),
+        };
+        match library {
+            Ok(library) => {
                 runners.push(Runner { entry: entries.len(), product: Box::new(library) });
                 entries.push(Entry::new(CUBLAS, Outcome::Verified, None));
             }
-            (Some(reason), _) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(reason.clone()))),
-            (None, Err(error)) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
+            Err(error) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
         }
     }
     verify_all(device, &runners, &mut entries, &matrices, &progress)?;
@@ -84,36 +86,32 @@ pub fn one_size(
     Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: clocks_after })
 }
 
-/// A step at a size: ready to run, or done with.
-enum Prepared {
-    Session(Box<dyn Product>, Entry),
-    Entry(Entry),
-}
-
+/// A step at a size: what is known of it, and what computes C if it can be run here.
 fn session(
     record: &Record,
     device: &mut dyn Device,
     participant: &mut Participant,
     at: usize,
     matrices: &Matrices,
-) -> Result<Prepared> {
+) -> Result<(Entry, Option<Box<dyn Product>>)> {
     let problem = &matrices.problem;
     let name = participant.folder.name.clone();
+    let without = |outcome, note: String| Ok((Entry::new(&name, outcome, Some(note)), None));
     if let Some(reason) = record.faulted.get(&name) {
-        return Ok(Prepared::Entry(Entry::new(&name, Outcome::Failed, Some(reason.clone()))));
+        return without(Outcome::Failed, reason.clone());
     }
     let description = participant.description.as_ref().map_err(|error| anyhow!("{error}"))?;
     if description.host {
-        return on_host(participant, problem).map(Prepared::Entry);
+        return Ok((on_host(participant, problem)?, None));
     }
     let plan =
         description.plans.get(at).context("the step planned fewer problems than it was asked for; build it again")?;
     let plan = match plan {
         Ok(plan) => plan.clone(),
-        Err(limit) => return Ok(Prepared::Entry(Entry::new(&name, Outcome::Impossible, Some(limit.clone())))),
+        Err(limit) => return without(Outcome::Impossible, limit.clone()),
     };
     if let Err(error) = memory::ensure_fits(problem, Some(&plan), device) {
-        return Ok(Prepared::Entry(Entry::new(&name, Outcome::Skipped, Some(format!("{error:#}")))));
+        return without(Outcome::Skipped, format!("{error:#}"));
     }
     let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;
     let entry = Entry {
@@ -122,7 +120,7 @@ fn session(
         launch: LaunchReport::of(&plan),
         ..Entry::new(&name, Outcome::Verified, None)
     };
-    Ok(Prepared::Session(Box::new(Session::sharing(device, plan, &code, matrices)?), entry))
+    Ok((entry, Some(Box::new(Session::sharing(device, plan, &code, matrices)?))))
 }
 
 /// A step of the host in its own process, on the same data: the generator is the same.

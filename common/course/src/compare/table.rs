@@ -3,53 +3,49 @@
 use common::units::ms;
 use common::{Kind, verify};
 
-use crate::record::{CUBLAS, Entry, Outcome, Record, SizeRecord};
+use crate::record::{Entry, Outcome, Record, SizeRecord};
 
 /// The table of a size, for people.
 pub fn of_size(record: &Record, size: &SizeRecord) -> String {
-    let peak = record.figures.map(|figures| figures.fp32_peak_gflops);
     let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
-    let mut rows = vec![if timed {
-        ["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"].map(ToOwned::to_owned).to_vec()
+    let head: &[&str] = if timed {
+        &["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"]
     } else {
-        ["", "product"].map(ToOwned::to_owned).to_vec()
-    }];
+        &["", "product"]
+    };
+    let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
     for entry in &size.entries {
         let mut row = vec![entry.name.clone()];
-        let host = record.steps.iter().any(|step| step.host && step.name == entry.name);
-        match (entry.spread().filter(|_| timed), size.gflops(&entry.name)) {
-            (Some(spread), Some(gflops)) => row.extend([
-                ms(spread.median),
-                format!("{gflops:.1}"),
-                percent(peak.filter(|_| !host).map(|peak| gflops / peak)),
-                percent(size.share_of_cublas(&entry.name)),
-                size.over_previous(&entry.name)
-                    .filter(|_| entry.name != CUBLAS)
-                    .map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
-                format!("{} to {}", ms(spread.min), ms(spread.max)),
+        match record.speed(size, entry).filter(|_| timed) {
+            Some(speed) => row.extend([
+                ms(speed.spread.median),
+                format!("{:.1}", speed.gflops),
+                percent(speed.of_peak),
+                percent(speed.of_cublas),
+                speed.over_previous.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
+                format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
             ]),
-            _ => row.push(words(entry)),
+            None => row.push(words(entry)),
         }
         rows.push(row);
     }
-    let columns = rows[0].len();
+    // A sentence takes the rest of its row.
+    let is_sentence = |row: &[String], column: usize| column > 0 && (row.len() < head.len() || !timed);
     let width = |column: usize| {
-        rows.iter().filter(|row| row.len() == columns).map(|row| row[column].chars().count()).max().unwrap_or(0)
+        let cells = rows.iter().filter(|row| !is_sentence(row, column)).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
     };
-    let first = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let mut text = format!("\n{}\n", size.words());
     for row in &rows {
-        text += &format!("  {:first$}", row[0]);
-        for (column, cell) in row.iter().enumerate().skip(1) {
-            // A sentence takes the rest of its row.
-            if row.len() < columns || columns == 2 {
-                text += &format!("  {cell}");
-            } else {
-                let width = width(column);
-                text += &format!("  {cell:>width$}");
-            }
+        for (column, cell) in row.iter().enumerate() {
+            text += &match column {
+                0 => format!("  {cell:width$}", width = widths[0]),
+                _ if is_sentence(row, column) => format!("  {cell}"),
+                _ => format!("  {cell:>width$}", width = widths[column]),
+            };
         }
         text.push('\n');
     }
@@ -99,7 +95,7 @@ pub fn summary(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::example;
+    use crate::record::example;
 
     #[test]
     fn a_table_shows_times_and_says_what_failed() {

@@ -23,19 +23,13 @@ const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 pub struct Runner {
     /// Its place among the entries of the size.
     pub entry: usize,
-    /// What computes C.
     pub product: Box<dyn Product>,
 }
 
 /// Why a size was not finished.
 pub enum Broken {
     /// A kernel's fault: nothing more can be run in this process.
-    Context {
-        /// The kernel's name.
-        name: String,
-        /// The fault, in words.
-        reason: String,
-    },
+    Context { name: String, reason: String },
     /// An error that ends the comparison.
     Other(anyhow::Error),
 }
@@ -81,7 +75,6 @@ pub fn verify_all(
     Ok(())
 }
 
-/// Times the kernels in turns.
 pub fn time_all(
     rounds: u16,
     device: &mut dyn Device,

@@ -22,11 +22,8 @@ use crate::steps::StepFolder;
 /// Warp instructions that a launch of a lab may take: a loop that never ends is found in a second or two.
 const INSTRUCTION_LIMIT: u64 = 30_000_000;
 
-/// A kernel that is being graded.
 pub struct Candidate<'a> {
-    /// The step of the lab.
     pub step: &'a StepFolder,
-    /// The learner's kernel.
     pub source: Source,
     /// The launch that the kernel asks for.
     pub launch: OwnLaunch,
@@ -37,15 +34,11 @@ pub struct Candidate<'a> {
     seed: u64,
 }
 
-/// What a run on the simulator gave.
 pub struct Seen {
-    /// The verdict on the product.
     pub verification: Verification,
-    /// Counters, if they were asked for.
     pub counters: Option<Counters>,
     /// Hazards; none if they were not asked for.
     pub hazards: Vec<HazardReport>,
-    /// The launch.
     pub plan: Plan,
 }
 
@@ -108,7 +101,6 @@ impl<'a> Candidate<'a> {
         Ok(code)
     }
 
-    /// Runs a size on the simulator.
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;

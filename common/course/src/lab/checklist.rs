@@ -4,12 +4,9 @@ use common::progress::Progress;
 
 use crate::lab::data::{Goal, Task};
 
-/// What became of a line of the checklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// As asked.
     Passed,
-    /// Not as asked.
     Failed,
     /// Something before it failed.
     NotReached,
@@ -17,25 +14,18 @@ pub enum State {
     LeftOut,
 }
 
-/// A line of the checklist.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Number of its task, from 0.
     pub task: usize,
-    /// What is asked.
     pub words: String,
-    /// What became of it.
     pub state: State,
-    /// What was found, in a few words.
     pub found: Option<String>,
 }
 
-/// A graded kernel.
 #[derive(Clone, Debug)]
 pub struct Grade {
-    /// The checklist.
     pub lines: Vec<Line>,
-    /// Which tasks have passed.
     pub passed: Vec<bool>,
     /// The one thing to look at next, if a line failed.
     pub next: Option<String>,
@@ -55,7 +45,6 @@ pub enum Verdict {
 
 /// The checklist as it is filled in: after a failure nothing more is asked, but goals of one task are all measured.
 pub struct Sheet {
-    /// What is known so far.
     pub grade: Grade,
     open: Vec<bool>,
     progress: Progress,
@@ -86,7 +75,6 @@ impl Sheet {
         self.note(task, words, verdict);
     }
 
-    /// Adds the lines of a task's goals.
     pub fn goals(&mut self, task: usize, goals: &[Goal], find: impl Fn(&Goal) -> Verdict) {
         let reached = self.reached(task);
         for goal in goals {

@@ -19,7 +19,7 @@ pub fn begin(lab: &Lab) -> Result<()> {
         let open = if task.open { " (an open challenge)" } else { "" };
         let _ = writeln!(text, "  task {}: {}{open}", number + 1, task.name);
     }
-    let number = lab.number();
+    let number = lab.step.number();
     let _ = write!(
         text,
         "\nread {}, edit the file, and have it graded:\n  cargo course lab {number}            once\n  cargo course lab {number} --watch    at each save\n  cargo course lab {number} --hint     with a little help\n",

@@ -74,12 +74,10 @@ impl Candidate<'_> {
         Verdict::Passed(None)
     }
 
-    /// The first hazard of a kind, at a size.
     fn first_hazard(&self, size: [u64; 3], wanted: fn(&HazardReport) -> bool) -> Option<String> {
         self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(picture)
     }
 
-    /// The hazards of a size.
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
         // An element that one thread writes again and again is not a hazard by itself; goals in counters see the work.
@@ -110,7 +108,6 @@ pub fn at(name: &str, found: &str) -> String {
     format!("at {name}{space}{found}")
 }
 
-/// A hazard with the kernel's lines.
 fn picture(hazard: &HazardReport) -> String {
     diagnostic::render(&hazard.diagnostic).trim_end().to_owned()
 }

@@ -80,7 +80,6 @@ impl Candidate<'_> {
     }
 }
 
-/// A number in a few digits.
 fn short(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
 }

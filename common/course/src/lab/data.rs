@@ -15,12 +15,10 @@ use crate::{files, mine};
 pub struct Data {
     /// M, N, K at which the product must be right.
     pub shapes: Vec<[u64; 3]>,
-    /// Hidden shapes.
     pub random: Random,
     /// What is timed if there is a GPU.
     #[serde(default)]
     pub speed: Option<Speed>,
-    /// The tasks, in order.
     pub tasks: Vec<Task>,
 }
 
@@ -28,7 +26,6 @@ pub struct Data {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Random {
-    /// How many.
     pub count: u64,
     /// Largest M, N, K.
     pub most: [u64; 3],
@@ -38,7 +35,6 @@ pub struct Random {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
-    /// M, N, K.
     pub size: [u64; 3],
     /// The step to be faster than.
     pub than: String,
@@ -46,7 +42,6 @@ pub struct Speed {
     pub factor: f64,
 }
 
-/// One task.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -55,10 +50,8 @@ pub struct Task {
     /// Further M, N, K at which the product must be right.
     #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
-    /// Goals in counters.
     #[serde(default)]
     pub goals: Vec<Goal>,
-    /// Hints, one after the other.
     #[serde(default)]
     pub hints: Vec<String>,
     /// An open challenge: the lab is done without it.
@@ -66,11 +59,9 @@ pub struct Task {
     pub open: bool,
 }
 
-/// A goal in counters.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
-    /// The goal in words.
     pub words: String,
     /// M, N, K of the run that is counted.
     pub size: [u64; 3],
@@ -79,21 +70,16 @@ pub struct Goal {
     /// What it is divided by.
     #[serde(default)]
     pub per: Option<String>,
-    /// The most it may be.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// The least it must be.
     #[serde(default)]
     pub at_least: Option<f64>,
     /// What to look at if it is missed.
     pub next: String,
 }
 
-/// A lab of a step.
 pub struct Lab {
-    /// The step.
     pub step: StepFolder,
-    /// What the lab's file says.
     pub data: Data,
 }
 
@@ -119,18 +105,11 @@ impl Lab {
         })
     }
 
-    /// The step's number as people write it: `4`.
-    pub fn number(&self) -> &str {
-        self.step.number()
-    }
-
-    /// Where the learner's copy is.
     pub fn copy(&self) -> PathBuf {
         let stem = self.step.name.split('_').next().unwrap_or(&self.step.name);
         mine::folder().join(format!("{stem}.cu"))
     }
 
-    /// The kernel that the copy starts as.
     pub fn start(&self) -> PathBuf {
         self.step.path.join("lab/start.cu")
     }

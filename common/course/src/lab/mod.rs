@@ -8,7 +8,7 @@ mod checklist;
 mod copy;
 mod correctness;
 mod counting;
-pub mod data;
+pub(crate) mod data;
 mod grading;
 mod shapes;
 mod speed;

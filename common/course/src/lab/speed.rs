@@ -16,7 +16,6 @@ use crate::lab::data::Speed;
 use crate::lab::shapes::names;
 use crate::steps;
 
-/// What is asked, in words.
 pub fn words(speed: &Speed) -> String {
     let factor =
         if speed.factor > 1.0 { format!("at least {} times as fast as", speed.factor) } else { "as fast as".into() };

@@ -8,9 +8,8 @@ use common::workspace;
 use crate::lab::checklist::{Grade, State};
 use crate::lab::data::{Lab, Task};
 
-/// The graded checklist.
 pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
-    let mut text = format!("lab {}: {} (seed {})\n", lab.number(), workspace::display(kernel), grade.seed);
+    let mut text = format!("lab {}: {} (seed {})\n", lab.step.number(), workspace::display(kernel), grade.seed);
     for (number, task) in lab.data.tasks.iter().enumerate() {
         let open = if task.open { ", an open challenge" } else { "" };
         let _ = writeln!(text, "\n  task {}: {}{open}", number + 1, task.name);
@@ -36,7 +35,7 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if done(lab, grade) {
         text.push_str("\nthe lab is done but for its open challenge\n");
     } else {
-        let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.number());
+        let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.step.number());
     }
     text
 }

@@ -51,26 +51,24 @@ pub fn folder() -> PathBuf {
 
 /// All comparisons that are kept, by name, and the name of each file without its ending.
 pub fn all() -> Result<Vec<(String, Record)>> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder()).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let is_record = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.extension().is_some_and(|extension| extension == "json") && !name.starts_with("acceptance")
-    };
-    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    paths.iter().filter(is_record).map(|path| Ok((name(path), Record::read(path)?))).collect()
+    let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut files: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    files.sort();
+    let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
+    let record = |name: &str| Ok((name.to_owned(), Record::read(&folder().join(format!("{name}.json")))?));
+    names.filter(|name| !name.starts_with("acceptance")).map(record).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::example;
+    use crate::record::example;
 
     #[test]
     fn a_record_survives_its_file_and_one_of_other_sources_is_outdated() {
         let record = example();
-        let path = std::env::temp_dir().join(format!("course-record-{}.json", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.json");
         record.write(&path).unwrap();
         let read = Record::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -94,7 +94,7 @@ pub struct SizeRecord {
 }
 
 /// How a kernel fared at a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The product is right.
@@ -106,11 +106,12 @@ pub enum Outcome {
     /// The step's algorithm cannot do this size.
     Impossible,
     /// Not tried, because it would take too long or there is no memory for it.
+    #[default]
     Skipped,
 }
 
 /// One kernel at one size.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Entry {
     /// The step, or [`CUBLAS`].
     pub name: String,
@@ -185,21 +186,7 @@ pub struct Clocks {
 impl Entry {
     /// An entry without measurements.
     pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
-        Self {
-            name: name.to_owned(),
-            outcome,
-            note,
-            method: None,
-            worst_bound_share: None,
-            origin: None,
-            defines: Vec::new(),
-            launch: None,
-            resources: None,
-            samples_ms: Vec::new(),
-            products_per_sample: 0,
-            first_launch_ms: None,
-            traffic: None,
-        }
+        Self { name: name.to_owned(), outcome, note, ..Self::default() }
     }
 }
 

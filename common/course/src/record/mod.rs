@@ -3,10 +3,15 @@
 mod file;
 mod format;
 mod provenance;
-mod sizes;
 mod statistics;
 
 pub use file::{all, folder};
 pub use format::{CUBLAS, Clocks, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
-pub use provenance::{clocks, commit, driver, now};
-pub use sizes::{only_in_saw_tooth, saw_tooth, size_words};
+pub use provenance::{clocks, commit, driver, now, provenance};
+pub use statistics::{Speed, only_in_saw_tooth, saw_tooth, size_words};
+
+/// A record with two steps and cuBLAS at two sizes.
+#[cfg(test)]
+pub(crate) fn example() -> Record {
+    Record::read(&common::workspace::root().join("common/course/tests/record.json")).unwrap()
+}

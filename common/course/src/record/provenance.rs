@@ -1,7 +1,7 @@
 //! Where, when and with what a record is made: what git, `nvidia-smi` and the clock say.
 
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use common::workspace;
 
@@ -10,20 +10,23 @@ use crate::record::format::{Clocks, Record};
 impl Record {
     /// Where, when and with what the record was made, in a sentence.
     pub fn provenance(&self) -> String {
-        let part = |name: &str, value: &Option<String>| {
-            value.as_ref().map_or(String::new(), |value| format!(", {name} {value}"))
-        };
-        format!(
-            "{}{}{}{}{}, {}{}",
-            self.device.name,
-            part("driver", &self.driver),
-            part("CUDA", &self.cuda),
-            part("NVRTC", &self.nvrtc),
-            part("cuBLAS", &self.cublas),
-            self.date.get(..10).unwrap_or(&self.date),
-            part("commit", &self.commit.as_ref().map(|commit| commit.chars().take(10).collect())),
-        )
+        let versions =
+            [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
+        provenance(&self.device.name, &versions, &self.date, &self.commit)
     }
+}
+
+/// The device, the versions that are known, the day and the commit, in a sentence.
+pub fn provenance(device: &str, versions: &[(&str, &Option<String>)], date: &str, commit: &Option<String>) -> String {
+    let part = |(name, value): (&str, &str)| format!(", {name} {value}");
+    let known = versions.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    let commit = commit.as_deref().map(|commit| ("commit", commit.get(..10).unwrap_or(commit)));
+    format!(
+        "{device}{}, {}{}",
+        known.map(part).collect::<String>(),
+        date.get(..10).unwrap_or(date),
+        commit.map(part).unwrap_or_default()
+    )
 }
 
 /// The clocks of a device now; `None` without `nvidia-smi`.
@@ -70,32 +73,5 @@ pub fn commit() -> Option<String> {
 
 /// Now, UTC: `2026-11-21T01:38:12Z`.
 pub fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    date_of(seconds)
-}
-
-/// Seconds since 1970 as a date of the Gregorian calendar (E. G. Richards, "Mapping Time", 1998, algorithm F).
-fn date_of(seconds: u64) -> String {
-    let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
-    let julian = days + 2_440_588;
-    let f = julian + 1401 + (4 * julian + 274_277) / 146_097 * 3 / 4 - 38;
-    let e = 4 * f + 3;
-    let h = 5 * (e % 1461 / 4) + 2;
-    let day = h % 153 / 5 + 1;
-    let month = (h / 153 + 2) % 12 + 1;
-    let year = e / 1461 - 4716 + (12 + 2 - month) / 12;
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates() {
-        assert_eq!(date_of(0), "1970-01-01T00:00:00Z");
-        assert_eq!(date_of(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(date_of(1_795_224_492), "2026-11-21T01:28:12Z");
-        assert_eq!(date_of(4_107_542_399), "2100-02-28T23:59:59Z");
-    }
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -1,10 +1,38 @@
-//! What follows from a record's samples: speeds, shares, and whether all went right.
+//! What follows from a record's sizes and samples: names, speeds, shares, and whether all went right.
 
 use common::Kind;
 use common::timing::Spread;
 
 use crate::record::format::{CUBLAS, Entry, Outcome, Record, SizeRecord};
-use crate::record::sizes::{only_in_saw_tooth, size_words};
+
+/// What is told of one kernel's speed at one size.
+pub struct Speed {
+    /// Least, middle and greatest sample in milliseconds.
+    pub spread: Spread,
+    /// By the median.
+    pub gflops: f64,
+    /// Share of the device's FP32 peak; none for a step of the host.
+    pub of_peak: Option<f64>,
+    /// Share of cuBLAS's speed.
+    pub of_cublas: Option<f64>,
+    /// Over the nearest earlier step that has a speed; none for cuBLAS.
+    pub over_previous: Option<f64>,
+}
+
+/// The sizes that show the tiles' steps.
+pub fn saw_tooth() -> Vec<[u64; 3]> {
+    (1000..=1100).step_by(4).map(|edge| [edge; 3]).collect()
+}
+
+/// Whether a size is there for the saw-tooth only: 1000³ and 1024³ stand for themselves as well.
+pub fn only_in_saw_tooth(size: [u64; 3]) -> bool {
+    saw_tooth().contains(&size) && size[0] != 1000 && size[0] != 1024
+}
+
+/// `4096³` or `1000×777×513`.
+pub fn size_words([m, n, k]: [u64; 3]) -> String {
+    if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
+}
 
 impl Entry {
     /// Least, middle and greatest sample in milliseconds; none if the product is not right.
@@ -57,6 +85,19 @@ impl Record {
         self.complete && !entries.into_iter().any(|entry| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
     }
 
+    /// The speed of a kernel at a size, if its product is right and was timed.
+    pub fn speed(&self, size: &SizeRecord, entry: &Entry) -> Option<Speed> {
+        let (spread, gflops) = (entry.spread()?, size.gflops(&entry.name)?);
+        let host = self.steps.iter().any(|step| step.host && step.name == entry.name);
+        Some(Speed {
+            spread,
+            gflops,
+            of_peak: self.figures.filter(|_| !host).map(|figures| gflops / figures.fp32_peak_gflops),
+            of_cublas: size.share_of_cublas(&entry.name),
+            over_previous: size.over_previous(&entry.name).filter(|_| entry.name != CUBLAS),
+        })
+    }
+
     /// The largest cube at which the ladder is shown: 4096³ if it is there.
     pub fn ladder_size(&self) -> Option<&SizeRecord> {
         let timed = |size: &&SizeRecord| size.is_cube() && size.entries.iter().any(|entry| entry.spread().is_some());
@@ -82,7 +123,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::example;
+    use crate::record::example;
 
     #[test]
     fn shares_follow_from_the_medians() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use course::steps;
+use libtest_mimic::Trial;
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_course");
@@ -26,4 +27,17 @@ pub fn mine(name: &str) -> Result<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder).or_else(|_| std::fs::remove_file(&folder));
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
+}
+
+/// A test that fails with its error's words.
+pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
+    Trial::test(name, || test().map_err(|error| format!("{error:#}").into()))
+}
+
+/// The test, ignored if there is no NVRTC here.
+pub fn needs_nvrtc(test: Trial) -> Trial {
+    match common::nvrtc::find() {
+        Ok(_) => test,
+        Err(error) => test.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true),
+    }
 }

@@ -3,9 +3,8 @@
 use anyhow::Result;
 use course::record::{CUBLAS, Record};
 
-use super::series::{look, tflops};
-use super::sheet::{self, Sheet, WIDTH};
-use crate::picture::{Anchor, NAME};
+use super::sheet::{self, Sheet, WIDTH, look, tflops};
+use crate::picture::{HPos, NAME};
 
 /// The chart, or `None` if the record has no times.
 pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
@@ -13,12 +12,11 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
     let bars: Vec<(&str, f64)> =
         record.names().into_iter().filter_map(|name| Some((name, size.gflops(name)?))).collect();
     let Some(most) = bars.iter().map(|bar| bar.1).reduce(f64::max) else { return Ok(None) };
-    let share = |name: &str| {
+    let value = |name: &str, gflops: f64| {
         let share = size.share_of_cublas(name).filter(|_| name != CUBLAS);
-        share.map_or_else(String::new, |share| format!(", {:.1} % of cuBLAS", share * 100.0))
+        tflops(gflops) + &share.map_or_else(String::new, |share| format!(", {:.1} % of cuBLAS", share * 100.0))
     };
-    let told: Vec<String> =
-        bars.iter().map(|(name, gflops)| format!("{name}: {}{}", tflops(*gflops), share(name))).collect();
+    let told: Vec<String> = bars.iter().map(|(name, gflops)| format!("{name}: {}", value(name, *gflops))).collect();
     let (left, right, top, step) = (190.0, WIDTH - 240.0, 48.0, 34.0);
     let description = told.join("; ") + ".";
     let sheet = Sheet { name, title, height: top + step * bars.len() as f64 + 52.0, description: &description };
@@ -26,10 +24,9 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
         for (at, (name, gflops)) in bars.iter().enumerate() {
             let y = top + step * at as f64;
             let width = ((right - left) * gflops / most).max(1.0);
-            canvas.text(left - 10.0, y + 17.0, Anchor::End, NAME, name);
+            canvas.text(left - 10.0, y + 17.0, HPos::Right, NAME, name);
             canvas.rect(left, y, width, 24.0, look(record, name).colour, 1.0);
-            let value = format!("{}{}", tflops(*gflops), share(name));
-            canvas.text(left + width + 8.0, y + 17.0, Anchor::Start, NAME, &value);
+            canvas.text(left + width + 8.0, y + 17.0, HPos::Left, NAME, &value(name, *gflops));
         }
         Ok(())
     })?;
@@ -39,7 +36,7 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use course::example::example;
+    use crate::charts::example;
 
     #[test]
     fn the_ladder_tells_each_steps_speed() {

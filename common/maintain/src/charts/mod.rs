@@ -3,81 +3,67 @@
 //! Each follows the reader's light or dark theme, has its own background, and says in `<title>` and `<desc>` what it
 //! shows. Series differ in colour, in marker and by the label beside them.
 
-mod axis;
 mod ladder;
 mod lines;
 mod places;
+mod plot;
 mod roofline;
-mod series;
 mod sheet;
 
 use anyhow::{Context, Result};
-use course::record::{Record, SizeRecord, size_words};
+use course::record::{Record, SizeRecord};
 
-use axis::Scale;
+/// What draws a chart of this name and title; `None` if the record has nothing to draw.
+type Draw = fn(&Record, &str, &str) -> Result<Option<String>>;
 
-/// A chart that can be drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chart {
-    /// All steps at one size.
-    Ladder,
-    /// All steps over the edge of a cube.
-    Speed,
-    /// All steps from 1000³ to 1100³.
-    SawTooth,
-    /// Speed over arithmetic intensity, under the GPU's roofs.
-    Roofline,
+pub struct Chart {
+    /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
+    pub name: &'static str,
+    /// What it shows, in a line, from the GPU's name and the size of the ladder.
+    title: fn(&str, &str) -> String,
+    draw: Draw,
 }
+
+pub const CHARTS: [Chart; 4] = [
+    Chart { name: "ladder", title: |gpu, size| format!("The steps at {size} on {gpu}"), draw: ladder::draw },
+    Chart { name: "speed", title: |gpu, _| format!("Speed over size on {gpu}"), draw: lines::speed },
+    Chart {
+        name: "saw-tooth", title: |gpu, _| format!("Speed from 1000³ to 1100³ on {gpu}"), draw: lines::saw_tooth
+    },
+    Chart {
+        name: "roofline",
+        title: |gpu, size| format!("Roofline of {gpu} with the steps at {size}"),
+        draw: roofline::draw,
+    },
+];
 
 impl Chart {
-    /// All charts.
-    pub const ALL: [Self; 4] = [Self::Ladder, Self::Speed, Self::SawTooth, Self::Roofline];
-
-    /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ladder => "ladder",
-            Self::Speed => "speed",
-            Self::SawTooth => "saw-tooth",
-            Self::Roofline => "roofline",
-        }
-    }
-
-    /// What it shows, in a line.
-    pub fn title(self, record: &Record) -> String {
-        let gpu = &record.device.name;
-        let size = record.ladder_size().map_or_else(String::new, SizeRecord::words);
-        match self {
-            Self::Ladder => format!("The steps at {size} on {gpu}"),
-            Self::Speed => format!("Speed over size on {gpu}"),
-            Self::SawTooth => format!("Speed from 1000³ to 1100³ on {gpu}"),
-            Self::Roofline => format!("Roofline of {gpu} with the steps at {size}"),
-        }
-    }
-
     /// The SVG, or `None` if the record has nothing to draw.
-    pub fn draw(self, record: &Record) -> Result<Option<String>> {
-        let (name, title) = (self.name(), self.title(record));
-        match self {
-            Self::Ladder => ladder::draw(record, name, &title),
-            Self::Speed => lines::draw(record, name, &title, Scale::Logarithmic, &lines::powers_of_two(record)),
-            Self::SawTooth => lines::draw(record, name, &title, Scale::Even, &lines::saw_tooth(record)),
-            Self::Roofline => roofline::draw(record, name, &title),
-        }
-        .with_context(|| format!("the chart {name} of a record of {}", record.device.name))
+    pub fn draw(&self, record: &Record) -> Result<Option<String>> {
+        let title = (self.title)(&record.device.name, &ladder_size(record));
+        (self.draw)(record, self.name, &title)
+            .with_context(|| format!("the chart {} of a record of {}", self.name, record.device.name))
+    }
+
+    /// Text that takes the place of the chart where it cannot be seen.
+    pub fn alternative(&self, record: &Record) -> String {
+        let size = ladder_size(record);
+        format!("{} ({size})", (self.title)(&record.device.name, &size)).replace([']', '['], "")
     }
 }
 
-/// Text that takes the place of a chart that cannot be seen.
-pub fn alternative(chart: Chart, record: &Record) -> String {
-    let size = record.ladder_size().map_or_else(String::new, |size| size_words([size.m, size.n, size.k]));
-    format!("{} ({size})", chart.title(record)).replace([']', '['], "")
+fn ladder_size(record: &Record) -> String {
+    record.ladder_size().map_or_else(String::new, SizeRecord::words)
+}
+
+#[cfg(test)]
+pub fn example() -> Record {
+    Record::read(&common::workspace::root().join("common/course/tests/record.json")).unwrap()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use course::example::example;
 
     #[test]
     fn every_chart_has_a_title_a_description_and_a_dark_theme_and_no_bare_ampersand() {
@@ -89,8 +75,8 @@ mod tests {
                 record.sizes.push(size);
             }
         }
-        for chart in Chart::ALL {
-            let svg = chart.draw(&record).unwrap().unwrap_or_else(|| panic!("{} draws nothing", chart.name()));
+        for chart in CHARTS {
+            let svg = chart.draw(&record).unwrap().unwrap_or_else(|| panic!("{} draws nothing", chart.name));
             assert_eq!(chart.draw(&record).unwrap().unwrap(), svg);
             assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
             assert!(svg.contains("<title id=") && svg.contains("<desc id="));
@@ -104,6 +90,6 @@ mod tests {
     fn a_record_without_times_has_no_chart() {
         let mut none = example();
         none.sizes.clear();
-        assert!(Chart::ALL.iter().all(|chart| chart.draw(&none).unwrap().is_none()));
+        assert!(CHARTS.iter().all(|chart| chart.draw(&none).unwrap().is_none()));
     }
 }

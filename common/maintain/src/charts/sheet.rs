@@ -1,18 +1,16 @@
-//! What every chart has: a width, a title above, and below it where the numbers are from.
+//! What every chart has: a width, a title above, below it where the numbers are from, and contenders that look alike
+//! in all of them.
 
 use anyhow::Result;
-use course::record::Record;
+use course::record::{CUBLAS, Record};
 
-use crate::picture::{self, Anchor, Canvas, Frame, HEADING, Kind, NOTE};
+use crate::picture::{self, Canvas, Colour, Frame, HEADING, HPos, INK, Kind, NOTE, SERIES};
 
-/// Width of every chart in pixels.
 pub const WIDTH: f64 = 860.0;
 
 /// The words around a chart.
 pub struct Sheet<'a> {
-    /// The chart's name.
     pub name: &'a str,
-    /// Its title.
     pub title: &'a str,
     /// Its height in pixels, words included.
     pub height: f64,
@@ -20,14 +18,40 @@ pub struct Sheet<'a> {
     pub description: &'a str,
 }
 
-/// The SVG of a chart of a record.
 pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas) -> Result<()>) -> Result<String> {
     let Sheet { name, title, height, description } = *sheet;
     let frame = Frame { kind: Kind::Chart, name, width: WIDTH as u32, height: height as u32, title, description };
     picture::draw(&frame, |canvas| {
-        canvas.text(16.0, 26.0, Anchor::Start, HEADING, title);
-        canvas.text(16.0, height - 28.0, Anchor::Start, NOTE, &record.provenance());
-        canvas.text(16.0, height - 12.0, Anchor::Start, NOTE, &format!("median of samples; {}", record.l2.words()));
+        canvas.text(16.0, 26.0, HPos::Left, HEADING, title);
+        canvas.text(16.0, height - 28.0, HPos::Left, NOTE, &record.provenance());
+        canvas.text(16.0, height - 12.0, HPos::Left, NOTE, &format!("median of samples; {}", record.l2.words()));
         paint(canvas)
     })
+}
+
+/// How a contender is told from the others.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Its place among all, which decides the shape of its marker.
+    pub place: usize,
+    pub colour: Colour,
+    pub library: bool,
+}
+
+/// How a contender looks: by its place among all.
+pub fn look(record: &Record, name: &str) -> Look {
+    match record.steps.iter().position(|step| step.name == name) {
+        Some(place) => Look { place, colour: SERIES[place % SERIES.len()], library: false },
+        None => Look { place: record.steps.len(), colour: INK, library: name == CUBLAS },
+    }
+}
+
+/// All contenders but those of the host, whose line would lie on the axis.
+pub fn on_gpu(record: &Record) -> Vec<&str> {
+    let host = |name: &&str| record.steps.iter().any(|step| step.host && step.name == **name);
+    record.names().into_iter().filter(|name| !host(name)).collect()
+}
+
+pub fn tflops(gflops: f64) -> String {
+    if gflops >= 1e3 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
 }

@@ -22,17 +22,12 @@ pub struct Launch {
     pub name: String,
     /// The committed PTX, relative to the list.
     pub kernel: String,
-    /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads per block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory per block in bytes.
     pub shared: u32,
-    /// M, as the kernel gets it.
     pub m: u64,
-    /// N.
     pub n: u64,
-    /// K.
     pub k: u64,
     /// Bytes of A, of B and of what is passed as C.
     pub bytes: [u64; 3],

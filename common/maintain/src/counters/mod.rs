@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use common::output::print;
 
-use readings::Readings;
+use readings::{File, Readings};
 
-/// Options of `cargo x counters`.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Compare nothing, but write the list of launches that are to be read on a GPU (with
@@ -45,12 +44,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     let verdict = if problems == 0 { "all equal".to_owned() } else { format!("{problems} differences") };
-    print(&format!(
-        "{text}{} launches compared with {} (driver {}, {}): {verdict}\n",
-        readings.launches.len(),
-        readings.gpu,
-        readings.driver,
-        readings.date,
-    ))?;
+    let (count, File { gpu, driver, date, .. }) = (readings.launches.len(), &readings.from);
+    print(&format!("{text}{count} launches compared with {gpu} (driver {driver}, {date}): {verdict}\n"))?;
     Ok(problems == 0)
 }

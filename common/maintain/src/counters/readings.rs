@@ -16,11 +16,11 @@ pub const FILE: &str = "docs/results/counters/steps.readings.json";
 
 /// The file as `common/simt/tests/counters/record.py` writes it: what launches share is there once.
 #[derive(Deserialize)]
-struct File {
-    gpu: String,
-    driver: String,
-    tool: String,
-    date: String,
+pub struct File {
+    pub gpu: String,
+    pub driver: String,
+    pub tool: String,
+    pub date: String,
     /// What all launches have in common, field by field.
     same: Map<String, Value>,
     /// SHA-256 of the kernels, by their files.
@@ -41,40 +41,25 @@ impl File {
     }
 }
 
-/// What was read on a GPU.
 pub struct Readings {
-    /// The GPU's name.
-    pub gpu: String,
-    /// The driver's version.
-    pub driver: String,
-    /// The profiler's version.
-    pub tool: String,
-    /// The day.
-    pub date: String,
-    /// What was read, launch by launch.
+    pub from: File,
     pub launches: Vec<Reading>,
 }
 
 /// What was read for a launch.
 #[derive(Clone)]
 pub struct Reading {
-    /// The launch.
     pub launch: Launch,
     kernel_sha256: String,
     metrics: BTreeMap<String, f64>,
 }
 
-/// A count on both sides.
 pub struct Compared {
-    /// What is counted.
     pub name: &'static str,
-    /// The simulator's count.
     pub simulated: u64,
-    /// The GPU's.
     pub read: u64,
 }
 
-/// All counts of a launch on both sides.
 pub struct Comparison {
     /// What must be equal.
     pub equal: Vec<Compared>,
@@ -90,8 +75,7 @@ impl Readings {
         let file: File = serde_json::from_str(&text).with_context(wrong)?;
         let launches: Vec<Reading> =
             file.readings.iter().map(|fields| file.reading(fields)).collect::<Result<_>>().with_context(wrong)?;
-        let File { gpu, driver, tool, date, .. } = file;
-        Ok(Self { gpu, driver, tool, date, launches })
+        Ok(Self { from: file, launches })
     }
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use common::workspace;
 
 use crate::house::{self, CRATES};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, Kind, LABEL, NOTE, ORANGE, RED, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, Kind, LABEL, NOTE, ORANGE, RED, TITLE};
 
 const WIDTH: f64 = 760.0;
 /// Left edge of the rooms; floors are numbered before it.
@@ -54,15 +54,15 @@ pub fn house() -> Result<String> {
     picture::draw(&frame, |drawing| {
         let mut y = 0.0;
         for ((name, rows), colour) in stories.iter().zip([RED, ORANGE, BLUE, GREEN]) {
-            drawing.text(LEFT, y + 24.0, Anchor::Start, TITLE, name);
+            drawing.text(LEFT, y + 24.0, HPos::Left, TITLE, name);
             y += 34.0;
             for (floor, row) in rows {
                 if let Some(floor) = floor {
-                    drawing.text(LEFT - 10.0, y + 14.0, Anchor::End, NOTE, &floor.to_string());
+                    drawing.text(LEFT - 10.0, y + 14.0, HPos::Right, NOTE, &floor.to_string());
                 }
                 for (label, left, width) in row {
                     drawing.rect(*left, y, *width, ROW - 4.0, colour, 0.22);
-                    drawing.text(left + width / 2.0, y + 13.0, Anchor::Middle, LABEL, label);
+                    drawing.text(left + width / 2.0, y + 13.0, HPos::Center, LABEL, label);
                 }
                 y += ROW;
             }

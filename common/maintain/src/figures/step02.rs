@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 
-use super::accesses::{Accesses, Matrix, What, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
+use super::accesses::{self, Event, Matrix, What, touched};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
 
 /// Which elements of A, B and C a thread, a warp and a block of step 2 touch.
 pub fn elements() -> Result<String> {
     let size = [64, 64, 24];
     let [m, n, k] = size;
-    let run = Accesses::of("step02_gpu_naive", None, size)?;
+    let run = accesses::of("step02_gpu_naive", None, size)?;
     let (block, warp, lane) = ([1, 0], 5, 7);
-    let of_block = || run.events.iter().filter(|event| event.block[..2] == block);
+    let of_block = || run.iter().filter(|event| event.block[..2] == block);
     let tile = touched(of_block(), Matrix::C, n, None);
     let rows = tile.iter().map(|(row, _)| row).collect::<BTreeSet<_>>().len();
     let columns = tile.iter().map(|(_, column)| column).collect::<BTreeSet<_>>().len();
@@ -34,34 +34,25 @@ pub fn elements() -> Result<String> {
         for (panel, title) in ["one thread", "one warp: 32 lanes", "one block: 32×16 threads"].into_iter().enumerate()
         {
             let x = 8.0 + panel as f64 * 240.0;
-            drawing.text(x, 20.0, Anchor::Start, TITLE, title);
-            let (k_size, m_size, n_size) = (k as f64 * scale, m as f64 * scale, n as f64 * scale);
+            drawing.text(x, 20.0, HPos::Left, TITLE, title);
             let (left, top) = (x + 4.0, 60.0);
+            let (right, bottom) = (left + k as f64 * scale + 26.0, top + k as f64 * scale + 26.0);
             let places = [
-                (Matrix::A, "A", left, top + k_size + 26.0, k, m, BLUE),
-                (Matrix::B, "B", left + k_size + 26.0, top, n, k, ORANGE),
-                (Matrix::C, "C", left + k_size + 26.0, top + k_size + 26.0, n, m, GREEN),
+                (Matrix::A, left, bottom, [m, k], BLUE),
+                (Matrix::B, right, top, [k, n], ORANGE),
+                (Matrix::C, right, bottom, [m, n], GREEN),
             ];
-            for (matrix, name, x, y, columns, rows, colour) in places {
-                let (width, height) = if matrix == Matrix::A {
-                    (k_size, m_size)
-                } else if matrix == Matrix::B {
-                    (n_size, k_size)
-                } else {
-                    (n_size, m_size)
-                };
-                drawing.frame(x, y, width, height);
-                drawing.text(x, y - 5.0, Anchor::Start, LABEL, &format!("{name} {rows}×{columns}"));
-                let events =
-                    run.events.iter().filter(|event| event.block[..2] == block && (panel == 2 || event.warp == warp));
-                let set = touched(events, matrix, columns, (panel == 0).then_some(lane));
+            for (matrix, x, y, size, colour) in places {
+                drawing.matrix(x, y, scale, &format!("{matrix:?}"), size);
+                let events = run.iter().filter(|event| event.block[..2] == block && (panel == 2 || event.warp == warp));
+                let set = touched(events, matrix, size[1], (panel == 0).then_some(lane));
                 drawing.cells(x, y, scale, &set, colour, 0.85);
             }
         }
         drawing.text(
             8.0,
             280.0,
-            Anchor::Start,
+            HPos::Left,
             LABEL,
             "rows downwards, columns to the right; coloured: touched in the run",
         );
@@ -69,26 +60,22 @@ pub fn elements() -> Result<String> {
     })
 }
 
-/// The request of a warp as (lane, byte address), for the n-th load of a matrix by warp 0 of block (0,0).
-fn request(run: &Accesses, matrix: Matrix) -> Result<Vec<(u32, u64)>> {
-    let event = run
-        .events
-        .iter()
-        .find(|event| {
-            event.matrix == Some(matrix)
-                && event.block == [0, 0, 0]
-                && event.warp == 0
-                && matches!(event.what, What::Load | What::Copy)
-        })
-        .context("the kernel loads nothing")?;
-    Ok(event.indices().map(|(lane, index)| (lane, index * 4)).collect())
+/// The first load of a matrix by warp 0 of block (0,0), as (lane, byte address).
+fn request(run: &[Event], matrix: Matrix) -> Result<&[(u32, u64)]> {
+    let wanted = |event: &&Event| {
+        event.matrix == Some(matrix)
+            && event.block == [0, 0, 0]
+            && event.warp == 0
+            && matches!(event.what, What::Load | What::Copy)
+    };
+    Ok(&run.iter().find(wanted).context("the kernel loads nothing")?.addresses)
 }
 
 /// 32 lanes on the sectors of global memory, coalesced and not.
 pub fn sectors() -> Result<String> {
     let size = [64, 64, 64];
-    let good = Accesses::of("step02_gpu_naive", None, size)?;
-    let bad = Accesses::of("step02_gpu_naive", Some("uncoalesced"), size)?;
+    let good = accesses::of("step02_gpu_naive", None, size)?;
+    let bad = accesses::of("step02_gpu_naive", Some("uncoalesced"), size)?;
     let frame = Frame {
         kind: Kind::Figure,
         name: "step02-sectors",
@@ -111,12 +98,12 @@ pub fn sectors() -> Result<String> {
             let sectors: BTreeSet<u64> = lanes.iter().map(|(_, address)| address / 32).collect();
             let count = sectors.len();
             let s = if count == 1 { "" } else { "s" };
-            drawing.text(8.0, y + 14.0, Anchor::Start, TITLE, &format!("{title}: {count} sector{s}"));
+            drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {count} sector{s}"));
             let lane_x = |lane: u32| 42.0 + f64::from(lane) * 21.0;
-            drawing.text(8.0, y + 35.0, Anchor::Start, LABEL, "lane");
+            drawing.text(8.0, y + 35.0, HPos::Left, LABEL, "lane");
             for lane in 0..32 {
                 drawing.rect(lane_x(lane), y + 24.0, 17.0, 15.0, INK, 0.25);
-                drawing.text(lane_x(lane) + 8.5, y + 35.5, Anchor::Middle, SMALL, &lane.to_string());
+                drawing.text(lane_x(lane) + 8.5, y + 35.5, HPos::Center, SMALL, &lane.to_string());
             }
             // Sectors stand side by side in the drawing, wherever they are in memory.
             let width = (640.0 / count as f64).min(60.0);
@@ -126,7 +113,7 @@ pub fn sectors() -> Result<String> {
                 let number = sectors.range(..address / 32).count() as f64;
                 first + number * width + (address % 32) as f64 / 32.0 * (width - 2.0) + (width - 2.0) / 16.0
             };
-            for (lane, address) in &lanes {
+            for (lane, address) in lanes {
                 drawing.line((lane_x(*lane) + 8.5, y + 39.0), (place(*address), y + 74.0), colour, 1.0, 0.7);
             }
             for number in 0..count {
@@ -144,8 +131,8 @@ mod tests {
     #[test]
     fn a_thread_of_step_2_touches_a_row_a_column_and_an_element() {
         let size = [64, 64, 24];
-        let run = Accesses::of("step02_gpu_naive", None, size).unwrap();
-        let mine = || run.events.iter().filter(|event| event.block == [1, 0, 0] && event.warp == 5);
+        let run = accesses::of("step02_gpu_naive", None, size).unwrap();
+        let mine = || run.iter().filter(|event| event.block == [1, 0, 0] && event.warp == 5);
         let a = touched(mine(), Matrix::A, 24, Some(7));
         let b = touched(mine(), Matrix::B, 64, Some(7));
         let c = touched(mine(), Matrix::C, 64, Some(7));

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use simt::Space;
 
-use super::accesses::{Accesses, Event, Matrix, What, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
+use super::accesses::{self, Event, Matrix, What, touched};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
     let size = [96, 96, 128];
     let [m, n, k] = size;
-    let run = Accesses::of("step04_tiled", None, size)?;
+    let run = accesses::of("step04_tiled", None, size)?;
     let block = [1, 1];
     let scale = 1.7;
     let frame = Frame {
@@ -30,36 +30,24 @@ pub fn walk() -> Result<String> {
         let (k_size, n_size) = (k as f64 * scale, n as f64 * scale);
         let (left, top) = (20.0, 30.0);
         let places = [
-            (Matrix::A, "A", left, top + k_size - 20.0, k, m),
-            (Matrix::B, "B", left + k_size + 40.0, top, n, k),
-            (Matrix::C, "C", left + k_size + 40.0, top + k_size + 30.0, n, m),
+            (Matrix::A, left, top + k_size + 26.0, [m, k], BLUE),
+            (Matrix::B, left + k_size + 40.0, top, [k, n], ORANGE),
+            (Matrix::C, left + k_size + 40.0, top + k_size + 26.0, [m, n], GREEN),
         ];
-        // A's picture stands beside C's.
-        let y_c = top + k_size + 26.0;
-        for (matrix, name, x, y, columns, rows) in places {
-            let y = if matrix == Matrix::B { y } else { y_c };
-            let (width, height) = (columns as f64 * scale, rows as f64 * scale);
-            drawing.frame(x, y, width, height);
-            drawing.text(x, y - 5.0, Anchor::Start, LABEL, &format!("{name} {rows}×{columns}"));
+        for (matrix, x, y, size, colour) in places {
+            drawing.matrix(x, y, scale, &format!("{matrix:?}"), size);
             // The n-th load of a warp belongs to the n-th step along K.
-            for step in 0..4_u64 {
+            for step in 0..4 {
                 let mut set = BTreeSet::new();
                 for warp in 0..32 {
-                    let mine = run.events.iter().filter(|event| {
+                    let mine = run.iter().filter(|event| {
                         event.block[..2] == block && event.warp == warp && event.matrix == Some(matrix)
                     });
-                    let chosen: Vec<&Event> = if matrix == Matrix::C {
-                        mine.take(usize::from(step == 0)).collect()
-                    } else {
-                        mine.skip(step as usize).take(1).collect()
-                    };
-                    set.extend(touched(chosen.into_iter(), matrix, columns, None));
+                    // C is written once, at the end.
+                    let most = usize::from(matrix != Matrix::C || step == 0);
+                    let chosen = mine.skip(step).take(most);
+                    set.extend(touched(chosen, matrix, size[1], None));
                 }
-                let colour = match matrix {
-                    Matrix::A => BLUE,
-                    Matrix::B => ORANGE,
-                    Matrix::C => GREEN,
-                };
                 drawing.cells(x, y, scale, &set, colour, 0.95 - step as f64 * 0.2);
                 if matrix != Matrix::C
                     && let (Some(first), Some(last)) = (set.first(), set.last())
@@ -68,30 +56,26 @@ pub fn walk() -> Result<String> {
                     drawing.text(
                         x + column * scale,
                         y + row * scale + 5.0,
-                        Anchor::Middle,
+                        HPos::Center,
                         NUMBER,
                         &(step + 1).to_string(),
                     );
                 }
             }
         }
-        drawing.text(left + k_size + n_size + 60.0, top + 14.0, Anchor::Start, LABEL, "the block's four");
-        drawing.text(left + k_size + n_size + 60.0, top + 30.0, Anchor::Start, LABEL, "steps along K");
+        drawing.text(left + k_size + n_size + 60.0, top + 14.0, HPos::Left, LABEL, "the block's four");
+        drawing.text(left + k_size + n_size + 60.0, top + 30.0, HPos::Left, LABEL, "steps along K");
         Ok(())
     })
 }
 
 /// The words of each bank that a warp's access wants.
-fn words_per_bank(event: &Event) -> [usize; 32] {
+fn words_per_bank(event: &Event) -> Vec<usize> {
     let mut words: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); 32];
-    for (_, address) in event.addresses() {
+    for (_, address) in &event.addresses {
         words[(address / 4 % 32) as usize].insert(address / 4);
     }
-    let mut counts = [0; 32];
-    for (count, words) in counts.iter_mut().zip(words) {
-        *count = words.len();
-    }
-    counts
+    words.iter().map(BTreeSet::len).collect()
 }
 
 /// 32 banks and the words that a warp wants of each.
@@ -113,26 +97,26 @@ pub fn banks() -> Result<String> {
             (Some("bank_conflicts_padded"), "bank_conflicts_padded: Bs[x][k], 33 words a row"),
         ];
         for (number, (variant, title)) in cases.into_iter().enumerate() {
-            let run = Accesses::of("step04_tiled", variant, size)?;
-            let loads = run.events.iter().filter(|event| {
+            let run = accesses::of("step04_tiled", variant, size)?;
+            let loads = run.iter().filter(|event| {
                 event.space == Some(Space::Shared) && matches!(event.what, What::Load) && event.warp == 0
             });
             // The load whose lanes differ in address is that of B; A's is the same word for all.
             let event = loads
                 .into_iter()
-                .find(|event| event.addresses().map(|(_, address)| address).collect::<BTreeSet<_>>().len() > 8);
+                .find(|event| event.addresses.iter().map(|(_, address)| address).collect::<BTreeSet<_>>().len() > 8);
             let event = event.context("the kernel loads nothing from shared memory")?;
             let counts = words_per_bank(event);
             let most = counts.iter().copied().max().unwrap_or(0);
             let y = 8.0 + number as f64 * 122.0;
             let s = if most == 1 { "" } else { "s" };
-            drawing.text(8.0, y + 14.0, Anchor::Start, TITLE, &format!("{title}: {most} wavefront{s}"));
+            drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {most} wavefront{s}"));
             let base = y + 92.0;
-            drawing.text(8.0, base + 12.0, Anchor::Start, LABEL, "bank");
+            drawing.text(8.0, base + 12.0, HPos::Left, LABEL, "bank");
             for (bank, count) in counts.into_iter().enumerate() {
                 let x = 42.0 + bank as f64 * 21.0;
                 drawing.rect(x, base, 17.0, 15.0, INK, 0.25);
-                drawing.text(x + 8.5, base + 11.5, Anchor::Middle, SMALL, &bank.to_string());
+                drawing.text(x + 8.5, base + 11.5, HPos::Center, SMALL, &bank.to_string());
                 let colour = if most > 1 { RED } else { GREEN };
                 for word in 0..count {
                     let height = if most > 1 { 2.0 } else { 8.0 };

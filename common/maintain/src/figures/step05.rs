@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::accesses::{Accesses, Event, Matrix, extent, touched};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, ORANGE, RED, TITLE};
+use super::accesses::{self, Event, Matrix, extent, touched};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, RED, TITLE};
 
 /// The tile of a block, of a warp and of a thread in step 5.
 pub fn thread_tile() -> Result<String> {
     let size = [128, 256, 16];
-    let run = Accesses::of("step05_thread_tile", None, size)?;
+    let run = accesses::of("step05_thread_tile", None, size)?;
     let frame = Frame {
         kind: Kind::Figure,
         name: "step05-thread-tile",
@@ -20,16 +20,17 @@ pub fn thread_tile() -> Result<String> {
     };
     picture::draw(&frame, |drawing| {
         let stores = |event: &&Event| event.matrix == Some(Matrix::C) && event.block == [0, 0, 0];
-        let block = touched(run.events.iter().filter(stores), Matrix::C, size[1], None);
-        let warp = touched(run.events.iter().filter(stores).filter(|event| event.warp == 0), Matrix::C, size[1], None);
-        let lane = |lane| {
-            touched(run.events.iter().filter(stores).filter(|event| event.warp == 0), Matrix::C, size[1], Some(lane))
+        let of = |warp: Option<u32>, lane| {
+            let mine = run.iter().filter(stores).filter(|event| warp.is_none_or(|warp| warp == event.warp));
+            touched(mine, Matrix::C, size[1], lane)
         };
+        let (block, warp) = (of(None, None), of(Some(0), None));
+        let lane = |lane| of(Some(0), Some(lane));
         let (rows, columns) = extent(&block);
         let scale = (680.0 / columns as f64).min(300.0 / rows as f64);
         let (x, y) = (20.0, 36.0);
-        drawing.frame(x, y, columns as f64 * scale, rows as f64 * scale);
-        drawing.text(x, y - 12.0, Anchor::Start, TITLE, &format!("a block's tile of C: {rows}×{columns}"));
+        drawing.outline(x, y, scale, [rows, columns]);
+        drawing.text(x, y - 12.0, HPos::Left, TITLE, &format!("a block's tile of C: {rows}×{columns}"));
         drawing.cells(x, y, scale, &block, INK, 0.12);
         drawing.cells(x, y, scale, &warp, GREEN, 0.3);
         let threads = [(0, BLUE), (1, ORANGE), (2, RED)];
@@ -50,13 +51,7 @@ pub fn thread_tile() -> Result<String> {
             );
         }
         legend += 22.0;
-        drawing.text(
-            x,
-            legend,
-            Anchor::Start,
-            LABEL,
-            "lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows",
-        );
+        drawing.text(x, legend, HPos::Left, LABEL, "lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows");
         Ok(())
     })
 }

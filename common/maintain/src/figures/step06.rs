@@ -3,8 +3,8 @@
 use anyhow::Result;
 use simt::Space;
 
-use super::accesses::{Accesses, What};
-use crate::picture::{self, Anchor, BLUE, Frame, GREEN, INK, Kind, LABEL, NUMBER, TITLE};
+use super::accesses::{self, What};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, TITLE};
 
 /// A stretch of a warp's events of one kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub fn timeline() -> Result<String> {
         .into_iter()
         .enumerate()
         {
-            let run = Accesses::of_first_warp(step, [2048, 2048, 64])?;
+            let run = accesses::of_first_warp(step, [2048, 2048, 64])?;
             let mut stretches: Vec<(Phase, usize)> = Vec::new();
-            for event in run.events.iter().filter(|event| event.warp == 0 && event.block == [0, 0, 0]) {
+            for event in run {
                 let phase = match (event.what, event.space) {
                     (What::Barrier, _) => Phase::Barrier,
                     (What::Copy, _) | (What::Load, Some(Space::Global)) => Phase::Fetch,
@@ -51,9 +51,9 @@ pub fn timeline() -> Result<String> {
                 stretches.iter().map(|(phase, count)| if *phase == Phase::Barrier { 0 } else { *count }).sum();
             let scale = 610.0 / total.max(1) as f64;
             let y = 14.0 + number as f64 * 140.0;
-            drawing.text(8.0, y + 10.0, Anchor::Start, TITLE, title);
-            drawing.text(8.0, y + 46.0, Anchor::Start, LABEL, "fetch");
-            drawing.text(8.0, y + 80.0, Anchor::Start, LABEL, "multiply");
+            drawing.text(8.0, y + 10.0, HPos::Left, TITLE, title);
+            drawing.text(8.0, y + 46.0, HPos::Left, LABEL, "fetch");
+            drawing.text(8.0, y + 80.0, HPos::Left, LABEL, "multiply");
             let mut x = 76.0;
             // Which pair of tiles: a new one for each stretch, unless the compiler has merely cut one in two.
             let mut tiles = [0, 0];
@@ -75,9 +75,9 @@ pub fn timeline() -> Result<String> {
                 drawing.rect(x, row, (width - 1.0).max(1.0), 24.0, colour, 0.85);
                 let number = tiles[tile].to_string();
                 if width > 14.0 {
-                    drawing.text(x + width / 2.0, row + 16.0, Anchor::Middle, NUMBER, &number);
+                    drawing.text(x + width / 2.0, row + 16.0, HPos::Center, NUMBER, &number);
                 } else if tile == 0 {
-                    drawing.text(x + width / 2.0, row - 4.0, Anchor::Middle, LABEL, &number);
+                    drawing.text(x + width / 2.0, row - 4.0, HPos::Center, LABEL, &number);
                 }
                 tiles[tile] += 1;
                 x += width;
@@ -86,7 +86,7 @@ pub fn timeline() -> Result<String> {
         drawing.text(
             8.0,
             290.0,
-            Anchor::Start,
+            HPos::Left,
             LABEL,
             "numbers: which pair of tiles; upright lines: barriers; an order of accesses, not a time",
         );

@@ -1,10 +1,11 @@
 //! Reads the files of a crate and which of the others each one names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use common::workspace;
+use course::files::below;
 use syn::visit::{self, Visit};
 
 use super::graph::Room;
@@ -24,7 +25,7 @@ struct File {
 /// All files below a crate's `src`, with what they use.
 pub fn rooms(crate_folder: &Path) -> Result<Vec<Room>> {
     let mut files = Vec::new();
-    for path in sources(&crate_folder.join("src")) {
+    for path in below(&crate_folder.join("src"), "rs") {
         files.push(read(crate_folder, &path)?);
     }
     let by_path: BTreeMap<&[String], usize> =
@@ -38,20 +39,6 @@ pub fn rooms(crate_folder: &Path) -> Result<Vec<Room>> {
         })
         .collect();
     Ok(files.into_iter().zip(used).map(|(file, uses)| Room { uses, ..file.room }).collect())
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }
 
 fn read(crate_folder: &Path, path: &Path) -> Result<File> {
@@ -144,22 +131,16 @@ impl Names {
             syn::UseTree::Path(path) => self.tree(&path.tree, &with(&path.ident)),
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree, before)),
             syn::UseTree::Glob(_) => self.paths.push(self.rooted(before)),
-            syn::UseTree::Name(name) if name.ident == "self" => {
-                let path = self.rooted(before);
-                self.paths.push(path.clone());
-                self.imports.extend(before.last().map(|last| (last.clone(), path)));
-            }
-            syn::UseTree::Name(name) => {
-                let path = self.rooted(&with(&name.ident));
-                self.paths.push(path.clone());
-                self.imports.insert(name.ident.to_string(), path);
-            }
-            syn::UseTree::Rename(rename) => {
-                let path = self.rooted(&with(&rename.ident));
-                self.paths.push(path.clone());
-                self.imports.insert(rename.rename.to_string(), path);
-            }
+            syn::UseTree::Name(name) if name.ident == "self" => self.import(before.last(), before),
+            syn::UseTree::Name(name) => self.import(Some(&name.ident.to_string()), &with(&name.ident)),
+            syn::UseTree::Rename(rename) => self.import(Some(&rename.rename.to_string()), &with(&rename.ident)),
         }
+    }
+
+    fn import(&mut self, name: Option<&String>, path: &[String]) {
+        let path = self.rooted(path);
+        self.imports.extend(name.map(|name| (name.clone(), path.clone())));
+        self.paths.push(path);
     }
 }
 

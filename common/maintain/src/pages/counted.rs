@@ -1,12 +1,13 @@
 //! Parts that show what the simulator counts: tables of kernels, and the counters' names.
 
 use anyhow::{Context, Result};
+use common::describe::Request;
 use common::units::number;
 use common::workspace;
 use course::files::read;
+use course::steps;
 use serde_json::Value;
 
-use super::content::Content;
 use crate::{programs, table};
 
 /// A kernel to be counted: a step, or `STEP/VARIANT`; `STEP/*` stands for all variants.
@@ -16,10 +17,8 @@ fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
         match word.split_once('/') {
             None => kernels.push(((*word).to_owned(), None)),
             Some((step, "*")) => {
-                let listed = programs::output(step, &["--list-variants"])?.stdout;
-                let names = listed.lines().filter(|line| !line.starts_with([' ', '\t']));
-                let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != step);
-                kernels.extend(names.map(|name| (step.to_owned(), Some(name.to_owned()))));
+                let names = steps::expect(&steps::find()?, step)?.describe(&Request::default())?.variants;
+                kernels.extend(names.into_iter().map(|name| (step.to_owned(), Some(name))));
             }
             Some((step, variant)) => kernels.push((step.to_owned(), Some(variant.to_owned()))),
         }
@@ -55,8 +54,7 @@ const ROWS: &[Row] = &[
     ("barriers of warps", |c| get(c, "barriers")),
 ];
 
-/// A table of counters: one column for each kernel.
-pub fn table(words: &[&str]) -> Result<Content> {
+pub fn table(words: &[&str]) -> Result<String> {
     let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
     let mut head = vec![format!("at {}", size.replace('x', "×"))];
     let mut columns = Vec::new();
@@ -79,11 +77,11 @@ pub fn table(words: &[&str]) -> Result<Content> {
             rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
         }
     }
-    Ok(Content::Markdown(table::markdown(&head, &rows)))
+    Ok(table::markdown(&head, &rows))
 }
 
 /// The counters' names with their documentation, as the simulator's source has it.
-pub fn names() -> Result<Content> {
+pub fn names() -> Result<String> {
     let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
     let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
     let (fields, _) =
@@ -98,22 +96,16 @@ pub fn names() -> Result<Content> {
             words.clear();
         }
     }
-    Ok(Content::Markdown(table::markdown(&["counter".to_owned(), "counts".to_owned()], &rows)))
+    Ok(table::markdown(&["counter", "counts"], &rows))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn markdown(content: Content) -> String {
-        match content {
-            Content::Code(_, text) | Content::Markdown(text) => text,
-        }
-    }
-
     #[test]
     fn a_table_has_a_column_for_each_kernel_and_no_row_of_nothing() {
-        let text = markdown(table(&["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"]).unwrap());
+        let text = table(&["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"]).unwrap();
         assert!(text.starts_with("| at 32×32×32 | step02_gpu_naive | `uncoalesced` |\n|---|--:|--:|\n"), "{text}");
         assert!(text.contains("| multiply-adds of threads | 32,768 | 32,768 |"), "{text}");
         assert!(!text.contains("bank conflicts"), "{text}");
@@ -122,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_counter_is_explained() {
-        let text = markdown(names().unwrap());
+        let text = names().unwrap();
         assert!(text.contains("| `global_load_sectors` | "), "{text}");
         assert!(!text.contains("|  |"), "{text}");
     }

@@ -1,7 +1,6 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
 //! come from runs on the simulator, figures from recorded accesses, tables and charts of speed from the records.
 
-mod content;
 mod counted;
 mod markers;
 mod outputs;
@@ -10,34 +9,26 @@ mod readings;
 mod rooms;
 mod timed;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use common::output::print;
 use common::workspace;
-use course::files::{read, write};
+use course::files::read;
 use course::record;
 
-use crate::charts::Chart;
+use crate::charts::CHARTS;
+use crate::generated::Generated;
 use crate::{chapters, figures};
-use content::Page;
+use timed::Page;
 
-/// Options of `cargo x pages`.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what it is made from
     #[arg(long)]
-    check: bool,
+    pub check: bool,
     /// Only files whose path contains one of these
-    files: Vec<String>,
-}
-
-impl Options {
-    /// All files, checked.
-    pub fn check() -> Self {
-        Self { check: true, files: Vec::new() }
-    }
+    pub files: Vec<String>,
 }
 
 /// Runs the command; `false` if the check fails.
@@ -47,73 +38,39 @@ pub fn run(options: &Options) -> Result<bool> {
         let path = workspace::display(path);
         options.files.is_empty() || options.files.iter().any(|part| path.contains(part.as_str()))
     };
-    let mut files: Vec<(PathBuf, String)> = figures::all(&wanted)?;
+    let mut generated = Generated::new(options.check);
+    for (path, svg) in figures::all(&wanted)? {
+        generated.file(&path, &svg)?;
+    }
     for (name, record) in &records {
-        for chart in Chart::ALL {
-            let path = timed::chart_path(name, chart);
+        for chart in CHARTS {
+            let path = timed::chart_path(name, &chart);
             if wanted(&path)
                 && let Some(svg) = chart.draw(record)?
             {
-                files.push((path, svg));
+                generated.file(&path, &svg)?;
             }
         }
     }
     for path in chapters::all()?.into_iter().filter(|path| wanted(path)) {
         let page = Page { path: &path, records: &records };
         let fresh = markers::replace(&read(&path)?, |words| parts::make(&page, words));
-        let fresh = fresh.with_context(|| workspace::display(&path))?;
-        files.push((path, fresh));
-    }
-    let mut text = String::new();
-    let (count, mut stale) = (files.len(), 0);
-    for (path, fresh) in files {
-        let now = fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
-        if now == fresh {
-            continue;
-        }
-        stale += 1;
-        let display = workspace::display(&path);
-        if options.check {
-            text += &format!("stale: {display}{}\n", first_difference(&now, &fresh));
-        } else {
-            write(&path, &fresh)?;
-            text += &format!("made {display}\n");
-        }
+        generated.file(&path, &fresh.with_context(|| workspace::display(&path))?)?;
     }
     for (name, record) in &records {
         let outdated = record.outdated();
         if !outdated.is_empty() {
-            text += &format!("outdated: docs/results/{name}.json, whose {} has changed since\n", outdated.join(", "));
+            let changed = outdated.join(", ");
+            generated.text += &format!("outdated: docs/results/{name}.json, whose {changed} has changed since\n");
         }
     }
-    text += &match (options.check, stale) {
-        (true, 0) => format!("{count} pages, figures and charts, all fresh\n"),
-        (true, stale) => {
-            format!("{count} pages, figures and charts, {stale} stale; regenerate them with cargo x pages\n")
-        }
-        (false, stale) => format!("{count} pages, figures and charts, {stale} changed\n"),
-    };
-    print(&text)?;
-    Ok(!options.check || stale == 0)
-}
-
-/// Where two texts begin to differ, for a message.
-fn first_difference(old: &str, new: &str) -> String {
-    let line = old.lines().zip(new.lines()).position(|(old, new)| old != new);
-    let line = line.unwrap_or_else(|| old.lines().count().min(new.lines().count()));
-    let of = |text: &str| text.lines().nth(line).unwrap_or("(the end)").trim().chars().take(80).collect::<String>();
-    format!(" (line {}: {:?} would be {:?})", line + 1, of(old), of(new))
+    print(&format!("{}{}\n", generated.text, generated.verdict("pages, figures and charts", "pages")))?;
+    Ok(generated.ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stale_file_is_shown_by_its_first_difference() {
-        assert_eq!(first_difference("a\nb\n", "a\nc\n"), " (line 2: \"b\" would be \"c\")");
-        assert_eq!(first_difference("a\n", "a\nc\n"), " (line 2: \"(the end)\" would be \"c\")");
-    }
 
     #[test]
     fn every_marker_of_every_page_names_a_part() {

@@ -5,17 +5,16 @@ use common::workspace;
 use course::difference::diff;
 use course::files::read;
 
-use super::content::Content;
 use crate::programs;
 
 /// A command of the course, run on the simulator: the command as one types it, and what it prints.
-pub fn whole(words: &[&str]) -> Result<Content> {
+pub fn whole(words: &[&str]) -> Result<String> {
     let (typed, text) = run(words)?;
     block(&typed, &text)
 }
 
 /// The same, from the first line on that begins in a certain way.
-pub fn from(words: &[&str], start: &str) -> Result<Content> {
+pub fn from(words: &[&str], start: &str) -> Result<String> {
     let (typed, text) = run(words)?;
     let first = text.lines().position(|line| line.starts_with(start));
     let first = first.with_context(|| format!("{typed} prints no line that begins with {start:?}: {text}"))?;
@@ -34,10 +33,10 @@ fn run(words: &[&str]) -> Result<(String, String)> {
     Ok((typed, if arguments.contains(&"--json") { without_seconds(&text) } else { text }))
 }
 
-fn block(typed: &str, text: &str) -> Result<Content> {
+fn block(typed: &str, text: &str) -> Result<String> {
     let text: String = text.trim_end().lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     ensure!(!text.contains("```"), "the output holds a code fence; show another command");
-    Ok(Content::Code("text", format!("$ {typed}\n{text}")))
+    Ok(format!("```text\n$ {typed}\n{text}```"))
 }
 
 /// Seconds of the host's clock differ from run to run.
@@ -55,37 +54,30 @@ fn without_seconds(json: &str) -> String {
     text
 }
 
-/// The difference between two steps' kernels.
-pub fn difference(words: &[&str]) -> Result<Content> {
+pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
     let read = |step: &str| read(&workspace::root().join(step).join("kernel.cu"));
     let (old, new) = (read(from)?, read(to)?);
-    Ok(Content::Code("diff", diff(&old, &new)))
+    Ok(format!("```diff\n{}```", diff(&old, &new)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code(content: Content) -> String {
-        match content {
-            Content::Code(_, text) | Content::Markdown(text) => text,
-        }
-    }
-
     #[test]
     fn a_difference_is_that_of_the_kernels() {
-        let text = code(difference(&["step01_cpu_naive", "step02_gpu_naive"]).unwrap());
+        let text = difference(&["step01_cpu_naive", "step02_gpu_naive"]).unwrap();
         assert!(text.contains("+    const int row = blockIdx.y"), "{text}");
     }
 
     #[test]
     fn an_output_begins_with_its_command_and_may_be_cut() {
         let words = ["step04_tiled", "--device", "sim", "--size", "64", "--variant", "no_first_barrier", "--check"];
-        let text = code(whole(&words).unwrap());
-        assert!(text.starts_with("$ cargo run --release -p step04_tiled -- --device sim --size 64"), "{text}");
-        let cut = code(from(&words, "  HAZARDS").unwrap());
-        assert!(cut.lines().nth(1) == Some("...") && cut.len() < text.len(), "{cut}");
+        let text = whole(&words).unwrap();
+        assert!(text.starts_with("```text\n$ cargo run --release -p step04_tiled -- --device sim --size 64"), "{text}");
+        let cut = from(&words, "  HAZARDS").unwrap();
+        assert!(cut.lines().nth(2) == Some("...") && cut.len() < text.len(), "{cut}");
         assert!(from(&words, "  CAKE").is_err());
     }
 

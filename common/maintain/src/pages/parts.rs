@@ -2,19 +2,17 @@
 
 use anyhow::{Context, Result};
 
-use super::content::{Content, Page};
-use super::{counted, outputs, readings, rooms, timed};
+use super::timed::{self, Page};
+use super::{counted, outputs, readings, rooms};
 
-/// A kind of part.
 pub struct Part {
     /// The word after `generated:`.
     pub name: &'static str,
     /// The arguments that follow and what the part shows.
     pub shows: &'static str,
-    make: fn(&Page, &[&str]) -> Result<Content>,
+    make: fn(&Page, &[&str]) -> Result<String>,
 }
 
-/// All kinds of parts.
 pub const PARTS: &[Part] = &[
     Part { name: "output", shows: "PROGRAM ARGUMENTS: what a command prints", make: |_, words| outputs::whole(words) },
     Part {
@@ -53,7 +51,7 @@ pub const PARTS: &[Part] = &[
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
-    Part { name: "results", shows: "a table of all records", make: |page, _| Ok(timed::results(page.records)) },
+    Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {
         name: "acceptance",
         shows: "[TABLE]: which kernel gives the right product at which size",
@@ -68,10 +66,9 @@ pub fn make(page: &Page, words: &[&str]) -> Result<String> {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         format!("there is no part {name:?}; choose one of {}", known.join(", "))
     })?;
-    Ok(match (part.make)(page, arguments).with_context(|| format!("{name} {}", part.shows))? {
-        Content::Code(language, text) => format!("\n```{language}\n{text}```\n"),
-        Content::Markdown(text) => format!("\n\n{}\n\n", text.trim()),
-    })
+    let text = (part.make)(page, arguments).with_context(|| format!("{name} {}", part.shows))?;
+    let space = if text.starts_with("```") { "\n" } else { "\n\n" };
+    Ok(format!("{space}{}{space}", text.trim()))
 }
 
 #[cfg(test)]

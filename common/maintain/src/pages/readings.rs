@@ -3,12 +3,11 @@
 use anyhow::Result;
 use common::units::grouped;
 
-use super::content::Content;
-use crate::counters::readings::{Compared, Readings};
+use crate::counters::readings::{Compared, File, Readings};
 use crate::table;
 
 /// Where the readings are from, and a row for each launch.
-pub fn table() -> Result<Content> {
+pub fn table() -> Result<String> {
     let readings = Readings::read()?;
     let head = [
         "launch (M×N×K)",
@@ -35,11 +34,9 @@ pub fn table() -> Result<Content> {
         row.resize(head.len(), String::new());
         rows.push(row);
     }
-    let Readings { gpu, driver, tool, date, .. } = &readings;
-    Ok(Content::Markdown(format!(
-        "Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{}",
-        table::markdown(&head.map(ToOwned::to_owned), &rows)
-    )))
+    let File { gpu, driver, tool, date, .. } = &readings.from;
+    let table = table::markdown(&head, &rows);
+    Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }
 
 /// A count if both sides agree, else both.

@@ -3,12 +3,11 @@
 use anyhow::Result;
 use common::workspace;
 
-use super::content::Content;
 use crate::house::{self, CRATES};
 use crate::table::markdown;
 
 /// A table for each crate: the file, its floor, its idea. The top floor comes first.
-pub fn table() -> Result<Content> {
+pub fn table() -> Result<String> {
     let mut text = String::new();
     for name in CRATES {
         let rooms = house::rooms(&workspace::root().join(name))?;
@@ -22,8 +21,8 @@ pub fn table() -> Result<Content> {
             "### {name}\n\n{} files, {} lines\n\n{}\n",
             rooms.len(),
             common::units::grouped(lines as u64),
-            markdown(&["file", "floor", "what is in it"].map(ToOwned::to_owned), &rows)
+            markdown(&["file", "floor", "what is in it"], &rows)
         );
     }
-    Ok(Content::Markdown(text))
+    Ok(text)
 }

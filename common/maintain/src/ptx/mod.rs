@@ -9,24 +9,18 @@ use anyhow::{Result, ensure};
 use common::code::{Registers, Source};
 use common::describe::Request;
 use common::nvrtc::{self, PINNED_PACKAGE};
-use common::{json, output, workspace};
-use course::{files, steps};
+use common::{json, output};
+use course::steps;
 
-/// Options of `cargo x ptx`.
-#[derive(clap::Args)]
+use crate::generated::Generated;
+
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is missing, left over or not what its source gives
     #[arg(long)]
-    check: bool,
+    pub check: bool,
     /// Only these steps (by the start of their names)
-    steps: Vec<String>,
-}
-
-impl Options {
-    /// All steps, checked.
-    pub fn check() -> Self {
-        Self { check: true, steps: Vec::new() }
-    }
+    pub steps: Vec<String>,
 }
 
 /// The version of NVRTC whose PTX every driver since 2023 loads (PTX 8.1).
@@ -44,8 +38,7 @@ pub fn run(options: &Options) -> Result<bool> {
         PINNED.1
     );
     let ptxas = registers::assembler(nvrtc);
-    let mut text = String::new();
-    let (mut count, mut stale) = (0, 0);
+    let mut generated = Generated::new(options.check);
     for step in steps::find()? {
         if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
             continue;
@@ -57,55 +50,30 @@ pub fn run(options: &Options) -> Result<bool> {
         for (path, specialisations) in step.describe(&Request::default())?.sources {
             let source = Source::read(&step.path.join(&path))?;
             for specialisation in &specialisations {
-                let name = source.committed_name(specialisation);
-                let file = folder.join(&name);
+                let file = folder.join(source.committed_name(specialisation));
                 let fresh = source.compile_to_commit(specialisation, nvrtc)?;
-                count += 1;
-                // Git may have changed the line endings.
-                let committed = fs::read_to_string(&file).unwrap_or_default().replace("\r\n", "\n");
-                if committed != fresh {
-                    stale += 1;
-                    let word = if options.check { "stale:" } else { "made" };
-                    text += &format!("{word} {}\n", workspace::display(&file));
-                    if !options.check {
-                        files::write(&file, &fresh)?;
-                    }
-                }
-                kept.insert(name);
-                if let (Some(ptxas), false) = (&ptxas, options.check && committed != fresh) {
+                if generated.file(&file, &fresh)?
+                    && let Some(ptxas) = &ptxas
+                {
                     registers::add(&mut counted, &known, &file, &fresh, ptxas)?;
                 }
+                kept.insert(file);
             }
         }
         if ptxas.is_some() && counted != known {
-            stale += 1;
-            let file = folder.join(Registers::FILE);
-            text += &format!("{} {}\n", if options.check { "stale:" } else { "made" }, workspace::display(&file));
-            if !options.check {
-                files::write(&file, &json::lines(&counted, 2)?)?;
-            }
+            generated.uncounted(&folder.join(Registers::FILE), &json::lines(&counted, 2)?)?;
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.path().extension().is_some_and(|extension| extension == "ptx") && !kept.contains(&name) {
-                stale += 1;
-                let what = if options.check { "left over:" } else { "removed" };
-                text += &format!("{what} {}\n", workspace::display(&entry.path()));
-                if !options.check {
-                    fs::remove_file(entry.path())?;
-                }
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "ptx") && !kept.contains(&path) {
+                generated.left_over(&path)?;
             }
         }
     }
-    let verdict = match (options.check, stale) {
-        (true, 0) => "all fresh".to_owned(),
-        (true, stale) => format!("{stale} stale; regenerate them with cargo x ptx"),
-        (false, stale) => format!("{stale} changed"),
-    };
     let uncounted = match ptxas {
         Some(_) => String::new(),
         None => format!("; registers were not counted; to count them, pip install {}", registers::PACKAGE),
     };
-    output::print(&format!("{text}{count} PTX files, {verdict}{uncounted}\n"))?;
-    Ok(!options.check || stale == 0)
+    output::print(&format!("{}{}{uncounted}\n", generated.text, generated.verdict("PTX files", "ptx")))?;
+    Ok(generated.ok())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::Dtype;
-use course::record::size_words;
+use course::record::{provenance, size_words};
 use serde::{Deserialize, Serialize};
 
 use crate::table;
@@ -22,18 +22,13 @@ pub const SIZES: [[u64; 3]; 10] = [
     [46_400, 46_400, 16],
 ];
 
-/// One run of a step's program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// The step.
     pub step: String,
     /// The counter-example, or the step itself.
     pub variant: Option<String>,
-    /// M, N, K.
     pub size: [u64; 3],
-    /// Element type.
     pub dtype: Dtype,
-    /// What came of it.
     pub outcome: RunOutcome,
     /// The program's exit status; `null` if it did not end by itself.
     pub exit: Option<i32>,
@@ -45,25 +40,38 @@ pub struct Run {
     pub origin: Option<String>,
     /// The diagnosis or the error.
     pub note: Option<String>,
-    /// Seconds in all.
     pub seconds: f64,
 }
 
-/// What came of a run.
+impl Run {
+    /// A run that has not been made.
+    pub fn new(step: &str, variant: Option<String>, size: [u64; 3], dtype: Dtype) -> Self {
+        Self {
+            step: step.to_owned(),
+            variant,
+            size,
+            dtype,
+            outcome: RunOutcome::NotRun,
+            exit: None,
+            method: None,
+            worst_bound_share: None,
+            origin: None,
+            note: None,
+            seconds: 0.0,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOutcome {
-    /// The product is right.
     Verified,
-    /// The product is wrong.
     Wrong,
     /// The kernel did what no kernel may.
     Fault,
     /// The algorithm cannot do this size, and said so.
     Limit,
-    /// Another error.
     Error,
-    /// It was stopped.
     Timeout,
     /// There was no time left for it.
     NotRun,
@@ -86,19 +94,14 @@ impl RunOutcome {
 /// The acceptance table as a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Acceptance {
-    /// Version of the format.
     pub format: u32,
     /// When it began, UTC.
     pub date: String,
-    /// The commit of the course.
     pub commit: Option<String>,
-    /// The device's name.
     pub device: String,
-    /// Version of the NVIDIA driver.
     pub driver: Option<String>,
     /// SHA-256 of each step's kernel.
     pub kernels: BTreeMap<String, String>,
-    /// All runs.
     pub runs: Vec<Run>,
 }
 
@@ -106,27 +109,21 @@ pub struct Acceptance {
 pub fn markdown(acceptance: &Acceptance) -> String {
     let mut sizes: Vec<[u64; 3]> = SIZES.to_vec();
     sizes.retain(|size| acceptance.runs.iter().any(|run| run.size == *size));
-    let mut rows: Vec<(&str, Option<&str>, Dtype)> = Vec::new();
+    let mut rows: BTreeMap<(&str, Option<&str>, bool), Vec<&Run>> = BTreeMap::new();
     for run in &acceptance.runs {
-        let row = (run.step.as_str(), run.variant.as_deref(), run.dtype);
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
+        rows.entry((&run.step, run.variant.as_deref(), run.dtype == Dtype::I32)).or_default().push(run);
     }
-    rows.sort_by_key(|&(step, variant, dtype)| (step.to_owned(), variant.map(ToOwned::to_owned), dtype == Dtype::I32));
     let mut head = vec!["kernel".to_owned(), "type".to_owned()];
     head.extend(sizes.iter().map(|&size| size_words(size)));
     let mut cells = Vec::new();
     let mut notes = String::new();
     let mut told = Vec::new();
-    for (step, variant, dtype) in rows {
+    for ((step, variant, integers), runs) in rows {
         let name = variant.map_or_else(|| step.to_owned(), |variant| format!("{step}, {variant}"));
+        let dtype = if integers { Dtype::I32 } else { Dtype::F32 };
         let mut row = vec![name.clone(), dtype.to_string()];
         for &size in &sizes {
-            let is_it = |run: &&Run| {
-                run.step == step && run.variant.as_deref() == variant && run.dtype == dtype && run.size == size
-            };
-            let run = acceptance.runs.iter().find(is_it);
+            let run = runs.iter().find(|run| run.size == size);
             row.push(run.map_or("-", |run| run.outcome.word()).to_owned());
             // One example of each kind is enough in words; acceptance.json has them all.
             if let Some(Run { note: Some(note), outcome, .. }) = run
@@ -140,11 +137,6 @@ pub fn markdown(acceptance: &Acceptance) -> String {
         }
         cells.push(row);
     }
-    let driver = acceptance.driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
-    let commit = acceptance
-        .commit
-        .as_ref()
-        .map_or_else(String::new, |commit| format!(", commit {}", commit.get(..10).unwrap_or(commit)));
     let right = acceptance.runs.iter().filter(|run| run.outcome == RunOutcome::Verified).count();
     let mut origins: BTreeMap<&str, usize> = BTreeMap::new();
     for origin in acceptance.runs.iter().filter_map(|run| run.origin.as_deref()) {
@@ -159,9 +151,8 @@ pub fn markdown(acceptance: &Acceptance) -> String {
     }
     let origins: Vec<String> = origins.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
     format!(
-        "{}{driver}, {}{commit}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
-        acceptance.device,
-        acceptance.date.get(..10).unwrap_or(&acceptance.date),
+        "{}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
+        provenance(&acceptance.device, &[("driver", &acceptance.driver)], &acceptance.date, &acceptance.commit),
         acceptance.runs.len(),
         origins.join(", "),
         table::markdown(&head, &cells),
@@ -173,18 +164,12 @@ mod tests {
     use super::*;
 
     fn example(outcome: RunOutcome, note: Option<&str>) -> Run {
+        let variant = Some("no_edges".into());
         Run {
-            step: "step04_tiled".into(),
-            variant: Some("no_edges".into()),
-            size: [31, 33, 35],
-            dtype: Dtype::F32,
             outcome,
-            exit: Some(1),
-            method: None,
-            worst_bound_share: None,
             origin: Some("step04_tiled/kernel.cu, compiled by NVRTC 13.0 for compute_90".into()),
             note: note.map(ToOwned::to_owned),
-            seconds: 1.0,
+            ..Run::new("step04_tiled", variant, [31, 33, 35], Dtype::F32)
         }
     }
 

@@ -3,54 +3,46 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use common::cli::parse_size;
 use common::matrix::Operands;
-use common::output::print;
 use common::verify::{self, HostRows, Shape};
 use common::{Dtype, Fill, Problem};
 
-/// Options of the hidden `cargo x check-time`, a part of `cargo x record`.
-#[derive(clap::Args)]
-pub struct Options {
-    /// Size of the product: N or MxNxK
-    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = parse_size, allow_hyphen_values = true)]
-    size: [u64; 3],
-    /// Check small integers, exactly, in place of uniform numbers
-    #[arg(long)]
-    integers: bool,
-}
-
-/// Runs the command; `false` if the check refuses the right product or accepts a wrong one.
-pub fn run(options: &Options) -> Result<bool> {
-    let [m, n, k] = options.size;
-    let fill = if options.integers { Fill::Integers } else { Fill::Uniform };
-    let problem = Problem { m, n, k, dtype: Dtype::F32, fill, seed: 1 };
+/// Times the check of a product of so many rows and columns; an error if it refuses the right one or accepts a wrong one.
+pub fn text(edge: u64) -> Result<String> {
+    let problem = Problem { m: edge, n: edge, k: edge, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
     common::memory::ensure_fits_host(&problem)?;
+    let mut text = String::new();
     let mut total = 0.0;
     let mut line = |what: &str, begin: Instant| {
         let seconds = begin.elapsed().as_secs_f64();
         total += seconds;
-        print(&format!("{what:<44}{seconds:>8.2} s\n"))
+        text += &format!("{what:<44}{seconds:>8.2} s\n");
     };
     let shape = Shape { tile: [32, 32], tile_k: 32 };
-    let mut ok = true;
     // The check is of the integer twin first if its method wants one, as in every run.
     for problem in verify::twin(&problem).iter().chain([&problem]) {
         let begin = Instant::now();
         let operands = Operands::new(problem)?;
-        line("drawing A and B", begin)?;
+        line("drawing A and B", begin);
         let mut words = verify::right_product(problem, &operands)?;
+        let check = |words: &[u32]| verify::verify(problem, &operands, shape, &mut HostRows { words, n: problem.n });
         let begin = Instant::now();
-        let found = verify::verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n })?;
-        line(&format!("the check ({})", found.method.words()), begin)?;
-        ok &= found.ok;
+        let right = check(&words)?;
+        line(&format!("the check ({})", right.method.words()), begin);
         let last = words.len() - 1;
         words[last] ^= 1 << 30;
-        let wrong = verify::verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n })?;
-        ok &= !wrong.ok;
+        ensure!(right.ok && !check(&words)?.ok, "the check itself is wrong; report this as a defect of the course");
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    print(&format!("{:<44}{total:>8.2} s on {cores} cores\n", format!("{m}×{n}×{k} in all")))?;
-    ensure!(ok, "the check itself is wrong; report this as a defect of the course");
-    Ok(ok)
+    text += &format!("{:<44}{total:>8.2} s on {cores} cores\n", format!("{edge}×{edge}×{edge} in all"));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_check_takes_its_time() {
+        let text = super::text(96).unwrap();
+        assert!(text.contains("the check (") && text.contains("96×96×96 in all"), "{text}");
+    }
 }

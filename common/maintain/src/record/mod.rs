@@ -4,9 +4,10 @@
 //! workspace. What fails or takes too long is written down, and the rest goes on; the files are there after every part.
 
 pub mod acceptance;
-pub mod check_time;
+mod check_time;
 mod process;
 mod runs;
+mod traffic;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,13 +17,12 @@ use anyhow::Result;
 use common::json;
 use common::output::print;
 use course::doctor;
-use course::files::{read, write};
+use course::files::write;
 
 use crate::programs;
 use acceptance::Acceptance;
 use process::timed_run;
 
-/// Options of `cargo x record`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder for log.txt, compare.json, compare.txt, acceptance.json, acceptance.md and the like
@@ -49,8 +49,6 @@ const PARTS: [&str; 4] = ["check-time", "compare", "flushed", "acceptance"];
 /// Seconds of the longest comparison, and of the one with a flushed cache.
 const COMPARE_SECONDS: u64 = 270;
 const FLUSHED_SECONDS: u64 = 60;
-/// Seconds of what this host computes by itself.
-const HOST_SECONDS: u64 = 100;
 /// The option of `cargo course compare` that keeps what it measured.
 const SAVE: &str = "--save";
 
@@ -64,7 +62,8 @@ pub fn run(options: &Options) -> Result<bool> {
     let sim = options.device == "sim";
     let mut ok = true;
     if wanted("check-time") {
-        session.check_time()?;
+        let told = check_time::text(4096).unwrap_or_else(|error| format!("{error:#}\n"));
+        session.log(&format!("the check of a product on this host\n{told}"))?;
     }
     if wanted("compare") {
         ok &= session.compare("compare", COMPARE_SECONDS, if sim { &[] } else { &["--saw-tooth"] })?;
@@ -79,7 +78,6 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(ok)
 }
 
-/// One call of the command.
 struct Session<'a> {
     options: &'a Options,
     /// What was done, on the screen and in a file.
@@ -96,28 +94,6 @@ impl Session<'_> {
         write(&self.options.out.join("log.txt"), &self.log)
     }
 
-    /// What is left of the time, at most so many seconds.
-    fn at_most(&self, seconds: u64) -> Duration {
-        self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds))
-    }
-
-    /// How long this host takes to check a product of 4096³.
-    fn check_time(&mut self) -> Result<()> {
-        let told = self.own(&["check-time"]).unwrap_or_else(|error| format!("{error:#}\n"));
-        self.log(&format!("the check of a product on this host\n{told}"))
-    }
-
-    /// What this program prints for a verb of its own.
-    fn own(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.options.out.join("own.part");
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments);
-        let done = timed_run(command, self.at_most(HOST_SECONDS), &output)?;
-        let text = read(&output)?;
-        let _ = std::fs::remove_file(&output);
-        Ok(if done.is_some() { text } else { format!("{text}stopped; there was no time left\n") })
-    }
-
     /// All steps in turns, and where they stand in the roofline.
     fn compare(&mut self, name: &str, seconds: u64, arguments: &[&str]) -> Result<bool> {
         let file = self.options.out.join(format!("{name}.json"));
@@ -126,7 +102,8 @@ impl Session<'_> {
         if let Some(commit) = &self.options.commit {
             command.args(["--commit", commit]);
         }
-        let done = timed_run(command, self.at_most(seconds), &self.options.out.join(format!("{name}.txt")));
+        let limit = self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds));
+        let done = timed_run(command, limit, &self.options.out.join(format!("{name}.txt")));
         let words = match &done {
             Ok(Some(0)) => "all steps right".to_owned(),
             Ok(Some(status)) => format!("exit status {status}, see {name}.txt"),
@@ -135,20 +112,19 @@ impl Session<'_> {
         };
         self.log(&format!("{name}: {words}\n"))?;
         if file.is_file() && self.options.device != "sim" {
-            let told = self.own(&["traffic", &file.to_string_lossy()]).unwrap_or_else(|error| format!("{error:#}\n"));
+            let told = traffic::add(&file).unwrap_or_else(|error| format!("{error:#}\n"));
             self.log(&format!("{name}: operations for each byte, as the simulator counts them\n{told}"))?;
         }
         Ok(matches!(done, Ok(Some(0))))
     }
 
-    /// Every kernel at every shape.
     fn acceptance(&mut self) -> Result<bool> {
         let Options { out, device, jobs, commit, .. } = self.options;
         let keep = |table: &Acceptance| -> Result<()> {
             write(&out.join("acceptance.json"), &json::lines(table, 2)?)?;
             write(&out.join("acceptance.md"), &acceptance::markdown(table))
         };
-        let options = runs::Options { device, jobs: *jobs, commit: commit.as_deref(), end: self.end };
+        let options = runs::Options { device, jobs: *jobs, commit: commit.clone(), end: self.end };
         let right = runs::all(&options, &keep)?;
         self.log(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
         Ok(right)

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use common::code::Source;
 use common::describe::Request;
 use common::output::print;
 use common::report::Report;
-use common::{DeviceInfo, Dtype, Problem, device};
+use common::{Dtype, Fill, Problem, device};
 use course::record;
 use course::steps::{self, StepFolder};
 
@@ -23,17 +24,12 @@ const SIM_SIZES: usize = 3;
 /// Seconds that one run may take.
 const RUN_SECONDS: u64 = 100;
 
-/// A run to be made.
-#[derive(Clone)]
 struct Task {
     program: PathBuf,
-    step: String,
-    variant: Option<String>,
-    size: [u64; 3],
-    dtype: Dtype,
     host: bool,
     /// The step has said that it cannot.
     limit: bool,
+    run: Run,
 }
 
 /// Where and how the runs are made.
@@ -42,8 +38,7 @@ pub struct Options<'a> {
     pub device: &'a str,
     /// Runs at a time.
     pub jobs: u8,
-    /// The commit of the course, if git cannot tell it.
-    pub commit: Option<&'a str>,
+    pub commit: Option<String>,
     /// When no more is begun.
     pub end: Instant,
 }
@@ -55,14 +50,28 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     let mut table = Acceptance {
         format: record::FORMAT,
         date: record::now(),
-        commit: options.commit.map(ToOwned::to_owned).or_else(record::commit),
+        commit: options.commit.clone().or_else(record::commit),
         device: info.as_ref().map_or_else(|| "the simulator".to_owned(), |info| info.name.clone()),
         driver: record::driver().filter(|_| !sim),
         kernels: BTreeMap::new(),
         runs: Vec::new(),
     };
     let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
-    let tasks = tasks(sizes, info.as_ref(), &mut table.kernels)?;
+    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let request = Request { device: info, problems: sizes.iter().map(problem).collect(), variant: None };
+    let mut tasks = Vec::new();
+    for step in steps::find()? {
+        match of_step(&step, &request) {
+            Ok((hash, more)) => {
+                table.kernels.insert(step.name, hash);
+                tasks.extend(more);
+            }
+            Err(error) => print(&format!("{} is left out: {error:#}\n", step.name))?,
+        }
+    }
+    // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
+    let long = |task: &Task| task.host && task.run.size == SIZES[9];
+    tasks.sort_by_key(|task| (task.run.variant.is_some(), !long(task), task.run.dtype == Dtype::I32));
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((table, Instant::now()));
     std::thread::scope(|scope| {
@@ -90,66 +99,33 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     Ok(table.runs.iter().all(fine))
 }
 
-fn tasks(sizes: &[[u64; 3]], info: Option<&DeviceInfo>, kernels: &mut BTreeMap<String, String>) -> Result<Vec<Task>> {
-    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: common::Fill::Uniform, seed: 1 };
-    let request = Request { device: info.cloned(), problems: sizes.iter().map(problem).collect(), variant: None };
+/// The hash of a step's kernel, and the step's runs.
+fn of_step(step: &StepFolder, request: &Request) -> Result<(String, Vec<Task>)> {
+    let (program, description) = (step.program()?, step.describe(request)?);
+    let source = Source::read(&step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" }))?;
     let mut tasks = Vec::new();
-    let mut of_step = |step: &StepFolder| -> Result<()> {
-        let (program, description) = (step.program()?, step.describe(&request)?);
-        let source = step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" });
-        kernels.insert(step.name.clone(), common::code::Source::read(&source)?.hash);
-        for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
-            for dtype in [Dtype::F32, Dtype::I32] {
-                for (&size, plan) in sizes.iter().zip(&description.plans) {
-                    let limit = plan.is_err();
-                    let (step, host) = (step.name.clone(), description.host);
-                    tasks.push(Task {
-                        program: program.clone(),
-                        step,
-                        variant: variant.clone(),
-                        size,
-                        dtype,
-                        host,
-                        limit,
-                    });
-                }
+    for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
+        for dtype in [Dtype::F32, Dtype::I32] {
+            for (problem, plan) in request.problems.iter().zip(&description.plans) {
+                let run = Run::new(&step.name, variant.clone(), [problem.m, problem.n, problem.k], dtype);
+                tasks.push(Task { program: program.clone(), host: description.host, limit: plan.is_err(), run });
             }
         }
-        Ok(())
-    };
-    for step in steps::find()? {
-        if let Err(error) = of_step(&step) {
-            print(&format!("{} is left out: {error:#}\n", step.name))?;
-        }
     }
-    // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
-    tasks.sort_by_key(|task| (task.variant.is_some(), !(task.host && task.size == SIZES[9]), task.dtype == Dtype::I32));
-    Ok(tasks)
+    Ok((source.hash, tasks))
 }
 
 fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
     let begin = Instant::now();
-    let [m, n, k] = task.size;
-    let mut run = Run {
-        step: task.step.clone(),
-        variant: task.variant.clone(),
-        size: task.size,
-        dtype: task.dtype,
-        outcome: RunOutcome::NotRun,
-        exit: None,
-        method: None,
-        worst_bound_share: None,
-        origin: None,
-        note: None,
-        seconds: 0.0,
-    };
+    let mut run = task.run.clone();
     let left = end.saturating_duration_since(begin);
     if left < Duration::from_secs(2) {
         return run;
     }
+    let [m, n, k] = run.size;
     let mut command = Command::new(&task.program);
-    command.args(["--json", "--samples", "1", "--size", &format!("{m}x{n}x{k}"), "--dtype", &task.dtype.to_string()]);
-    if let Some(variant) = &task.variant {
+    command.args(["--json", "--samples", "1", "--size", &format!("{m}x{n}x{k}"), "--dtype", &run.dtype.to_string()]);
+    if let Some(variant) = &run.variant {
         command.args(["--variant", variant]);
     }
     if !task.host {
@@ -162,33 +138,28 @@ fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
     let sentence = || {
         text.lines().find_map(|line| line.strip_prefix("error: ")).or_else(|| text.lines().last()).unwrap_or_default()
     };
-    match status {
+    (run.outcome, run.note) = match status {
         Ok(Some(exit)) => {
             run.exit = Some(exit);
-            run.outcome = match (exit, &json) {
+            let outcome = match (exit, &json) {
                 (0, Some(_)) => RunOutcome::Verified,
                 (1, Some(_)) => RunOutcome::Wrong,
                 (1, None) => RunOutcome::Fault,
                 (2, _) if task.limit => RunOutcome::Limit,
                 _ => RunOutcome::Error,
             };
-            if let Some(report) = json {
+            let note = if let Some(report) = json {
                 run.method = Some(report.verification.method.words().to_owned());
                 run.worst_bound_share = report.verification.worst_bound_share;
                 run.origin = Some(report.kernel.origin);
-                run.note = report.verification.diagnosis;
+                report.verification.diagnosis
             } else {
-                run.note = Some(sentence().to_owned());
-            }
+                Some(sentence().to_owned())
+            };
+            (outcome, note)
         }
-        Ok(None) => {
-            run.outcome = RunOutcome::Timeout;
-            run.note = Some(format!("stopped after {:.0} s", run.seconds));
-        }
-        Err(error) => {
-            run.outcome = RunOutcome::Error;
-            run.note = Some(format!("{error:#}"));
-        }
-    }
+        Ok(None) => (RunOutcome::Timeout, Some(format!("stopped after {:.0} s", run.seconds))),
+        Err(error) => (RunOutcome::Error, Some(format!("{error:#}"))),
+    };
     run
 }

@@ -1,0 +1,93 @@
+//! Generated files: written again, or compared with what is committed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use common::workspace;
+use course::files::write;
+
+/// What became of the generated files so far.
+pub struct Generated {
+    /// Change nothing.
+    check: bool,
+    count: usize,
+    stale: usize,
+    /// A line for each file that is not what it should be, or was not.
+    pub text: String,
+}
+
+impl Generated {
+    pub fn new(check: bool) -> Self {
+        Self { check, count: 0, stale: 0, text: String::new() }
+    }
+
+    /// Keeps a file as it should be; whether it is so now.
+    pub fn file(&mut self, path: &Path, fresh: &str) -> Result<bool> {
+        self.count += 1;
+        self.uncounted(path, fresh)
+    }
+
+    /// The same of a file that goes with the others and is not counted.
+    pub fn uncounted(&mut self, path: &Path, fresh: &str) -> Result<bool> {
+        // Git may have changed the line endings.
+        let now = fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
+        if now == fresh {
+            return Ok(true);
+        }
+        self.stale += 1;
+        let name = workspace::display(path);
+        if self.check {
+            self.text += &format!("stale: {name}{}\n", first_difference(&now, fresh));
+        } else {
+            write(path, fresh)?;
+            self.text += &format!("made {name}\n");
+        }
+        Ok(!self.check)
+    }
+
+    /// Removes a file that nothing generates any more.
+    pub fn left_over(&mut self, path: &Path) -> Result<()> {
+        self.stale += 1;
+        let what = if self.check { "left over:" } else { "removed" };
+        self.text += &format!("{what} {}\n", workspace::display(path));
+        if !self.check {
+            fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+
+    /// How many files of a kind there are and how fresh they are.
+    pub fn verdict(&self, kind: &str, verb: &str) -> String {
+        let state = match (self.check, self.stale) {
+            (true, 0) => "all fresh".to_owned(),
+            (true, stale) => format!("{stale} stale; regenerate them with cargo x {verb}"),
+            (false, stale) => format!("{stale} changed"),
+        };
+        format!("{} {kind}, {state}", self.count)
+    }
+
+    /// Whether all is as it should be now.
+    pub fn ok(&self) -> bool {
+        !self.check || self.stale == 0
+    }
+}
+
+/// Where two texts begin to differ, for a message.
+fn first_difference(old: &str, new: &str) -> String {
+    let line = old.lines().zip(new.lines()).position(|(old, new)| old != new);
+    let line = line.unwrap_or_else(|| old.lines().count().min(new.lines().count()));
+    let of = |text: &str| text.lines().nth(line).unwrap_or("(the end)").trim().chars().take(80).collect::<String>();
+    format!(" (line {}: {:?} would be {:?})", line + 1, of(old), of(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_file_is_shown_by_its_first_difference() {
+        assert_eq!(first_difference("a\nb\n", "a\nc\n"), " (line 2: \"b\" would be \"c\")");
+        assert_eq!(first_difference("a\n", "a\nc\n"), " (line 2: \"(the end)\" would be \"c\")");
+    }
+}
