@@ -17,7 +17,6 @@ pub mod device;
 pub mod diagnostic;
 pub mod driver;
 pub mod exec;
-pub mod exit;
 pub mod fault;
 pub mod hazard_kind;
 pub mod host;

@@ -1,8 +1,12 @@
-//! Text that leaves the program: standard output, and what an I/O error is called there.
+//! What leaves a program of the course: its text on standard output, an error's sentence, and the exit status.
 
 use std::io::Write as _;
+use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+
+use crate::diagnostic;
+use crate::fault::KernelFault;
 
 /// Writes to standard output, with its colours if that is a terminal that wants them; a closed pipe or a full disk is an
 /// error, not a panic.
@@ -20,4 +24,19 @@ pub fn print(text: &str) -> Result<()> {
 pub fn io_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+/// The exit status: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment, with the error's
+/// sentence on standard error.
+pub fn finish(result: Result<bool>) -> ExitCode {
+    let error = match result {
+        Ok(right) => return ExitCode::from(u8::from(!right)),
+        Err(error) => error,
+    };
+    let fault = KernelFault::behind(&error);
+    let diagnostic = fault.and_then(KernelFault::diagnostic);
+    let text = diagnostic.map_or_else(|| format!("error: {error:#}\n"), diagnostic::render);
+    // If standard error is closed too, the exit status is all there is left to say.
+    let _ = anstream::stderr().write_all(text.as_bytes());
+    ExitCode::from(if fault.is_some() { 1 } else { 2 })
 }

@@ -10,6 +10,12 @@ use crate::workspace;
 pub struct Sources(BTreeMap<String, Vec<String>>);
 
 impl Sources {
+    /// With a file that is on no disk.
+    #[cfg(test)]
+    pub fn with(file: &str, text: &str) -> Self {
+        Self(BTreeMap::from([(file.to_owned(), text.lines().map(str::to_owned).collect())]))
+    }
+
     /// All lines of a file; none if it cannot be read.
     pub fn lines(&mut self, file: &str) -> &[String] {
         self.0.entry(file.to_owned()).or_insert_with(|| source_lines(file))

@@ -7,8 +7,7 @@ use anyhow::Result;
 
 use crate::cli::Args;
 use crate::device::Choice;
-use crate::exit::finish;
-use crate::output::print;
+use crate::output::{finish, print};
 use crate::report::Report;
 use crate::step::Step;
 use crate::{describe, on_device, on_host};

@@ -32,7 +32,7 @@ enum Command {
 fn main() -> ExitCode {
     let matches = Cli::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::exit::finish(match cli.command {
+        Ok(cli) => common::output::finish(match cli.command {
             None => standing::run(),
             Some(Command::Lab(options)) => lab::run(&options),
             Some(Command::Diff(options)) => difference::run(&options),
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             Some(Command::Book(options)) => book::run(&options),
         }),
         Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
+            (help, 0) => common::output::finish(common::output::print(&help).map(|()| true)),
             (sentence, status) => {
                 // If standard error is closed too, the exit status is all there is left to say.
                 let _ = std::io::stderr().write_all(sentence.as_bytes());

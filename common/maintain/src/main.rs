@@ -59,7 +59,7 @@ enum Command {
 fn main() -> ExitCode {
     let matches = Cli::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => common::exit::finish(match cli.command {
+        Ok(cli) => common::output::finish(match cli.command {
             Command::Ptx(options) => ptx::run(&options),
             Command::Pages(options) => pages::run(&options),
             Command::Counters(options) => counters::run(&options),
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
             Command::Targets => targets::run(),
         }),
         Err(error) => match common::cli::sentence(&error) {
-            (help, 0) => common::exit::finish(common::output::print(&help).map(|()| true)),
+            (help, 0) => common::output::finish(common::output::print(&help).map(|()| true)),
             (sentence, status) => {
                 eprint!("{sentence}");
                 ExitCode::from(status)

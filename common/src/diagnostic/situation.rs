@@ -115,16 +115,12 @@ pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
         return Way::Same;
     }
     let between = sources.lines(&file).get(one as usize..two as usize - 1).unwrap_or_default();
-    let code = between.iter().map(|line| line.split("//").next().unwrap_or_default());
-    let mut barrier = false;
-    for line in code {
-        // The end of a function: from there on lines follow each other on the page only.
-        if line.starts_with('}') {
-            return Way::Unknown;
-        }
-        barrier |= line.contains("__syncthreads");
+    // Beyond the end of a function lines follow each other on the page only.
+    if between.iter().any(|line| line.starts_with('}')) {
+        return Way::Unknown;
     }
-    if barrier { Way::Back } else { Way::Down }
+    let waits = |line: &String| line.split("//").next().is_some_and(|code| code.contains("__syncthreads"));
+    if between.iter().any(waits) { Way::Back } else { Way::Down }
 }
 
 #[cfg(test)]
@@ -149,16 +145,13 @@ mod tests {
     #[test]
     fn a_barrier_between_two_lines_is_seen_and_so_is_the_end_of_a_function() {
         let text = "a\nb\n// __syncthreads();\nc\n    __syncthreads();\nd\n}\ne\n";
-        let path = std::env::temp_dir().join(format!("course-way-{}.cu", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        let at = |line| Location { file: Some(path.display().to_string()), line: Some(line), ..Location::default() };
-        let mut sources = Sources::default();
+        let at = |line| Location { file: Some("k.cu".into()), line: Some(line), ..Location::default() };
+        let mut sources = Sources::with("k.cu", text);
         let mut between = |one, two| way(&mut sources, &at(one), &at(two));
         assert_eq!(between(1, 1), Way::Same);
         assert_eq!(between(1, 4), Way::Down, "a comment is no barrier");
         assert_eq!(between(4, 6), Way::Back);
         assert_eq!(between(4, 8), Way::Unknown);
         assert_eq!(between(4, 1), Way::Unknown);
-        std::fs::remove_file(path).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use crate::code::{Code, Source};
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
-use crate::hazard_kind::FaultClass;
+use crate::hazard_kind::{FaultClass, ReportKind};
 use crate::info::DeviceInfo;
 use crate::matrix::Operands;
 use crate::plan::Plan;
@@ -117,7 +117,8 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
                 Ok(_) => bail!("the kernel reads nothing beyond the edges of its matrices"),
                 Err(error) => error.downcast::<KernelFault>()?,
             };
-            let outside = error.hazard.as_ref().is_some_and(|hazard| hazard.kind == FaultClass::OutOfBounds);
+            let outside =
+                error.hazard.as_ref().is_some_and(|hazard| hazard.kind == ReportKind::Fault(FaultClass::OutOfBounds));
             ensure!(outside, "the fault is no access out of bounds: {error}");
         }
     }
