@@ -31,7 +31,7 @@ Exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage o
 #[allow(clippy::struct_excessive_bools)]
 pub struct Args {
     /// Where to run: auto (CUDA if there is any, else the simulator), cuda, cuda:N or sim
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = parse_device)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: Choice,
 
     /// Size of the problem: N for N×N×N, or MxNxK (C is M×N, K the inner size)
@@ -55,7 +55,7 @@ pub struct Args {
     pub samples: Option<usize>,
 
     /// Compare with the vendor's library in the same run: cublas
-    #[arg(long, value_name = "cublas", value_parser = parse_baseline)]
+    #[arg(long, value_name = "cublas")]
     pub baseline: Option<baseline::Choice>,
 
     /// Empty the L2 cache before each timed product; without it the product before leaves what fits
@@ -111,10 +111,6 @@ pub struct Args {
     pub describe: Option<String>,
 }
 
-fn parse_device(text: &str) -> Result<Choice, String> {
-    text.parse()
-}
-
 /// How much `--counters` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterDetail {
@@ -148,10 +144,6 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
     };
     let (block, thread) = text.split_once(':').ok_or_else(wrong)?;
     Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
-}
-
-fn parse_baseline(text: &str) -> Result<baseline::Choice, String> {
-    text.parse()
 }
 
 fn parse_dtype(text: &str) -> Result<Dtype, String> {
