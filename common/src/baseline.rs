@@ -59,7 +59,7 @@ impl Baseline {
         Self { name: Choice::Cublas, version: None, ok: None, timing: None, share: None, missing }
     }
 
-    /// Computes the product with cuBLAS in the step's matrices, verifies and times it. Where that cannot be done, the
+    /// Computes the product with cuBLAS in the step's matrices, verifies and times it. If that cannot be done, the
     /// result says why.
     pub fn run(
         device: &mut dyn Device,

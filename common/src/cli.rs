@@ -199,7 +199,7 @@ impl Args {
         self.counters.is_some() || self.check || !self.trace.is_empty()
     }
 
-    /// The problem that is asked for; `default` is M, N, K where no size is given.
+    /// The problem that is asked for; `default` is M, N, K if no size is given.
     pub fn problem(&self, default: [u64; 3]) -> Problem {
         let [m, n, k] = self.size.unwrap_or(default);
         Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }

@@ -171,7 +171,7 @@ impl Source {
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
-            "{}// made by NVRTC {major}.{minor}; `cargo course ptx` makes it anew\n{}",
+            "{}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{}",
             self.header(specialisation),
             relative_files(&compiled.ptx, &self.display)
         ))

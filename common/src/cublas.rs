@@ -76,7 +76,7 @@ impl Open {
         let lt = beside.unwrap_or_default().iter().find_map(|lt| unsafe { Library::new(lt) }.ok());
         // SAFETY: the file is named as cuBLAS's library is; its initialisers are NVIDIA's.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", escaped(path)))?;
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
         let mut open = Self { library, _lt: lt, path: path.to_owned(), version: String::new() };
         type Property = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
         let mut parts = [0; 3];
@@ -97,7 +97,7 @@ impl Open {
     unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature; the library stays open as long as the program runs.
         let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no cuBLAS: {error}", escaped(&self.path)))?)
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not cuBLAS: {error}", escaped(&self.path)))?)
     }
 }
 

@@ -14,7 +14,7 @@ pub struct CublasProduct {
 }
 
 impl CublasProduct {
-    /// Opens cuBLAS on the device. Fails where there is no cuBLAS, or where it has no such product.
+    /// Opens cuBLAS on the device. Fails if there is no cuBLAS, or if it has no such product.
     pub fn new(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
         if let Some(reason) = cublas::refuses(&matrices.problem) {
             bail!("{reason}");

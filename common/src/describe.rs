@@ -51,7 +51,7 @@ pub struct Description {
     pub variants: Vec<String>,
     /// Every source (its path within the step's folder) with every specialisation for which PTX is committed.
     pub sources: Vec<(String, Vec<Specialisation>)>,
-    /// M, N, K where no size is given, on the device of the request.
+    /// M, N, K if no size is given, on the device of the request.
     pub default_size: [u64; 3],
     /// The plans of the request's problems, or why there is none.
     pub plans: Vec<Result<Plan, String>>,

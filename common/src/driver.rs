@@ -10,7 +10,7 @@ pub fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Version of the installed driver as CUDA counts it (12040 is 12.4), where there is a driver.
+/// Version of the installed driver as CUDA counts it (12040 is 12.4), if there is a driver.
 pub fn driver_version() -> Option<i32> {
     if !driver_present() {
         return None;

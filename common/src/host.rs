@@ -2,10 +2,10 @@
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// What is said of memory where the system tells nothing: nothing is refused beforehand.
+/// What is said of memory if the system tells nothing: then nothing is refused beforehand.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] where the system does not tell.
+/// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] if the system does not tell.
 pub fn total_bytes() -> u64 {
     read(|system| {
         let total = system.total_memory();
@@ -13,7 +13,7 @@ pub fn total_bytes() -> u64 {
     })
 }
 
-/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] where
+/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] if
 /// the system does not tell.
 pub fn available_bytes() -> u64 {
     read(|system| {

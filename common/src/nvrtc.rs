@@ -78,16 +78,16 @@ fn search() -> Result<Nvrtc> {
     found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
 }
 
-/// NVRTC's status where the source is wrong.
+/// NVRTC's status when the source is wrong.
 const COMPILATION_FAILED: c_int = 6;
-/// NVRTC's status where it does not find its own second library.
+/// NVRTC's status when it does not find its own second library.
 const BUILTINS_MISSING: c_int = 7;
 
-/// Why a compilation failed, and what to do about it: the kernel is to blame only where its source is wrong.
+/// Why a compilation failed, and what to do about it: the kernel is to blame only if its source is wrong.
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     match status {
-        COMPILATION_FAILED => format!("{name} does not compile; mend what NVRTC says:\n{}", first_errors(log)),
+        COMPILATION_FAILED => format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log)),
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
@@ -117,7 +117,7 @@ impl Nvrtc {
     fn open(path: &Path) -> Result<Self> {
         // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is no library: {error}", escaped(path)))?;
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
         let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the signature is NVRTC's; both pointers are to live integers.
@@ -140,7 +140,7 @@ impl Nvrtc {
     unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature; the library stays open as long as `self`.
         let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or no NVRTC: {error}", escaped(&self.path)))?)
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not NVRTC: {error}", escaped(&self.path)))?)
     }
 
     fn check(&self, status: c_int) -> Result<()> {
@@ -170,7 +170,7 @@ impl Nvrtc {
         Ok(targets)
     }
 
-    /// Compiles a kernel that does nothing, which fails where a part of NVRTC is missing. Takes a fraction of a second.
+    /// Compiles a kernel that does nothing, which fails if a part of NVRTC is missing. Takes a fraction of a second.
     pub fn try_out(&self) -> Result<()> {
         self.compile("extern \"C\" __global__ void nothing() {}", "nothing.cu", &[]).map(drop)
     }

@@ -92,7 +92,7 @@ impl Run {
         Ok((verification, observations))
     }
 
-    /// Times a product that is right, on a device that has a clock; and the baseline, where one is asked for.
+    /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.
     fn time(&mut self, args: &Args, operands: &Operands, right: bool) -> Result<(Option<Timing>, Option<Baseline>)> {
         let device = self.device.as_mut();
         let timed = right && device.info().kind == Kind::Cuda;

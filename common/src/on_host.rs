@@ -45,7 +45,7 @@ fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>) ->
     };
     let first = product();
     let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
-    // The first run is a sample where there is time for no other; else it was the warm-up.
+    // The first run is a sample if there is no time for another; else it was the warm-up.
     let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
     let words: &[u32] =
         if problem.dtype == Dtype::F32 { bytemuck::cast_slice(&c_f32) } else { bytemuck::cast_slice(&c_i32) };

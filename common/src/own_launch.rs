@@ -18,11 +18,11 @@ pub struct OwnLaunch {
     pub shared: Option<u32>,
 }
 
-/// Threads of a block where neither the learner nor the step says how many.
+/// Threads of a block if neither the learner nor the step says how many.
 const BLOCK: [u32; 2] = [32, 32];
 
 impl OwnLaunch {
-    /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` where there is no such
+    /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` if there is no such
     /// line.
     pub fn read(source: &str) -> Result<Option<Self>> {
         let mut lines = (1..).zip(source.lines().map(str::trim));
@@ -58,7 +58,7 @@ impl OwnLaunch {
     /// The plan with what the learner asks for in place of what the step plans.
     ///
     /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
-    /// refusal counts only where the learner gives neither a block nor a tile.
+    /// refusal counts only if the learner gives neither a block nor a tile.
     pub fn plan<E>(&self, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
         let mut plan = match (self.block, self.tile) {
             (None, None) => steps?,

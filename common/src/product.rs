@@ -100,7 +100,7 @@ pub trait Product {
         self.matrices().poison(device)
     }
 
-    /// The kernel of the first launch, where the device knows it.
+    /// The kernel of the first launch, if the device knows it.
     fn main_kernel(&self) -> Option<Kernel> {
         None
     }

@@ -20,7 +20,7 @@ pub fn run(step: &Step) -> ExitCode {
         Ok(args) => args,
         Err((help, 0)) => return finish(print(&help).map(|()| true)),
         Err((sentence, _)) => {
-            // Where standard error is closed too, the exit status is all there is left to say.
+            // If standard error is closed too, the exit status is all there is left to say.
             let _ = std::io::stderr().write_all(sentence.as_bytes());
             return ExitCode::from(2);
         }
@@ -37,7 +37,7 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
         return print(&describe::describe(step, request)?).map(|()| true);
     }
     let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    // A step of the host still has a kernel, which runs on a device where one is asked for.
+    // A step of the host still has a kernel, which runs on a device if one is asked for.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let report = match step.host.filter(|_| on_host) {
         Some(host) => on_host::run(step, args, host)?,

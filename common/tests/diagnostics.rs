@@ -2,7 +2,10 @@
 //! remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file again, to be
 //! read as a diff.
 
-use std::path::{Path, PathBuf};
+#[path = "../simt/tests/sections/mod.rs"]
+mod sections;
+
+use std::path::Path;
 
 use common::analysis;
 use common::diagnostic::{self, Arrays};
@@ -11,23 +14,20 @@ use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 use snapbox::{assert_data_eq, file};
 
 /// The programs, each with its launch in its first line.
-fn programs() -> Vec<PathBuf> {
+fn programs() -> Vec<(String, String)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("simt/tests/corpus");
     // Their PTX names the sources without a folder.
-    std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("simt/tests/corpus/fail")).unwrap();
-    let files = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "ptx")).collect();
-    files.sort();
-    files
+    std::env::set_current_dir(corpus.join("fail")).unwrap();
+    sections::read(&corpus.join("fail.ptx"))
 }
 
 /// What is said of a program; an error that is no fault of the kernel stays a sentence.
-fn said(path: &Path) -> Result<String, Error> {
-    let ptx = std::fs::read_to_string(path).unwrap();
-    let source = std::fs::read_to_string(path.with_extension("cu")).unwrap_or_default();
+fn said(name: &str, ptx: &str) -> Result<String, Error> {
+    let source = std::fs::read_to_string(format!("{name}.cu")).unwrap_or_default();
     let header = ptx.lines().next().unwrap_or_default();
     let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
     let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };
-    let kernel = Module::parse(&ptx)?.kernel("matmul")?;
+    let kernel = Module::parse(ptx)?.kernel("matmul")?;
     let mut memory = GlobalMemory::new();
     let mut arguments = Vec::new();
     for (name, elements) in [("A", m * k), ("B", k * n), ("C", m * n)] {
@@ -60,9 +60,8 @@ fn said(path: &Path) -> Result<String, Error> {
 #[test]
 fn every_defect_is_shown_with_its_lines_and_its_remedy() {
     let mut text = String::new();
-    for path in programs() {
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let said = said(&path).unwrap_or_else(|error| format!("{error}\n"));
+    for (name, ptx) in programs() {
+        let said = said(&name, &ptx).unwrap_or_else(|error| format!("{error}\n"));
         text += &format!("# {name}\n\n{said}\n");
     }
     assert_data_eq!(text, file!["diagnostics.txt"]);

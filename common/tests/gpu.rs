@@ -20,7 +20,7 @@ const PROBLEM: Problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    // cuBLAS is not looked for where there is no GPU that it could run on.
+    // Without a GPU that it could run on, cuBLAS is not looked for.
     let needs = CudaDevice::open(0).map(drop).and_then(|()| cublas::find().map(drop));
     let trials = [
         trial("the_row_major_product_of_cublas_is_right", product),

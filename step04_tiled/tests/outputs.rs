@@ -1,14 +1,35 @@
 //! What learners see, held as it is, in `outputs/`: what a program prints, and how it ends. `SNAPSHOTS=overwrite cargo test
 //! -p step04_tiled --test outputs` writes the files again, to be read as a diff. `[..]` stands for what may differ.
 
-use std::path::Path;
+#[path = "../../common/simt/tests/sections/mod.rs"]
+mod sections;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use snapbox::data::DataFormat;
 use snapbox::{Data, assert_data_eq};
 
-/// Small programs with one defect each, in PTX with their sources beside them.
+/// Sources of small programs with one defect each; their PTX lies together in `fail.ptx`, beside this folder.
 const DEFECTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../common/simt/tests/corpus/fail");
+
+/// Puts a program with a defect into a file of its own.
+fn defect(name: &str) -> PathBuf {
+    let programs = sections::read(&Path::new(DEFECTS).with_extension("ptx"));
+    let (_, ptx) = programs.into_iter().find(|(program, _)| program == name).unwrap();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("ptx");
+    std::fs::write(&file, ptx).unwrap();
+    file
+}
+
+/// What the program prints for a program with a defect.
+fn of_defect(name: &str, arguments: &str) -> String {
+    let file = defect(name);
+    let (file, short) = (file.to_str().unwrap(), format!("{name}.ptx"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let inside = Path::new(file).strip_prefix(root).map_or(file, |inside| inside.to_str().unwrap());
+    printed(&format!("--kernel {file} {arguments}")).replace(file, &short).replace(inside, &short)
+}
 
 /// Runs the program on the simulator, in the folder of the programs with a defect: their PTX names its source so.
 fn printed(arguments: &str) -> String {
@@ -45,14 +66,20 @@ outputs! {
     a_right_product: "--size 40x50x60 --fill integers --check";
     a_race_within_a_block: "--size 64 --fill integers --variant no_first_barrier --check";
     a_race_in_the_next_pass_of_a_loop: "--size 64 --fill integers --variant no_second_barrier --check";
-    a_race_between_blocks: "--kernel race_between_blocks.ptx --size 1x32x1 --block 32,1 --tile 16,1 --fill integers --check";
     out_of_bounds: "--size 65 --variant no_edges";
     out_of_bounds_with_check: "--size 65 --variant no_edges --check";
-    a_divergent_barrier: "--kernel barrier_in_a_condition.ptx --size 1x32x1 --block 32,1 --check";
-    uninitialised_shared: "--kernel uninitialised_shared.ptx --size 1x32x1 --block 32,1 --fill integers --check";
     a_wrong_product_with_its_map: "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x130x32 --block 32,32 --tile 64,32 --fill integers";
-    an_unsupported_instruction: "--kernel unsupported_texture.ptx --size 32";
-    an_instruction_limit: "--kernel endless_loop.ptx --size 32 --block 32,1 --instruction-limit 100000";
+}
+
+#[test]
+fn programs_with_one_defect() {
+    let race = "--size 1x32x1 --block 32,1 --tile 16,1 --fill integers --check";
+    holds("a_race_between_blocks", of_defect("race_between_blocks", race));
+    holds("a_divergent_barrier", of_defect("barrier_in_a_condition", "--size 1x32x1 --block 32,1 --check"));
+    let uninitialised = "--size 1x32x1 --block 32,1 --fill integers --check";
+    holds("uninitialised_shared", of_defect("uninitialised_shared", uninitialised));
+    holds("an_unsupported_instruction", of_defect("unsupported_texture", "--size 32"));
+    holds("an_instruction_limit", of_defect("endless_loop", "--size 32 --block 32,1 --instruction-limit 100000"));
 }
 
 #[test]

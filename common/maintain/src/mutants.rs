@@ -68,9 +68,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut command = Command::new("cargo");
     command.current_dir(workspace::root()).args(["mutants", "--no-shuffle", "--sharding", "round-robin"]);
     command.args(["--shard", &format!("{}/{}", options.sample, options.every)]);
-    FILES.iter().for_each(|file| {
+    for file in FILES {
         command.args(["--file", file]);
-    });
+    }
     if options.list {
         command.arg("--list");
     } else {

@@ -78,7 +78,7 @@ pub trait Device {
     /// What the kernel needs, as far as the device knows it.
     fn resources(&self, kernel: Kernel) -> KernelResources;
 
-    /// Blocks of a launch that one SM holds at a time, where the device can be asked.
+    /// Blocks of a launch that one SM holds at a time, if the device can be asked.
     fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32>;
 
     /// Starts a launch. On CUDA it returns before the kernel ends.
@@ -92,19 +92,19 @@ pub trait Device {
     /// Waits for all work, and says what went wrong with it.
     fn synchronize(&mut self) -> Result<()>;
 
-    /// Marks this point of the stream; `None` where the device has no clock of its own (the simulator).
+    /// Marks this point of the stream; `None` if the device has no clock of its own (the simulator).
     fn mark(&mut self) -> Result<Option<Mark>>;
 
     /// Milliseconds of device time between two marks; waits for the second.
     fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
 
     /// Holds work on the stream back until the result is dropped, so that what is timed waits for no launch of the host;
-    /// `None` where the device cannot.
+    /// `None` if the device cannot.
     fn hold(&mut self) -> Option<Hold> {
         None
     }
 
-    /// How fast the device can be, where it has a speed of its own (not the simulator).
+    /// How fast the device can be, if it has a speed of its own (not the simulator).
     fn figures(&self) -> Option<Figures> {
         None
     }

@@ -272,7 +272,7 @@ mod tests {
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
-    /// C of 3 × 5 tiles, the last of each row and column partial where `ragged` is 1.
+    /// C of 3 × 5 tiles, the last of each row and column partial if `ragged` is 1.
     fn problem(ragged: u64) -> Problem {
         Problem { m: 96 - ragged, n: 160 - ragged, k: 64, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
     }
@@ -343,7 +343,8 @@ mod tests {
         const COLUMN: &str = "they lie in the last column of tiles";
         const ROW: &str = "they lie in the last row of tiles";
         const OUT: &str = ", which sticks out of C: check the edge handling";
-        let cases: [(u64, &[(u64, u64)], &str); 7] = [
+        type Tiles = &'static [(u64, u64)];
+        let cases: [(u64, Tiles, &str); 7] = [
             (0, &[(3, 1)], "they lie in tile (3,1) alone"),
             (0, &[(4, 0), (4, 1)], COLUMN),
             (1, &[(4, 0), (4, 2)], &format!("{COLUMN}{OUT}")),

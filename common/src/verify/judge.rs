@@ -207,7 +207,7 @@ fn judge_row(
         let got = value(problem.dtype, word);
         let error = (got - expected).abs();
         let share = match bound {
-            // Where the bound is 0 every term is 0, and so must be the sum.
+            // If the bound is 0 every term is 0, and so must be the sum.
             Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
             _ if error == 0.0 => 0.0,
             _ => f64::INFINITY,
@@ -256,8 +256,11 @@ mod tests {
         Problem { m: 70, n: 45, k: 60, dtype: Dtype::F32, fill, seed: 9 }
     }
 
-    /// What is found in the right product with these words at their rows and columns.
-    fn judged(fill: Fill, wrong: &[(usize, usize, &dyn Fn(u32) -> u32)]) -> Found {
+    /// What a mistake makes of an element's bits.
+    type Mistake<'a> = &'a dyn Fn(u32) -> u32;
+
+    /// What is found in the right product with mistakes at these rows and columns.
+    fn judged(fill: Fill, wrong: &[(usize, usize, Mistake)]) -> Found {
         let operands = Operands::new(&problem(fill)).unwrap();
         let mut words = right_product(&problem(fill), &operands).unwrap();
         for (row, col, value) in wrong {
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn one_element_off_by_little_is_found_and_so_are_nan_infinity_and_unwritten_memory() {
-        let cases: [(&dyn Fn(u32) -> u32, bool); 4] =
+        let cases: [(Mistake, bool); 4] =
             [(&plus(1e-3), false), (&|_| NAN, false), (&|_| f32::INFINITY.to_bits(), false), (&|_| POISON, true)];
         for (wrong, unwritten) in cases {
             let found = judged(Fill::Uniform, &[(17, 12, wrong)]);

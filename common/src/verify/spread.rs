@@ -1,4 +1,4 @@
-//! A few of many: what is shown and looked at where there is too much.
+//! A few of many: what is shown and looked at when there is too much.
 
 /// At most `most` of the items: the first half of that many, the others spread over the rest.
 pub fn spread<T: Copy>(items: &[T], most: usize) -> Vec<T> {

@@ -43,7 +43,7 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
     verdict
 }
 
-/// Each mistake in a product whose edges are all different, or, where it takes one, in a square.
+/// Each mistake in a product whose edges are all different, or in a square if it takes one.
 #[test]
 fn each_mistake_is_called_by_its_name_and_no_other() {
     const POISON: f32 = f32::from_bits(u32::MAX);

@@ -85,7 +85,7 @@ pub fn table(words: &[&str]) -> Result<Content> {
 /// The counters' names with their documentation, as the simulator's source has it.
 pub fn names() -> Result<Content> {
     let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("pub struct Counts {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
     let (fields, _) =
         fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
     let mut rows = Vec::new();
@@ -93,7 +93,7 @@ pub fn names() -> Result<Content> {
     for line in fields.lines().map(str::trim) {
         if let Some(documentation) = line.strip_prefix("///") {
             words.push(documentation.trim());
-        } else if let Some(name) = line.strip_prefix("pub ").and_then(|field| field.split(':').next()) {
+        } else if let Some(name) = line.strip_suffix(',') {
             rows.push(vec![format!("`{name}`"), words.join(" ")]);
             words.clear();
         }
