@@ -51,11 +51,6 @@ pub fn index(at: simt::Dim3) -> [u32; 3] {
     [at.x, at.y, at.z]
 }
 
-/// A line of a file, or of the PTX where there is no file.
-pub fn line_words(file: Option<&str>, line: u32) -> String {
-    file.map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"))
-}
-
 /// An index for people, without a z of 0.
 pub fn triple([x, y, z]: [u32; 3]) -> String {
     if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
