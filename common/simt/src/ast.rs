@@ -1,61 +1,36 @@
 //! The program as written: functions, variables, instructions with their operands. No meaning yet.
 
+use crate::named::named;
 use std::sync::Arc;
 
-/// A PTX type. Only size and kind matter to the simulator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Type {
-    Pred,
-    B8,
-    B16,
-    B32,
-    B64,
-    B128,
-    U8,
-    U16,
-    U32,
-    U64,
-    S8,
-    S16,
-    S32,
-    S64,
-    F16,
-    F16x2,
-    Bf16,
-    Bf16x2,
-    F32,
-    F64,
+named! {
+    /// A PTX type. Only size and kind matter to the simulator.
+    #[allow(missing_docs)]
+    pub enum Type {
+        Pred = "pred",
+        B8 = "b8",
+        B16 = "b16",
+        B32 = "b32",
+        B64 = "b64",
+        B128 = "b128",
+        U8 = "u8",
+        U16 = "u16",
+        U32 = "u32",
+        U64 = "u64",
+        S8 = "s8",
+        S16 = "s16",
+        S32 = "s32",
+        S64 = "s64",
+        F16 = "f16",
+        F16x2 = "f16x2",
+        Bf16 = "bf16",
+        Bf16x2 = "bf16x2",
+        F32 = "f32",
+        F64 = "f64",
+    }
 }
 
 impl Type {
-    /// The type of that name, without its dot.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "pred" => Self::Pred,
-            "b8" => Self::B8,
-            "b16" => Self::B16,
-            "b32" => Self::B32,
-            "b64" => Self::B64,
-            "b128" => Self::B128,
-            "u8" => Self::U8,
-            "u16" => Self::U16,
-            "u32" => Self::U32,
-            "u64" => Self::U64,
-            "s8" => Self::S8,
-            "s16" => Self::S16,
-            "s32" => Self::S32,
-            "s64" => Self::S64,
-            "f16" => Self::F16,
-            "f16x2" => Self::F16x2,
-            "bf16" => Self::Bf16,
-            "bf16x2" => Self::Bf16x2,
-            "f32" => Self::F32,
-            "f64" => Self::F64,
-            _ => return None,
-        })
-    }
-
     /// Size in bytes; a predicate has none.
     pub const fn bytes(self) -> u32 {
         match self {
@@ -84,21 +59,22 @@ impl Type {
     }
 }
 
-/// Where a variable lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
-    /// Named by no space: decided by the address when the instruction runs.
-    Generic,
-    /// One for the whole device.
-    Global,
-    /// One for each block.
-    Shared,
-    /// One for each thread.
-    Local,
-    /// Read-only, one for the whole device.
-    Const,
-    /// Parameters of a kernel or function.
-    Param,
+named! {
+    /// Where a variable lives.
+    pub enum Space {
+        /// Named by no space: decided by the address when the instruction runs.
+        Generic,
+        /// One for the whole device.
+        Global = "global",
+        /// One for each block.
+        Shared = "shared",
+        /// One for each thread.
+        Local = "local",
+        /// Read-only, one for the whole device.
+        Const = "const",
+        /// Parameters of a kernel or function.
+        Param = "param",
+    }
 }
 
 impl std::fmt::Display for Space {
@@ -202,7 +178,7 @@ pub(crate) enum Item {
 }
 
 /// A kernel or a function.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
     pub name: String,
     pub entry: bool,

@@ -1,36 +1,18 @@
-//! How a kernel is launched, and what a device allows.
+//! How a kernel is launched, and what a device allows: the limits of every NVIDIA GPU from compute capability 8.0 on, with the
+//! H100's shared memory.
 
 use crate::dim3::Dim3;
 use crate::error::Error;
 
-/// What the simulated device allows. The default is that of every NVIDIA GPU from compute capability 8.0 on, with the
-/// H100's shared memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceLimits {
-    /// Threads in a block: 1024.
-    pub threads_per_block: u32,
-    /// Largest block in each dimension: 1024, 1024, 64.
-    pub block: Dim3,
-    /// Largest grid in each dimension: 2³¹−1, 65,535, 65,535.
-    pub grid: Dim3,
-    /// Shared memory of a block, static and dynamic together, without asking for more: 48 KiB, in bytes.
-    pub shared_bytes: u32,
-    /// Shared memory of a block for a launch that asks for it
-    /// ([`LaunchConfig::shared_opt_in`]): 227 KiB, in bytes. Static shared memory alone never exceeds `shared_bytes`.
-    pub shared_bytes_opt_in: u32,
-}
-
-impl Default for DeviceLimits {
-    fn default() -> Self {
-        Self {
-            threads_per_block: 1024,
-            block: Dim3::new(1024, 1024, 64),
-            grid: Dim3::new(0x7fff_ffff, 65_535, 65_535),
-            shared_bytes: 48 * 1024,
-            shared_bytes_opt_in: 227 * 1024,
-        }
-    }
-}
+/// Threads in a block.
+const THREADS_PER_BLOCK: u64 = 1024;
+/// Largest block and largest grid in each dimension.
+const LARGEST_BLOCK: Dim3 = Dim3::new(1024, 1024, 64);
+const LARGEST_GRID: Dim3 = Dim3::new(0x7fff_ffff, 65_535, 65_535);
+/// Shared memory of a block in bytes, static and dynamic together. Static shared memory alone never exceeds this.
+const SHARED_BYTES: u64 = 48 * 1024;
+/// The same for a launch that asks for more ([`LaunchConfig::shared_opt_in`]).
+const SHARED_BYTES_OPT_IN: u64 = 227 * 1024;
 
 /// Vector instructions of the host to use. The results are the same with each; only the speed differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,15 +43,13 @@ pub struct LaunchConfig {
     pub threads: usize,
     /// Vector instructions to use.
     pub instruction_set: InstructionSet,
-    /// What the device allows.
-    pub limits: DeviceLimits,
 }
 
 impl LaunchConfig {
     /// Default number of warp instructions a launch may execute: minutes of simulation.
     pub const DEFAULT_INSTRUCTION_LIMIT: u64 = 20_000_000_000;
 
-    /// A launch with no dynamic shared memory, the default limits and all cores.
+    /// A launch with no dynamic shared memory and on all cores.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         Self {
             grid: grid.into(),
@@ -79,37 +59,35 @@ impl LaunchConfig {
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
             threads: 0,
             instruction_set: InstructionSet::Best,
-            limits: DeviceLimits::default(),
         }
     }
 
     /// Refuses what the device would refuse.
     pub(crate) fn validate(&self, static_shared: u64) -> Result<(), Error> {
-        let limits = &self.limits;
         let (grid, block) = (self.grid, self.block);
         let within = |size: Dim3, limit: Dim3| size.x <= limit.x && size.y <= limit.y && size.z <= limit.z;
         if grid.count() == 0 || block.count() == 0 {
             return Err(Error::usage(format!("grid {grid} of blocks {block}: every dimension must be at least 1")));
         }
-        if !within(grid, limits.grid) {
-            return Err(Error::usage(format!("grid {grid} is larger than the device allows: {}", limits.grid)));
+        if !within(grid, LARGEST_GRID) {
+            return Err(Error::usage(format!("grid {grid} is larger than the device allows: {LARGEST_GRID}")));
         }
-        if block.count() > u64::from(limits.threads_per_block) {
-            let (count, limit) = (block.count(), limits.threads_per_block);
-            return Err(Error::usage(format!("block {block} has {count} threads; a block has at most {limit}")));
+        let threads = block.count();
+        if threads > THREADS_PER_BLOCK {
+            let message = format!("block {block} has {threads} threads; a block has at most {THREADS_PER_BLOCK}");
+            return Err(Error::usage(message));
         }
-        if !within(block, limits.block) {
-            return Err(Error::usage(format!("block {block} is larger than the device allows: {}", limits.block)));
+        if !within(block, LARGEST_BLOCK) {
+            return Err(Error::usage(format!("block {block} is larger than the device allows: {LARGEST_BLOCK}")));
         }
-        if static_shared > u64::from(limits.shared_bytes) {
+        if static_shared > SHARED_BYTES {
             return Err(Error::usage(format!(
-                "the kernel declares {static_shared} bytes of shared memory; at most {} can be declared, more only as dynamic shared memory",
-                limits.shared_bytes
+                "the kernel declares {static_shared} bytes of shared memory; at most {SHARED_BYTES} can be declared, more only as dynamic shared memory"
             )));
         }
         let shared = static_shared + u64::from(self.dynamic_shared_bytes);
-        let allowed = if self.shared_opt_in { limits.shared_bytes_opt_in } else { limits.shared_bytes };
-        if shared > u64::from(allowed) {
+        let allowed = if self.shared_opt_in { SHARED_BYTES_OPT_IN } else { SHARED_BYTES };
+        if shared > allowed {
             let hint = if self.shared_opt_in { "" } else { " (without opting in to more)" };
             return Err(Error::usage(format!(
                 "the launch needs {shared} bytes of shared memory a block; the device allows {allowed}{hint}"

@@ -81,7 +81,8 @@ impl fmt::Display for Location {
 }
 
 /// A fault of the kernel, with the place and the thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{kind} at {location}, block {block}{}", .thread.map_or(String::new(), |thread| format!(", thread {thread}")))]
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
@@ -93,21 +94,12 @@ pub struct Fault {
     pub thread: Option<Dim3>,
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}, block {}", self.kind, self.location, self.block)?;
-        if let Some(thread) = self.thread {
-            write!(f, ", thread {thread}")?;
-        }
-        Ok(())
-    }
-}
-
 /// The kinds of fault that end a run at once.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access that is not wholly inside any array.
+    #[error("{bytes}-byte {space} {access} out of bounds: {place},")]
     OutOfBounds {
         /// Memory space of the access.
         space: Space,
@@ -119,6 +111,7 @@ pub enum FaultKind {
         place: String,
     },
     /// An address that is not a multiple of the width of the access.
+    #[error("misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")]
     Misaligned {
         /// Memory space of the access.
         space: Space,
@@ -130,6 +123,9 @@ pub enum FaultKind {
         place: String,
     },
     /// A barrier reached by a part of a warp only, while the other threads of the warp still run.
+    #[error(
+        "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
+    )]
     DivergentBarrier {
         /// How many threads of the warp reached it.
         reached: u32,
@@ -137,11 +133,13 @@ pub enum FaultKind {
         expected: u32,
     },
     /// Every warp of the block waits and none can go on.
+    #[error("deadlock: {waiting},")]
     Deadlock {
         /// Which warps wait where, in words.
         waiting: String,
     },
     /// A warp-wide instruction names lanes that do not take part in it.
+    #[error("warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,")]
     MissingLanes {
         /// The lanes named by the instruction.
         named: u32,
@@ -149,32 +147,11 @@ pub enum FaultKind {
         present: u32,
     },
     /// The kernel executed `trap`.
+    #[error("trap executed")]
     Trap,
     /// Anything else that the PTX manual calls an error.
+    #[error("{0}")]
     Other(String),
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfBounds { space, access, bytes, place } => {
-                write!(f, "{bytes}-byte {space} {access} out of bounds: {place},")
-            }
-            Self::Misaligned { space, access, bytes, place } => {
-                write!(f, "misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")
-            }
-            Self::DivergentBarrier { reached, expected } => write!(
-                f,
-                "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
-            ),
-            Self::Deadlock { waiting } => write!(f, "deadlock: {waiting},"),
-            Self::MissingLanes { named, present } => {
-                write!(f, "warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,")
-            }
-            Self::Trap => write!(f, "trap executed"),
-            Self::Other(text) => write!(f, "{text}"),
-        }
-    }
 }
 
 /// What an access does.
@@ -205,25 +182,17 @@ impl fmt::Display for AccessKind {
 }
 
 /// The limits a launch can run into.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limit {
     /// The launch executed more warp instructions than allowed: most often a loop that never ends.
+    #[error(
+        "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end? A larger limit can be set"
+    )]
     Instructions {
         /// The limit, in warp instructions.
         limit: u64,
         /// A place where a warp was when the limit was reached.
         location: Location,
     },
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Instructions { limit, location } => write!(
-                f,
-                "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end? A larger limit can be set"
-            ),
-        }
-    }
 }

@@ -28,42 +28,20 @@ impl DevicePointer {
     }
 }
 
-/// Types that can be copied to and from device memory.
-pub trait Element: Copy + Default + private::Bits {}
+/// Types that can be copied to and from device memory: those of one or two words.
+pub trait Element: bytemuck::Pod {}
 
-mod private {
-    use std::sync::atomic::AtomicU32;
+impl Element for f32 {}
+impl Element for u32 {}
+impl Element for i32 {}
+impl Element for f64 {}
+impl Element for u64 {}
+impl Element for i64 {}
 
-    /// Conversion from and to 32-bit words, for sealed implementations.
-    pub trait Bits {
-        /// Size in words of the device.
-        const WORDS: usize;
-        fn write(self, words: &mut [AtomicU32]);
-        fn read(words: &[u32]) -> Self;
-    }
+/// The words of elements. (As every host we know, the device has the low word of two first.)
+fn words<T: Element>(data: &[T]) -> &[u32] {
+    bytemuck::cast_slice(data)
 }
-
-macro_rules! element {
-    ($($type:ty, $bits:ty);*) => {$(
-        impl Element for $type {}
-        impl private::Bits for $type {
-            const WORDS: usize = size_of::<$type>() / 4;
-            #[inline]
-            fn write(self, words: &mut [AtomicU32]) {
-                let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
-                for (i, word) in words.iter_mut().enumerate() {
-                    *word.get_mut() = (u64::from(bits) >> (32 * i)) as u32;
-                }
-            }
-            #[inline]
-            fn read(words: &[u32]) -> Self {
-                let bits = words.iter().enumerate().fold(0u64, |sum, (i, &word)| sum | u64::from(word) << (32 * i));
-                <$type>::from_ne_bytes((bits as $bits).to_ne_bytes())
-            }
-        }
-    )*};
-}
-element!(f32, u32; u32, u32; i32, u32; f64, u64; u64, u64; i64, u64);
 
 /// One named allocation.
 pub struct Allocation {
@@ -162,9 +140,8 @@ impl GlobalMemory {
     pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
         let index = self.start_of(pointer)?;
-        let words = &mut self.allocations[index].words[range];
-        for (words, &value) in words.chunks_exact_mut(T::WORDS).zip(data) {
-            value.write(words);
+        for (to, &word) in self.allocations[index].words[range].iter_mut().zip(words(data)) {
+            *to.get_mut() = word;
         }
         Ok(())
     }
@@ -176,12 +153,8 @@ impl GlobalMemory {
     pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
         let words = &self.allocations[self.start_of(pointer)?].words[range];
-        let mut buffer = [0u32; 2];
-        for (words, value) in words.chunks_exact(T::WORDS).zip(data) {
-            for (to, from) in buffer.iter_mut().zip(words) {
-                *to = from.load(Ordering::Relaxed);
-            }
-            *value = T::read(&buffer[..T::WORDS]);
+        for (to, word) in bytemuck::cast_slice_mut::<T, u32>(data).iter_mut().zip(words) {
+            *to = word.load(Ordering::Relaxed);
         }
         Ok(())
     }
@@ -192,8 +165,11 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation.
     pub fn fill<T: Element>(&mut self, pointer: DevicePointer, value: T) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        for words in self.allocations[index].words.chunks_exact_mut(T::WORDS) {
-            value.write(words);
+        let value = words(std::slice::from_ref(&value));
+        for to in self.allocations[index].words.chunks_exact_mut(value.len()) {
+            for (to, &word) in to.iter_mut().zip(value) {
+                *to.get_mut() = word;
+            }
         }
         Ok(())
     }
@@ -295,8 +271,9 @@ impl GlobalMemory {
         len: usize,
     ) -> Result<std::ops::Range<usize>, Error> {
         let allocation = &self.allocations[self.start_of(pointer)?];
-        let start = first.checked_mul(T::WORDS as u64);
-        let end = start.and_then(|start| start.checked_add(len as u64 * T::WORDS as u64));
+        let words = size_of::<T>() as u64 / 4;
+        let start = first.checked_mul(words);
+        let end = start.and_then(|start| start.checked_add(len as u64 * words));
         match (start, end) {
             (Some(start), Some(end)) if end.saturating_mul(4) <= allocation.bytes => Ok(start as usize..end as usize),
             _ => Err(Error::usage(format!(

@@ -61,7 +61,7 @@ impl Module {
             .map(|variable| {
                 let bytes = variable.bytes as u32;
                 offset = u32::next_multiple_of(offset, variable.align.max(1));
-                let param = Param { name: variable.name.clone(), bytes, align: variable.align, offset };
+                let param = Param { name: variable.name.clone(), bytes, offset };
                 offset += bytes;
                 param
             })
@@ -84,8 +84,6 @@ pub struct Param {
     pub name: String,
     /// Size in bytes.
     pub bytes: u32,
-    /// Alignment in bytes.
-    pub align: u32,
     /// Position in the parameter area, in bytes.
     pub offset: u32,
 }

@@ -10,8 +10,8 @@ const THREADS: u32 = 70;
 
 #[derive(Debug, Clone)]
 enum Statement {
-    /// `to = a op b`
-    Set(usize, Operation, usize, usize),
+    /// `to = a op b`, by number of the operation
+    Set(usize, usize, usize, usize),
     /// `if (a < b) ... else ...`
     If(usize, usize, Vec<Statement>, Vec<Statement>),
     /// `for (n = 0; n < (a & 3); ++n) { ...; if (b & 4) break; }`
@@ -22,24 +22,20 @@ enum Statement {
     Guarded(usize, usize, usize),
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Operation {
-    Add,
-    Sub,
-    Xor,
-    Mul,
-    Shr,
-}
+type Operation = (&'static str, fn(u32, u32) -> u32);
+
+/// Operations, and what they do.
+const OPERATIONS: [Operation; 5] = [
+    ("add.u32", u32::wrapping_add),
+    ("sub.u32", u32::wrapping_sub),
+    ("xor.b32", |a, b| a ^ b),
+    ("mul.lo.u32", u32::wrapping_mul),
+    ("shr.u32", |a, b| a.checked_shr(b).unwrap_or(0)),
+];
 
 fn statements(depth: u32) -> BoxedStrategy<Vec<Statement>> {
     let register = || 0..REGISTERS;
-    let operation = prop_oneof![
-        Just(Operation::Add),
-        Just(Operation::Sub),
-        Just(Operation::Xor),
-        Just(Operation::Mul),
-        Just(Operation::Shr)
-    ];
+    let operation = 0..OPERATIONS.len();
     let set = (register(), operation, register(), register()).prop_map(|(to, op, a, b)| Statement::Set(to, op, a, b));
     let guarded = (register(), register(), register()).prop_map(|(to, a, b)| Statement::Guarded(to, a, b));
     let exit = (register(), register()).prop_map(|(a, b)| Statement::Exit(a, b));
@@ -61,13 +57,7 @@ fn emit(program: &[Statement], text: &mut String, labels: &mut u32) {
         let label = *labels;
         match statement {
             Statement::Set(to, operation, a, b) => {
-                *text += &match operation {
-                    Operation::Add => format!("add.u32 %x{to}, %x{a}, %x{b};\n"),
-                    Operation::Sub => format!("sub.u32 %x{to}, %x{a}, %x{b};\n"),
-                    Operation::Xor => format!("xor.b32 %x{to}, %x{a}, %x{b};\n"),
-                    Operation::Mul => format!("mul.lo.u32 %x{to}, %x{a}, %x{b};\n"),
-                    Operation::Shr => format!("shr.u32 %x{to}, %x{a}, %x{b};\n"),
-                };
+                *text += &format!("{} %x{to}, %x{a}, %x{b};\n", OPERATIONS[*operation].0);
             }
             Statement::If(a, b, yes, no) => {
                 *text += &format!("setp.lt.u32 %p1, %x{a}, %x{b};\n@!%p1 bra ELSE{label};\n");
@@ -108,14 +98,7 @@ fn interpret(program: &[Statement], x: &mut [u32; REGISTERS]) -> bool {
     for statement in program {
         match statement {
             Statement::Set(to, operation, a, b) => {
-                let (a, b) = (x[*a], x[*b]);
-                x[*to] = match operation {
-                    Operation::Add => a.wrapping_add(b),
-                    Operation::Sub => a.wrapping_sub(b),
-                    Operation::Xor => a ^ b,
-                    Operation::Mul => a.wrapping_mul(b),
-                    Operation::Shr => a.checked_shr(b).unwrap_or(0),
-                };
+                x[*to] = OPERATIONS[*operation].1(x[*a], x[*b]);
             }
             Statement::If(a, b, yes, no) => {
                 let side = if x[*a] < x[*b] { yes } else { no };

@@ -71,7 +71,6 @@ fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<(String, V
         hazards = hazards.extents(&name, extents);
     }
     let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
-    let line = |_: &str, line: u32| source?.lines().nth(line as usize - 1).map(str::to_string);
     let mut text = String::new();
     if let Err(error) = &result {
         writeln!(text, "{error}").unwrap();
@@ -79,7 +78,7 @@ fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<(String, V
     // Coverage of a launch that was stopped says nothing.
     for hazard in hazards.report() {
         if result.is_ok() || !hazard.kind.is_coverage() {
-            writeln!(text, "{}", hazard.render(line)).unwrap();
+            writeln!(text, "{hazard}").unwrap();
         }
     }
     let mut c = vec![0.0; elements[2] as usize];

@@ -128,7 +128,7 @@ fn bad_launches_are_refused() {
     assert!(refused(config, &good).contains("60000 bytes of shared memory"));
     assert!(refused(LaunchConfig::new(1, 32), &good[1..]).contains("takes 6 parameters"));
     let mut wrong = good.to_vec();
-    wrong[3] = Arg::I64(1);
+    wrong[3] = Arg::Bytes(vec![1; 8]);
     assert!(refused(LaunchConfig::new(1, 32), &wrong).contains("has 4 bytes"));
     assert!(memory.alloc("B", 0, 4).is_err());
     assert!(memory.alloc("B", u64::MAX, 4).is_err());

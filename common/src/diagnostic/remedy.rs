@@ -47,7 +47,7 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
              col < N store its element"
         ),
         // A kind that has other sides than expected, or that is newer than this table.
-        (kind, _) => kind.remedy().into(),
+        _ => "look for the cause in the lines named here".into(),
     }
 }
 
@@ -294,12 +294,11 @@ mod tests {
             (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
             (Kind::WrittenTwice, "C[1] (1 of 9 elements)", &[], &["one thread own each element of C"]),
             // Sides that do not fit the kind still give a remedy.
-            (Kind::Race, "C[0]", &[], &[HazardKind::Race.remedy()]),
+            (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
         ];
         for (kind, place, sides, words) in cases {
             says(&remedy(kind, place, sides), words);
         }
-        assert!(!HazardKind::Race.remedy().is_empty());
     }
 
     #[test]

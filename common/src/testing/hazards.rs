@@ -192,7 +192,7 @@ fn barriers_of(ptx: &str) -> Result<BTreeMap<(String, u32), Vec<usize>>> {
             [directive, file, line, ..] if directive == ".loc" => at = Some((file.clone(), line.parse()?)),
             words if words.iter().any(|word| word.starts_with("bar.sync") || word.starts_with("barrier.sync")) => {
                 let (file, line) = at.clone().context("a barrier in PTX has no line; compile it with -lineinfo")?;
-                let file = files.get(&file).context("a barrier in PTX has a line of no file; compile it again")?;
+                let file = files.get(&file).context("a barrier in PTX names no file; compile it again")?;
                 found.entry((file.clone(), line)).or_default().push(i);
             }
             _ => {}

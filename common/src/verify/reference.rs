@@ -143,7 +143,7 @@ impl<'a> Reference<'a> {
 fn product<T: LinalgScalar + Send + Sync>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) -> Result<()> {
     let b = ArrayView2::from_shape((k, n), b)?;
     let rows = c.len() / n;
-    // Not fewer rows than a kernel of the library packs at once: B would be packed more often than it is used.
+    // Not fewer rows than a kernel of the library packs at once, so that B is not packed more often than it is used.
     let band = rows.div_ceil(rayon::current_num_threads()).max(64);
     c.par_chunks_mut(band * n).zip(a.par_chunks(band * k)).try_for_each(|(c, a)| {
         let rows = c.len() / n;

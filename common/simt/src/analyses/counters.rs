@@ -3,6 +3,7 @@
 //! The rules were established by readings of an H100 (`tests/counters`): 2,278 launches of kernels that make one access of a
 //! chosen shape each.
 
+use crate::lanes::select;
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Kernel, Space};
 use std::collections::BTreeMap;
@@ -191,7 +192,7 @@ impl Analysis for Counters {
         let code = &launch.kernel.code;
         self.blueprint = Arc::new(Blueprint {
             instructions: code.facts.len(),
-            blocks: code.blocks.iter().map(|block| block.start..block.end).collect(),
+            blocks: code.blocks.clone(),
             flop: code.facts.iter().map(|facts| facts.flop).collect(),
             guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
         });
@@ -498,9 +499,7 @@ impl Observer for BlockCounters {
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
         let count = &mut self.counts[copy.instruction as usize];
-        let reading = each(copy.lanes, 0..32)
-            .filter(|&lane| copy.source_bytes[lane] > 0)
-            .fold(0u32, |mask, lane| mask | 1 << lane);
+        let reading = select(copy.lanes, |lane| copy.source_bytes[lane] > 0);
         count.copy_requests += 1;
         // A copy whose lanes all read nothing, only fill with zeros, makes no request.
         count.global_load_requests += u64::from(reading != 0);

@@ -126,21 +126,26 @@ fn evaluate(text: &str, known: &HashMap<String, String>, depth: u32) -> Option<i
 }
 
 fn sum(tokens: &[String], at: &mut usize, known: &HashMap<String, String>, depth: u32) -> Option<i64> {
-    let mut value = product(tokens, at, known, depth)?;
-    while let Some(operator) = tokens.get(*at).filter(|token| matches!(token.as_str(), "+" | "-")) {
-        *at += 1;
-        let other = product(tokens, at, known, depth)?;
-        value = if operator == "+" { value.checked_add(other)? } else { value.checked_sub(other)? };
-    }
-    Some(value)
+    chain(tokens, at, ["+", "-"], |at| chain(tokens, at, ["*", "/"], |at| atom(tokens, at, known, depth)))
 }
 
-fn product(tokens: &[String], at: &mut usize, known: &HashMap<String, String>, depth: u32) -> Option<i64> {
-    let mut value = atom(tokens, at, known, depth)?;
-    while let Some(operator) = tokens.get(*at).filter(|token| matches!(token.as_str(), "*" | "/")) {
+/// Parts with operators of one rank between them.
+fn chain(
+    tokens: &[String],
+    at: &mut usize,
+    operators: [&str; 2],
+    part: impl Fn(&mut usize) -> Option<i64>,
+) -> Option<i64> {
+    let mut value = part(at)?;
+    while let Some(operator) = tokens.get(*at).map(String::as_str).filter(|token| operators.contains(token)) {
         *at += 1;
-        let other = atom(tokens, at, known, depth)?;
-        value = if operator == "*" { value.checked_mul(other)? } else { value.checked_div(other)? };
+        let other = part(at)?;
+        value = match operator {
+            "+" => value.checked_add(other)?,
+            "-" => value.checked_sub(other)?,
+            "*" => value.checked_mul(other)?,
+            _ => value.checked_div(other)?,
+        };
     }
     Some(value)
 }

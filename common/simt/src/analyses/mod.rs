@@ -3,7 +3,6 @@
 pub mod counters;
 pub mod declarations;
 pub mod hazards;
-mod lanes;
 pub mod report;
 #[cfg(test)]
 mod testing;

@@ -162,19 +162,13 @@ impl Observer for BlockTrace {
             if *thread / 32 != copy.warp || copy.lanes >> lane & 1 == 0 {
                 continue;
             }
-            let instruction = copy.instruction;
-            let bytes = copy.source_bytes[lane];
-            if bytes > 0 {
-                steps.push(Raw {
-                    address: copy.from[lane],
-                    space: Space::Global,
-                    kind: AccessKind::CopySource,
-                    bytes,
-                    instruction,
-                });
+            let mut step = |space, kind, address, bytes| {
+                steps.push(Raw { address, space, kind, bytes, instruction: copy.instruction });
+            };
+            if copy.source_bytes[lane] > 0 {
+                step(Space::Global, AccessKind::CopySource, copy.from[lane], copy.source_bytes[lane]);
             }
-            let (address, bytes) = (copy.to[lane], copy.bytes);
-            steps.push(Raw { address, space: Space::Shared, kind: AccessKind::CopyDestination, bytes, instruction });
+            step(Space::Shared, AccessKind::CopyDestination, copy.to[lane], copy.bytes);
         }
     }
 }

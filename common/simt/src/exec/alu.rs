@@ -4,7 +4,7 @@
 use super::convert::holds;
 use super::float::{maximum, minimum};
 use super::lane::eval;
-use super::registers::Registers;
+use super::registers::{Registers, Word};
 use super::vector::Operation;
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
@@ -37,19 +37,19 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
         matches!(detail.compare, Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
     match detail.kind {
         Type::S32 if simple => {
-            ordered(detail.compare, &r.read(inst.a).map(|x| x as i32), &r.read(inst.b).map(|x| x as i32))
+            ordered(detail.compare, &r.read(inst.a).map(|x: u32| x as i32), &r.read(inst.b).map(|x: u32| x as i32))
         }
-        Type::U32 | Type::B32 if simple => ordered(detail.compare, &r.read(inst.a), &r.read(inst.b)),
+        Type::U32 | Type::B32 if simple => ordered::<u32>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
         Type::S64 if simple => {
-            ordered(detail.compare, &r.read64(inst.a).map(|x| x as i64), &r.read64(inst.b).map(|x| x as i64))
+            ordered(detail.compare, &r.read(inst.a).map(|x: u64| x as i64), &r.read(inst.b).map(|x: u64| x as i64))
         }
-        Type::U64 | Type::B64 if simple => ordered(detail.compare, &r.read64(inst.a), &r.read64(inst.b)),
+        Type::U64 | Type::B64 if simple => ordered::<u64>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
         kind if kind.bytes() == 8 => {
-            let (a, b) = (r.read64(inst.a), r.read64(inst.b));
+            let (a, b): ([u64; 32], [u64; 32]) = (r.read(inst.a), r.read(inst.b));
             lanes(|lane| holds(detail, kind, a[lane], b[lane]))
         }
         kind => {
-            let (a, b) = (r.read(inst.a), r.read(inst.b));
+            let (a, b): ([u32; 32], [u32; 32]) = (r.read(inst.a), r.read(inst.b));
             lanes(|lane| holds(detail, kind, u64::from(a[lane]), u64::from(b[lane])))
         }
     }
@@ -74,9 +74,9 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
             *value = if detail.predicate[index] {
                 u64::from(predicates[offset as usize] >> lane & 1)
             } else if detail.wide[index] {
-                r.lane64(offset, lane)
+                r.lane(offset, lane)
             } else {
-                u64::from(r.lane(offset, lane))
+                u64::from(r.lane::<u32>(offset, lane))
             };
         }
         let value = eval(detail, values);
@@ -84,40 +84,33 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
         bits |= ((value & 1) as u32) << lane;
     }
     if detail.predicate[0] {
-        let to = &mut predicates[inst.d as usize];
-        *to = *to & !mask | bits & mask;
+        set(predicates, inst.d, mask, bits);
     } else if detail.wide[0] {
-        r.write64(inst.d, mask, &out);
+        r.write(inst.d, mask, &out);
     } else {
         r.write(inst.d, mask, &out.map(|value| value as u32));
     }
 }
 
 /// Writes the lanes of `mask` of a predicate, if there is one.
-fn set(predicates: &mut [u32], at: u32, mask: u32, bits: u32) {
+pub(super) fn set(predicates: &mut [u32], at: u32, mask: u32, bits: u32) {
     if at != NONE {
         let to = &mut predicates[at as usize];
         *to = *to & !mask | bits & mask;
     }
 }
 
-/// `d = c ? a : b`, 32 and 64 bits wide.
-macro_rules! select {
-    ($name:ident, $read:ident, $write:ident) => {
-        #[inline(always)]
-        fn $name(inst: &Inst, r: Registers, predicates: &[u32], mask: u32) {
-            let bits = predicates[inst.c as usize];
-            let (a, b) = (r.$read(inst.a), r.$read(inst.b));
-            let mut out = [0; 32];
-            for lane in 0..32 {
-                out[lane] = if bits >> lane & 1 != 0 { a[lane] } else { b[lane] };
-            }
-            r.$write(inst.d, mask, &out);
-        }
-    };
+/// `d = c ? a : b`
+#[inline(always)]
+fn select<W: Word>(inst: &Inst, r: Registers, predicates: &[u32], mask: u32) {
+    let bits = predicates[inst.c as usize];
+    let (a, b): ([W; 32], [W; 32]) = (r.read(inst.a), r.read(inst.b));
+    let mut out = [W::default(); 32];
+    for lane in 0..32 {
+        out[lane] = if bits >> lane & 1 != 0 { a[lane] } else { b[lane] };
+    }
+    r.write(inst.d, mask, &out);
 }
-select!(select32, read, write);
-select!(select64, read64, write64);
 
 #[inline(always)]
 fn setp(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
@@ -181,8 +174,8 @@ pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[
                 Op::CvtF32S32 => Operation::apply(|a: i32| (a as f32).to_bits(), inst, r, mask),
                 Op::CvtF32U32 => Operation::apply(|a: u32| (a as f32).to_bits(), inst, r, mask),
                 Op::PredMov => set(predicates, inst.d, mask, predicates[inst.a as usize]),
-                Op::Selp32 => select32(inst, r, predicates, mask),
-                Op::Selp64 => select64(inst, r, predicates, mask),
+                Op::Selp32 => select::<u32>(inst, r, predicates, mask),
+                Op::Selp64 => select::<u64>(inst, r, predicates, mask),
                 Op::Setp => setp(inst, r, predicates, &details[inst.imm as usize], mask),
                 Op::Generic => generic(inst, r, predicates, &details[inst.imm as usize], mask),
                 // The others are not arithmetic and never come here.

@@ -14,15 +14,7 @@ pub enum Arg {
     I32(i32),
     /// 4 bytes.
     U32(u32),
-    /// 8 bytes.
-    I64(i64),
-    /// 8 bytes.
-    U64(u64),
-    /// 4 bytes.
-    F32(f32),
-    /// 8 bytes.
-    F64(f64),
-    /// Anything else, such as a structure passed by value.
+    /// Anything else: numbers of other sizes, structures passed by value.
     Bytes(Vec<u8>),
 }
 
@@ -32,10 +24,6 @@ impl Arg {
             Self::Pointer(pointer) => pointer.0.to_le_bytes().to_vec(),
             Self::I32(value) => value.to_le_bytes().to_vec(),
             Self::U32(value) => value.to_le_bytes().to_vec(),
-            Self::I64(value) => value.to_le_bytes().to_vec(),
-            Self::U64(value) => value.to_le_bytes().to_vec(),
-            Self::F32(value) => value.to_le_bytes().to_vec(),
-            Self::F64(value) => value.to_le_bytes().to_vec(),
             Self::Bytes(bytes) => bytes.clone(),
         }
     }

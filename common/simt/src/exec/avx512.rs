@@ -24,7 +24,7 @@ pub(crate) unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32
     for step in steps {
         match *step {
             Micro::Fma(operands) => {
-                let [d, a, b, c] = operands.map(|offset| r.get(offset).cast::<f32>());
+                let [d, a, b, c] = operands.map(|offset| r.get::<u32>(offset).cast::<f32>());
                 for part in [0, 16] {
                     // SAFETY: a register is 32 floats, aligned to 64 bytes.
                     unsafe {
@@ -39,7 +39,7 @@ pub(crate) unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32
                 }
             }
             Micro::Mad(operands) => {
-                let [d, a, b, c] = operands.map(|offset| r.get(offset).cast::<i32>());
+                let [d, a, b, c] = operands.map(|offset| r.get::<u32>(offset).cast::<i32>());
                 for part in [0, 16] {
                     // SAFETY: a register is 32 words, aligned to 64 bytes.
                     unsafe {
@@ -97,7 +97,7 @@ pub(crate) fn summary(addresses: &[u64; 32]) -> Summary {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 #[inline]
 unsafe fn load(to: u32, base: &Pattern, offset: i32, words: &[u32], r: Registers) {
-    let to = r.get(to).cast::<u32>();
+    let to = r.get::<u32>(to).cast::<u32>();
     let start = words.as_ptr();
     let first = base.index[0].wrapping_add_signed(offset) as usize;
     // SAFETY: the caller has checked the words; registers are 64-byte aligned.
@@ -156,7 +156,7 @@ unsafe fn quads(to: [u32; 4], base: &Pattern, offset: i32, words: &[u32], r: Reg
         ];
         for (to, row) in to.into_iter().zip(rows) {
             // SAFETY: registers are 32 words, 64-byte aligned.
-            unsafe { _mm512_store_si512(r.get(to).cast::<u32>().add(half).cast(), row) };
+            unsafe { _mm512_store_si512(r.get::<u32>(to).cast::<u32>().add(half).cast(), row) };
         }
     }
 }

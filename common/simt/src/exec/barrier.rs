@@ -19,7 +19,7 @@ pub(super) fn arrive<O: Observer>(
     let lane = mask.trailing_zeros() as usize;
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
-    let id = r.lane(inst.a, lane);
+    let id: u32 = r.lane(inst.a, lane);
     if id as usize >= BARRIERS {
         let kind = FaultKind::Other(format!("barrier {id}: a block has barriers 0 to 15,"));
         return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));

@@ -1,8 +1,7 @@
 //! Conversions between types, and comparisons of numbers of any type.
 
-use super::float::{canonical, direct32, direct64, flush, narrow, saturate};
-use super::half::{from_half, to_half};
-use super::integer::{cut, extend, range};
+use super::bits::{cut, extend, range};
+use super::float::{canonical, direct32, direct64, flush, from_half, narrow, saturate, to_half};
 use crate::ast::Type;
 use crate::lower::inst::{Compare, Detail, Rounding};
 

@@ -1,9 +1,11 @@
 //! Instructions that exchange values between the lanes of a warp: shuffles, votes, matches, reductions.
 
+use super::alu::set;
 use super::context::{Checked, Context};
 use super::registers::Registers;
 use super::warp::Warp;
 use crate::error::FaultKind;
+use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Observer;
 
@@ -23,7 +25,7 @@ pub(super) fn exchange<O: Observer>(
         _ => None,
     };
     if let Some(register) = named {
-        let named = r.lane(register, first);
+        let named: u32 = r.lane(register, first);
         // `bar.warp.sync` may stand in both branches of a condition; the others exchange values and need all lanes.
         let plain_sync = inst.op == Op::WarpSync && inst.imm == 0;
         if named & warp.live & !mask != 0 && !plain_sync {
@@ -34,20 +36,13 @@ pub(super) fn exchange<O: Observer>(
             context.observer.warp_sync(warp.number, inst.pc, mask & named);
         }
     }
-    let lanes = || (0..32usize).filter(|lane| mask >> lane & 1 != 0);
-    let set = |warp: &mut Warp, to: u32, bits: u32| {
-        if to != NONE {
-            let old = &mut warp.predicates[to as usize];
-            *old = *old & !mask | bits & mask;
-        }
-    };
     match inst.op {
         Op::ActiveMask => r.write(inst.d, mask, &[mask; 32]),
         Op::Shfl => {
-            let (value, b, c) = (r.read(inst.a), r.read(inst.b), r.read(inst.c));
+            let [value, b, c] = [inst.a, inst.b, inst.c].map(|register| r.read::<u32>(register));
             let mut out = [0; 32];
             let mut inside = 0;
-            for lane in lanes() {
+            for lane in each(mask) {
                 let (clamp, segment) = ((c[lane] & 31) as i32, (c[lane] >> 8 & 31) as i32);
                 let (by, me) = ((b[lane] & 31) as i32, lane as i32);
                 let max = me & segment | clamp & !segment;
@@ -67,10 +62,10 @@ pub(super) fn exchange<O: Observer>(
             if inst.d != NONE {
                 r.write(inst.d, mask, &out);
             }
-            set(warp, inst.e, inside);
+            set(&mut warp.predicates, inst.e, mask, inside);
         }
         Op::Vote => {
-            let named = r.lane(inst.b, first) & mask;
+            let named = r.lane::<u32>(inst.b, first) & mask;
             let mut bits = warp.predicates[inst.a as usize];
             if inst.imm != 0 {
                 bits = !bits;
@@ -85,42 +80,37 @@ pub(super) fn exchange<O: Observer>(
             if inst.sub == sub::BALLOT {
                 r.write(inst.d, mask, &[bits; 32]);
             } else {
-                set(warp, inst.d, if holds { u32::MAX } else { 0 });
+                set(&mut warp.predicates, inst.d, mask, if holds { u32::MAX } else { 0 });
             }
         }
         Op::Match => {
-            let named = r.lane(inst.b, first) & mask;
-            let value =
-                |lane: usize| if inst.imm != 0 { r.lane64(inst.a, lane) } else { u64::from(r.lane(inst.a, lane)) };
-            let values: Vec<u64> = (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane) } else { 0 }).collect();
+            let named = r.lane::<u32>(inst.b, first) & mask;
+            let values: [u64; 32] = if inst.imm != 0 { r.read(inst.a) } else { r.read(inst.a).map(|x: u32| x.into()) };
             let mut out = [0; 32];
-            for lane in lanes() {
-                out[lane] = lanes()
-                    .filter(|&other| named >> other & 1 != 0 && values[other] == values[lane])
-                    .fold(0, |m, other| m | 1 << other);
+            for lane in each(mask) {
+                out[lane] = select(named, |other| values[other] == values[lane]);
             }
             if inst.sub == 1 {
                 let same = out[first] == named;
                 r.write(inst.d, mask, &[if same { named } else { 0 }; 32]);
-                set(warp, inst.e, if same { u32::MAX } else { 0 });
+                set(&mut warp.predicates, inst.e, mask, if same { u32::MAX } else { 0 });
             } else {
                 r.write(inst.d, mask, &out);
             }
         }
         Op::Redux => {
-            let named = r.lane(inst.b, first) & mask;
-            let value = r.read(inst.a);
-            let result =
-                lanes().filter(|lane| named >> lane & 1 != 0).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
-                    sub::ADD => a.wrapping_add(b),
-                    sub::MIN_S => (a as i32).min(b as i32) as u32,
-                    sub::MAX_S => (a as i32).max(b as i32) as u32,
-                    sub::MIN_U => a.min(b),
-                    sub::MAX_U => a.max(b),
-                    sub::AND => a & b,
-                    sub::OR => a | b,
-                    _ => a ^ b,
-                });
+            let named = r.lane::<u32>(inst.b, first) & mask;
+            let value: [u32; 32] = r.read(inst.a);
+            let result = each(named).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
+                sub::ADD => a.wrapping_add(b),
+                sub::MIN_S => (a as i32).min(b as i32) as u32,
+                sub::MAX_S => (a as i32).max(b as i32) as u32,
+                sub::MIN_U => a.min(b),
+                sub::MAX_U => a.max(b),
+                sub::AND => a & b,
+                sub::OR => a | b,
+                _ => a ^ b,
+            });
             r.write(inst.d, mask, &[result.unwrap_or(0); 32]);
         }
         _ => {}

@@ -2,15 +2,14 @@
 //! Operands and results are bit patterns in 64 bits; a closure's arguments say what it wants to see in them.
 
 use super::bits::{
-    Types, dot2, dot4, extract, find_nth_set, highest, insert, lookup, ones, pair, permute, resize, select_bytes,
+    Types, cut, dot2, dot4, extend, extract, find_nth_set, highest, insert, lookup, ones, pair, permute, range, resize,
+    select_bytes,
 };
 use super::convert::{convert, convert_pair, holds};
 use super::float::{
-    canonical, flush, fused32, maximum, minimum, product32, product64, quotient32, quotient64, root32, root64,
-    saturate, sum32, sum64,
+    canonical, flush, from_half, fused32, maximum, minimum, product32, product64, quotient32, quotient64, root32,
+    root64, saturate, sum32, sum64, to_half,
 };
-use super::half::{from_half, to_half};
-use super::integer::{cut, extend, range};
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Detail, Function, Rounding};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};

@@ -14,8 +14,6 @@ mod convert;
 mod exchange;
 mod faults;
 mod float;
-mod half;
-mod integer;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
@@ -51,8 +49,6 @@ use std::sync::{Mutex, PoisonError};
 pub struct Report {
     /// Warp instructions executed. They are PTX instructions; a GPU's assembler merges and splits some.
     pub warp_instructions: u64,
-    /// Blocks run.
-    pub blocks: u64,
 }
 
 /// Runs a kernel over its grid, on `config.threads` host threads, and returns when all blocks have ended.
@@ -118,7 +114,7 @@ pub fn launch<A: Analysis>(
             let location = kernel.location(kernel.instruction_count().saturating_sub(1));
             Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))
         }
-        None => Ok(Report { warp_instructions: executed, blocks: config.grid.count() }),
+        None => Ok(Report { warp_instructions: executed }),
     }
 }
 

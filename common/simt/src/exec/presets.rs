@@ -23,7 +23,7 @@ pub(super) fn set_presets(launch: &Launch<'_>, planes: &mut [Plane], block: Opti
                     _ => 0,
                 });
                 if wide {
-                    registers.set64(offset, lane, value);
+                    registers.set(offset, lane, value);
                 } else {
                     registers.set(offset, lane, value as u32);
                 }

@@ -10,6 +10,11 @@ use std::marker::PhantomData;
 #[repr(C, align(64))]
 pub(crate) struct Plane(pub [u32; 32]);
 
+/// What a register holds for a lane: `u32` or `u64`.
+pub(crate) trait Word: Copy + Default {}
+impl Word for u32 {}
+impl Word for u64 {}
+
 /// A view of one warp's registers, borrowed while the warp runs. Copies of it see and change the same registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Registers<'a> {
@@ -29,74 +34,40 @@ impl<'a> Registers<'a> {
         }
     }
 
-    #[cfg(debug_assertions)]
-    fn check(self, offset: u32, words: usize) {
-        assert!(offset as usize + words <= self.words, "register offset {offset} of {}", self.words);
-    }
-
-    /// A 32-bit register.
+    /// A register.
     #[inline(always)]
-    pub fn get(self, offset: u32) -> *mut [u32; 32] {
+    pub fn get<W: Word>(self, offset: u32) -> *mut [W; 32] {
         #[cfg(debug_assertions)]
-        self.check(offset, 32);
-        // SAFETY: the lowering hands out offsets inside the planes this view was made from.
+        assert!(offset as usize + 8 * size_of::<W>() <= self.words, "register offset {offset} of {}", self.words);
+        // SAFETY: the lowering hands out offsets inside the planes this view was made from; planes are aligned to 64 bytes,
+        // and a register starts at a plane.
         unsafe { self.base.add(offset as usize).cast() }
     }
 
-    /// A 64-bit register.
+    /// The value of a register.
     #[inline(always)]
-    pub fn get64(self, offset: u32) -> *mut [u64; 32] {
-        #[cfg(debug_assertions)]
-        self.check(offset, 64);
-        // SAFETY: as above; planes are 64-byte aligned and a 64-bit register starts at a plane.
-        unsafe { self.base.add(offset as usize).cast() }
-    }
-
-    /// The value of a 32-bit register.
-    #[inline(always)]
-    pub fn read(self, offset: u32) -> [u32; 32] {
+    pub fn read<W: Word>(self, offset: u32) -> [W; 32] {
         // SAFETY: `get` is in range and aligned, and no reference to register memory outlives an instruction.
         unsafe { *self.get(offset) }
     }
 
-    /// The value of a 64-bit register.
+    /// One lane of a register.
     #[inline(always)]
-    pub fn read64(self, offset: u32) -> [u64; 32] {
-        // SAFETY: as above.
-        unsafe { *self.get64(offset) }
-    }
-
-    /// One lane of a 32-bit register.
-    #[inline(always)]
-    pub fn lane(self, offset: u32, lane: usize) -> u32 {
+    pub fn lane<W: Word>(self, offset: u32, lane: usize) -> W {
         // SAFETY: as above; the index is checked.
         unsafe { (*self.get(offset))[lane] }
     }
 
-    /// One lane of a 64-bit register.
+    /// Sets one lane of a register.
     #[inline(always)]
-    pub fn lane64(self, offset: u32, lane: usize) -> u64 {
-        // SAFETY: as above; the index is checked.
-        unsafe { (*self.get64(offset))[lane] }
-    }
-
-    /// Sets one lane of a 32-bit register.
-    #[inline(always)]
-    pub fn set(self, offset: u32, lane: usize, value: u32) {
+    pub fn set<W: Word>(self, offset: u32, lane: usize, value: W) {
         // SAFETY: as above; the index is checked.
         unsafe { (*self.get(offset))[lane] = value }
     }
 
-    /// Sets one lane of a 64-bit register.
-    #[inline(always)]
-    pub fn set64(self, offset: u32, lane: usize, value: u64) {
-        // SAFETY: as above; the index is checked.
-        unsafe { (*self.get64(offset))[lane] = value }
-    }
-
     /// Writes the lanes of `mask`.
     #[inline(always)]
-    pub fn write(self, offset: u32, mask: u32, value: &[u32; 32]) {
+    pub fn write<W: Word>(self, offset: u32, mask: u32, value: &[W; 32]) {
         let to = self.get(offset);
         if mask == u32::MAX {
             // SAFETY: `get` is in range and aligned; `value` is a local of the caller.
@@ -110,21 +81,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Writes the lanes of `mask`.
-    #[inline(always)]
-    pub fn write64(self, offset: u32, mask: u32, value: &[u64; 32]) {
-        let to = self.get64(offset);
-        if mask == u32::MAX {
-            // SAFETY: as above.
-            unsafe { *to = *value }
-        } else {
-            for (lane, value) in value.iter().enumerate() {
-                // SAFETY: as above.
-                let to = unsafe { &mut (*to)[lane] };
-                *to = if mask >> lane & 1 != 0 { *value } else { *to };
-            }
-        }
-    }
     /// Loads one word a lane: lane `i` gets `words[index[i]]`, if it is in `mask`.
     ///
     /// # Panics

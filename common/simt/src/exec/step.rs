@@ -235,7 +235,7 @@ unsafe fn run<I: Isa, O: Observer>(
 #[inline(never)]
 fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers) -> Checked<()> {
     let targets = &context.code.tables[inst.imm as usize];
-    let index = r.read(inst.a);
+    let index: [u32; 32] = r.read(inst.a);
     let (all, meeting) = (warp.active, inst.e);
     let mut sides: Vec<(u32, u32)> = vec![];
     for lane in (0..32).filter(|lane| all >> lane & 1 != 0) {
@@ -273,7 +273,7 @@ fn clock<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32, 
     let now = context.executed + now;
     let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
     if inst.imm != 0 {
-        r.write64(inst.d, mask, &[value; 32]);
+        r.write(inst.d, mask, &[value; 32]);
     } else {
         r.write(inst.d, mask, &[value as u32; 32]);
     }

@@ -2,27 +2,21 @@
 //! `vector`. Everything here is inlined into the function of each instruction set.
 
 use super::float::canonical;
-use super::registers::Registers;
+use super::registers::{Registers, Word};
 use crate::lower::inst::Inst;
 
 /// A type that a lane's operand or result can be seen as.
 pub(super) trait Lane: Copy {
     /// What the register holds for a lane.
-    type Word: Copy + Default;
-    fn read(r: Registers, offset: u32) -> [Self::Word; 32];
+    type Word: Word;
     fn see(word: Self::Word) -> Self;
     fn word(self) -> Self::Word;
-    fn write(r: Registers, offset: u32, mask: u32, words: &[Self::Word; 32]);
 }
 
 macro_rules! lane {
-    ($($kind:ty as $word:ty: $read:ident $write:ident, |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {
+    ($($kind:ty as $word:ty: |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {
         $(impl Lane for $kind {
             type Word = $word;
-            #[inline(always)]
-            fn read(r: Registers, offset: u32) -> [$word; 32] {
-                r.$read(offset)
-            }
             #[inline(always)]
             fn see($bits: $word) -> Self {
                 $from
@@ -32,20 +26,16 @@ macro_rules! lane {
                 let $value = self;
                 $to
             }
-            #[inline(always)]
-            fn write(r: Registers, offset: u32, mask: u32, words: &[$word; 32]) {
-                r.$write(offset, mask, words);
-            }
         })*
     };
 }
 lane! {
-    u32 as u32: read write, |bits| bits, |value| value;
-    i32 as u32: read write, |bits| bits as i32, |value| value as u32;
-    f32 as u32: read write, |bits| f32::from_bits(bits), |value| canonical(value);
-    u64 as u64: read64 write64, |bits| bits, |value| value;
-    i64 as u64: read64 write64, |bits| bits as i64, |value| value as u64;
-    f64 as u64: read64 write64, |bits| f64::from_bits(bits), |value| value.to_bits();
+    u32 as u32: |bits| bits, |value| value;
+    i32 as u32: |bits| bits as i32, |value| value as u32;
+    f32 as u32: |bits| f32::from_bits(bits), |value| canonical(value);
+    u64 as u64: |bits| bits, |value| value;
+    i64 as u64: |bits| bits as i64, |value| value as u64;
+    f64 as u64: |bits| f64::from_bits(bits), |value| value.to_bits();
 }
 
 /// An operation on all lanes: a closure with one argument for each operand.
@@ -58,12 +48,12 @@ macro_rules! operation {
         impl<F: Fn($($argument),*) -> R, R: Lane, $($argument: Lane),*> Operation<($($argument,)*)> for F {
             #[inline(always)]
             fn apply(self, inst: &Inst, r: Registers, mask: u32) {
-                $(let $operand = $argument::read(r, inst.$operand);)*
+                $(let $operand = r.read::<$argument::Word>(inst.$operand);)*
                 let mut out = [R::Word::default(); 32];
                 for (lane, out) in out.iter_mut().enumerate() {
                     *out = self($($argument::see($operand[lane])),*).word();
                 }
-                R::write(r, inst.d, mask, &out);
+                r.write(inst.d, mask, &out);
             }
         }
     };

@@ -1,6 +1,7 @@
 //! The state of a warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other
 //! starts.
 
+use super::alu::set;
 use super::context::Barrier;
 use super::registers::Registers;
 use crate::lower::Code;
@@ -26,6 +27,7 @@ pub(super) struct Pending {
 }
 
 /// The state of a warp between two turns.
+#[derive(Default)]
 pub(super) struct Warp {
     pub number: u32,
     /// Lanes that exist: the last warp of a block may be short.
@@ -52,24 +54,15 @@ pub(super) struct Warp {
 }
 
 impl Warp {
+    /// A warp that is not ready to run yet.
     pub fn new(number: u32, threads: u32, code: &Code) -> Self {
         let count = (threads - number * 32).min(32);
         Self {
             number,
             full: if count == 32 { u32::MAX } else { (1 << count) - 1 },
-            live: 0,
-            active: 0,
-            pc: 0,
-            join: NONE,
-            stack: vec![],
             predicates: vec![0; code.predicates as usize],
             local: vec![0; code.local_bytes as usize * 8],
-            done: false,
-            waiting_at: None,
-            waiting_pc: 0,
-            reduction: None,
-            pending: vec![],
-            groups: [0; 32],
+            ..Self::default()
         }
     }
 
@@ -99,8 +92,7 @@ impl Warp {
         };
         if predicate {
             let bits = if value != 0 { self.active } else { 0 };
-            let old = &mut self.predicates[to as usize];
-            *old = *old & !self.active | bits;
+            set(&mut self.predicates, to, self.active, bits);
         } else {
             registers.write(to, self.active, &[value; 32]);
         }

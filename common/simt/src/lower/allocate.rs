@@ -75,11 +75,7 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
     for (number, block) in blocks.iter().enumerate() {
         for word in 0..words {
             for (bits, at) in [(&live_in, 2 * block.start), (&live_out, 2 * block.end)] {
-                let mut bits = bits[number * words + word];
-                while bits != 0 {
-                    extend(word as u32 * 64 + bits.trailing_zeros(), at);
-                    bits &= bits - 1;
-                }
+                values_in(word, bits[number * words + word]).for_each(|value| extend(value, at));
             }
         }
         for (index, effect) in (block.start..).zip(&effects[block.start as usize..block.end as usize]) {
@@ -87,15 +83,19 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
             effect.defs.iter().for_each(|&value| extend(value, 2 * index + 1));
         }
     }
-    let mut maybe_unset = vec![];
-    for (word, &bits) in live_in[..words.min(live_in.len())].iter().enumerate() {
-        let mut bits = bits;
-        while bits != 0 {
-            maybe_unset.push(word as u32 * 64 + bits.trailing_zeros());
-            bits &= bits - 1;
-        }
-    }
+    let at_start = live_in[..words.min(live_in.len())].iter().enumerate();
+    let maybe_unset = at_start.flat_map(|(word, &bits)| values_in(word, bits)).collect();
     Liveness { intervals, maybe_unset }
+}
+
+/// The values whose bits are set in a word of a set.
+fn values_in(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let value = word as u32 * 64 + bits.trailing_zeros();
+        let some = bits != 0;
+        bits &= bits.wrapping_sub(1);
+        some.then_some(value)
+    })
 }
 
 impl Liveness {

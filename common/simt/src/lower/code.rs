@@ -4,9 +4,10 @@ use super::inst::{Atomic, Copy, Detail, Inst, Run};
 use super::preset::Preset;
 use super::shared::SharedArray;
 use crate::ast::Position;
+use std::ops::Range;
 
 /// A kernel ready to run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Code {
     pub insts: Vec<Inst>,
     pub runs: Vec<Run>,
@@ -17,7 +18,8 @@ pub(crate) struct Code {
     pub tables: Vec<Vec<u32>>,
     /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.
     pub facts: Vec<Facts>,
-    pub blocks: Vec<BasicBlock>,
+    /// The instructions of each basic block.
+    pub blocks: Vec<Range<u32>>,
     /// Values set before a warp starts: place in words, 64-bit or not, value.
     pub presets: Vec<(u32, bool, Preset)>,
     /// Registers of a warp, in groups of 32 words, presets first.
@@ -67,14 +69,6 @@ pub(crate) enum Role {
     Copy,
     /// A barrier for a given number of threads.
     CountedBarrier,
-}
-
-/// A basic block of the finished code.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BasicBlock {
-    /// First instruction number and one past the last.
-    pub start: u32,
-    pub end: u32,
 }
 
 /// How an instruction uses a register.

@@ -18,7 +18,7 @@ pub(super) fn facts(decoded: &Decoded) -> Vec<Facts> {
         },
         strong: raw.strong,
         guarded: raw.guard.is_some(),
-        flop: flop_of(&raw.inst, &decoded.details),
+        flop: flop_of(&raw.inst, &decoded.code.details),
     };
     decoded.raws.iter().zip(origins(decoded)).map(facts).collect()
 }
@@ -71,8 +71,10 @@ fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
                     [inst.a, NONE]
                 }
                 Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
-                Op::Generic if decoded.details[inst.imm as usize].function == Function::Offset => [inst.a, NONE],
-                Op::Generic if decoded.details[inst.imm as usize].function == Function::Cvt => [inst.a, NONE],
+                Op::Generic => match decoded.code.details[inst.imm as usize].function {
+                    Function::Offset | Function::Cvt => [inst.a, NONE],
+                    _ => continue,
+                },
                 _ => continue,
             };
             let origin = sources

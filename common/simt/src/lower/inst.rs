@@ -1,6 +1,7 @@
 //! The compact form that is executed: 32 bytes an instruction, decoded once.
 
 use crate::ast::Type;
+use crate::named::named;
 
 /// No predicate, no register, no block.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -114,6 +115,18 @@ macro_rules! operations {
                     _ => 0,
                 }
             }
+
+            /// Which of d, a, b, c, e it writes, if they are there; it reads the others.
+            pub const fn writes(self) -> [bool; 5] {
+                match self {
+                    Self::LdGlobal | Self::LdShared | Self::LdLocal | Self::LdGeneric | Self::LdParam => {
+                        [true, false, true, true, true]
+                    }
+                    Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
+                    Self::Setp | Self::Shfl | Self::Match => [true, false, false, false, true],
+                    _ => [true, false, false, false, false],
+                }
+            }
         }
 
         /// The operations of [`Op::Generic`].
@@ -190,46 +203,49 @@ impl Shape {
     }
 }
 
-/// Comparisons, ordered and (with a `u` in PTX) unordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compare {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Equ,
-    Neu,
-    Ltu,
-    Leu,
-    Gtu,
-    Geu,
-    Num,
-    Nan,
+named! {
+    /// Comparisons, ordered and (with a `u` in PTX) unordered.
+    pub(crate) enum Compare {
+        Eq = "eq",
+        Ne = "ne",
+        Lt = "lt" | "lo",
+        Le = "le" | "ls",
+        Gt = "gt" | "hi",
+        Ge = "ge" | "hs",
+        Equ = "equ",
+        Neu = "neu",
+        Ltu = "ltu",
+        Leu = "leu",
+        Gtu = "gtu",
+        Geu = "geu",
+        Num = "num",
+        Nan = "nan",
+    }
 }
 
-/// How a comparison is combined with a third predicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Combine {
-    None,
-    And,
-    Or,
-    Xor,
+named! {
+    /// How a comparison is combined with a third predicate.
+    pub(crate) enum Combine {
+        None,
+        And = "and",
+        Or = "or",
+        Xor = "xor",
+    }
 }
 
-/// Rounding of conversions and of floating-point operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rounding {
-    Nearest,
-    Zero,
-    Down,
-    Up,
-    /// To an integral value, ties to even, towards zero, down, up.
-    IntNearest,
-    IntZero,
-    IntDown,
-    IntUp,
+named! {
+    /// Rounding of conversions and of floating-point operations.
+    pub(crate) enum Rounding {
+        Nearest = "rn",
+        Zero = "rz",
+        Down = "rm",
+        Up = "rp",
+        /// To an integral value, ties to even, towards zero, down, up.
+        IntNearest = "rni",
+        IntZero = "rzi",
+        IntDown = "rmi",
+        IntUp = "rpi",
+    }
 }
 
 /// Everything about an [`Op::Generic`] or [`Op::Setp`] that does not change.
@@ -327,19 +343,20 @@ pub(crate) struct Run {
     pub loads: Vec<(u32, u32, i32, u32)>,
 }
 
-/// What an atomic operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AtomicOp {
-    Add,
-    Min,
-    Max,
-    Exch,
-    Cas,
-    And,
-    Or,
-    Xor,
-    Inc,
-    Dec,
+named! {
+    /// What an atomic operation does.
+    pub(crate) enum AtomicOp {
+        Add = "add",
+        Min = "min",
+        Max = "max",
+        Exch = "exch",
+        Cas = "cas",
+        And = "and",
+        Or = "or",
+        Xor = "xor",
+        Inc = "inc",
+        Dec = "dec",
+    }
 }
 
 /// The fixed part of an [`Op::Atom`]: `d` result (or none), `a` address, `b` and `c` operands.

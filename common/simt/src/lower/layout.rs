@@ -1,7 +1,7 @@
 //! A kernel with its calls laid out in line, and a place for each of its variables.
 
 use super::shared::SharedArray;
-use crate::ast::{Function, Item, Operand, Space, Statement};
+use crate::ast::{Function, Item, Operand, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
 use std::collections::HashMap;
@@ -81,6 +81,12 @@ impl<'a> Layout<'a> {
         &self.inner.program.functions[index]
     }
 
+    /// Variable `number` of a function, or of the module.
+    fn variable(&self, owner: Option<usize>, number: u32) -> &'a Variable {
+        let variables = owner.map_or(&self.inner.program.variables, |function| &self.function(function).variables);
+        &variables[number as usize]
+    }
+
     fn local(&mut self, bytes: u64, align: u32) -> u32 {
         let offset = self.local_bytes.next_multiple_of(u64::from(align.max(1)));
         self.local_bytes = offset.saturating_add(bytes);
@@ -92,10 +98,7 @@ impl<'a> Layout<'a> {
         if let Some(&offset) = self.placed.get(&(owner, number)) {
             return offset;
         }
-        let variable = match owner {
-            Some(function) => &self.inner.program.functions[function].variables[number as usize],
-            None => &self.inner.program.variables[number as usize],
-        };
+        let variable = self.variable(owner, number);
         let offset = self.shared_bytes.next_multiple_of(u64::from(variable.align.max(1)));
         self.shared_bytes = offset.saturating_add(variable.bytes);
         self.placed.insert((owner, number), offset as u32);
@@ -111,6 +114,7 @@ impl<'a> Layout<'a> {
         let mut places = Vec::with_capacity(function.variables.len());
         let mut param_offset = 0u32;
         for (number, variable) in (0u32..).zip(&function.variables) {
+            let refuse = |reason: &str| Err(Error::unsupported(variable.line, &variable.name, reason));
             let place = match variable.space {
                 Space::Shared if variable.external || variable.bytes == 0 => {
                     self.dynamic.push((Some(index), number));
@@ -122,23 +126,15 @@ impl<'a> Layout<'a> {
                     let offset = param_offset.next_multiple_of(variable.align.max(1));
                     param_offset = offset.saturating_add(variable.bytes as u32);
                     if variable.bytes > 32_764 || param_offset > 32_764 {
-                        return Err(Error::unsupported(
-                            variable.line,
-                            &variable.name,
-                            "parameters of more than 32,764 bytes",
-                        ));
+                        return refuse("parameters of more than 32,764 bytes");
                     }
                     Place::Param(offset)
                 }
                 Space::Local | Space::Param => Place::Local(self.local(variable.bytes, variable.align)),
-                _ => {
-                    let reason = "a variable of this space inside a function";
-                    return Err(Error::unsupported(variable.line, &variable.name, reason));
-                }
+                _ => return refuse("a variable of this space inside a function"),
             };
             if self.local_bytes > LARGEST_LOCAL {
-                let reason = format!("more than {LARGEST_LOCAL} bytes of local memory a thread");
-                return Err(Error::unsupported(variable.line, &variable.name, reason));
+                return refuse(&format!("more than {LARGEST_LOCAL} bytes of local memory a thread"));
             }
             places.push(place);
         }
@@ -163,11 +159,8 @@ impl<'a> Layout<'a> {
 
     /// `call (results), function, (parameters);`
     fn call(&mut self, frame: usize, statement: &'a Statement, depth: usize) -> Result<(), Error> {
-        let refuse = |reason: &str| {
-            let (start, end) = statement.position.text;
-            let text = self.inner.source.get(start as usize..end as usize).unwrap_or_default();
-            Err(Error::unsupported(statement.position.ptx, text, reason))
-        };
+        let refuse =
+            |reason: &str| Err(Error::unsupported(statement.position.ptx, self.inner.text(statement.position), reason));
         let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
         for operand in &statement.operands {
             match operand {
@@ -202,5 +195,72 @@ impl<'a> Layout<'a> {
         // A label no source can contain.
         let back: Arc<str> = format!("return {}", self.frames.len()).into();
         self.lay(index, &bound, Some(back), depth + 1)
+    }
+
+    /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.
+    pub fn place_dynamic(&mut self) {
+        let names: Vec<Arc<str>> = self
+            .flat
+            .iter()
+            .filter_map(|item| match item {
+                Flat::Statement(_, statement) => Some(&statement.operands),
+                _ => None,
+            })
+            .flatten()
+            .filter_map(|operand| match operand {
+                Operand::Name { name, .. } => Some(name.clone()),
+                Operand::Address { base, .. } => match &**base {
+                    Operand::Name { name, .. } => Some(name.clone()),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect();
+        let program = &self.inner.program;
+        for (number, variable) in (0u32..).zip(&program.variables) {
+            if variable.space == Space::Shared && names.iter().any(|name| **name == *variable.name) {
+                if variable.external || variable.bytes == 0 {
+                    self.dynamic.push((None, number));
+                } else {
+                    self.shared(None, number);
+                }
+            }
+        }
+        // All dynamic arrays start at the same place, after the static ones.
+        let dynamic = std::mem::take(&mut self.dynamic);
+        let offset = self.dynamic_offset();
+        for &(owner, number) in &dynamic {
+            let variable = self.variable(owner, number);
+            if self.placed.insert((owner, number), offset).is_none() {
+                let known = self.shared.iter().any(|array| array.name == variable.name);
+                if !known {
+                    self.shared.push(SharedArray::new(&variable.name, offset, 0));
+                }
+            }
+        }
+        for frame in &mut self.frames {
+            for (number, place) in (0u32..).zip(&mut frame.places) {
+                if let (Place::Unplaced, Some(&offset)) = (*place, self.placed.get(&(Some(frame.function), number))) {
+                    *place = Place::Shared(offset);
+                }
+            }
+        }
+        self.dynamic = dynamic;
+    }
+
+    /// Where all dynamic arrays start.
+    pub fn dynamic_offset(&self) -> u32 {
+        (self.shared_bytes.next_multiple_of(16)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Where a variable of the module is, if the kernel can name it.
+    pub fn find(&self, name: &str) -> Option<Place> {
+        let variables = &self.inner.program.variables;
+        let (number, variable) = (0u32..).zip(variables).find(|(_, variable)| variable.name == name)?;
+        match variable.space {
+            Space::Shared => self.placed.get(&(None, number)).copied().map(Place::Shared),
+            Space::Global | Space::Const => Some(Place::Module(number)),
+            _ => None,
+        }
     }
 }

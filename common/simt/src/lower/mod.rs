@@ -17,7 +17,6 @@ mod places;
 mod preset;
 mod raw;
 mod shared;
-mod variables;
 
 use crate::error::Error;
 use crate::parsed::Parsed;

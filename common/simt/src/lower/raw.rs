@@ -1,18 +1,14 @@
 //! Decoded instructions before their registers have places: operands are numbers of values.
 
-use super::inst::{Atomic, Copy, Detail, Inst};
+use super::code::Code;
+use super::inst::{Inst, NONE};
 use super::preset::Preset;
-use super::shared::SharedArray;
 use crate::ast::{Position, Type};
 
-/// A decoded instruction before registers have slots: the fields flagged in `fields` hold value numbers.
+/// A decoded instruction, whose registers are numbers of values.
 #[derive(Debug, Clone)]
 pub(crate) struct Raw {
     pub inst: Inst,
-    /// Bit 0 to 4: d, a, b, c, e hold values.
-    pub fields: u8,
-    /// Those of them that are written.
-    pub defs: u8,
     pub guard: Option<(u32, bool)>,
     pub targets: Vec<u32>,
     pub position: Position,
@@ -30,14 +26,10 @@ pub(crate) struct Effect {
 impl Raw {
     pub fn effect(&self) -> Effect {
         let mut effect = Effect::default();
-        for (bit, value) in [self.inst.d, self.inst.a, self.inst.b, self.inst.c, self.inst.e].into_iter().enumerate() {
-            if self.fields >> bit & 1 == 0 {
-                continue;
-            }
-            if self.defs >> bit & 1 == 0 {
-                effect.uses.push(value);
-            } else {
-                effect.defs.push(value);
+        let Inst { d, a, b, c, e, .. } = self.inst;
+        for (value, written) in [d, a, b, c, e].into_iter().zip(self.inst.op.writes()) {
+            if value != NONE {
+                if written { &mut effect.defs } else { &mut effect.uses }.push(value);
             }
         }
         if let Some((value, _)) = self.guard {
@@ -64,17 +56,9 @@ impl Value {
     }
 }
 
-/// Everything decoded.
+/// A kernel as far as decoding makes it.
 pub(crate) struct Decoded {
     pub raws: Vec<Raw>,
     pub values: Vec<Value>,
-    pub details: Vec<Detail>,
-    pub atomics: Vec<Atomic>,
-    pub copies: Vec<Copy>,
-    pub shared: Vec<SharedArray>,
-    pub shared_bytes: u32,
-    pub dynamic_offset: u32,
-    pub local_bytes: u32,
-    pub param_bytes: u32,
-    pub variables: Vec<u32>,
+    pub code: Code,
 }

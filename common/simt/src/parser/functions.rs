@@ -11,20 +11,7 @@ impl Cursor<'_> {
     /// A kernel or function after `.entry` or `.func`.
     pub(super) fn function(&mut self, entry: bool) -> Result<Function, Error> {
         let mut body = Body {
-            function: Function {
-                name: String::new(),
-                entry,
-                defined: false,
-                line: self.peek().line,
-                variables: vec![],
-                returns: 0,
-                params: 0,
-                register_params: false,
-                registers: vec![],
-                body: vec![],
-                max_threads: None,
-                required_threads: None,
-            },
+            function: Function { entry, line: self.peek().line, ..Function::default() },
             scopes: vec![Scope::default()],
         };
         if !entry && self.is(b'(') {

@@ -1,11 +1,10 @@
 //! Tokens to a program. Register and variable names are resolved here, because PTX scopes them by braces.
 //!
-//! `literals`, then `cursor` over the tokens, then what they form: `variables`, `operands` (with the names of a `scope`),
+//! `cursor` over the tokens, then what they form: `variables`, `operands` (with the names of a `scope`),
 //! `functions`, and here the file.
 
 mod cursor;
 mod functions;
-mod literals;
 mod operands;
 mod scope;
 mod variables;

@@ -14,13 +14,8 @@ impl Cursor<'_> {
     /// `.space .align n .type name[dims] = init, ... ;`
     pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable>, Error> {
         let token = self.next();
-        let space = match token.text {
-            ".global" => Space::Global,
-            ".const" => Space::Const,
-            ".shared" => Space::Shared,
-            ".local" => Space::Local,
-            ".param" => Space::Param,
-            _ => return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text))),
+        let Some(space) = token.text.strip_prefix('.').and_then(Space::named) else {
+            return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text)));
         };
         let mut variables = vec![];
         let (align, kind, lanes) = self.variable_type()?;

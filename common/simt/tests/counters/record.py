@@ -13,7 +13,7 @@ is written to FOLDER under the list's name, or beside the list as NAME.readings.
     {"gpu", "driver", "tool", "date",
      "same": {what all launches of the list have in common}, "kernels": {file: SHA-256 of its text}, "metrics": [names],
      "readings": [{the rest of the launch, "metrics": [a value for each name, or null]}, one a line]}
-`python3 make_launches.py` makes the lists of this folder, `cargo x launches` that of the steps."""
+`python3 make_launches.py` makes the lists of this folder, `cargo x counters --launches docs/results/counters/steps.json` that of the steps."""
 import argparse
 import csv
 import datetime

@@ -6,16 +6,30 @@ use crate::Dim3;
 use crate::analyses::testing::{BODY, Request, begin, kernel, memory, number, request};
 use std::slice;
 
-/// The counts of each line of a launch of one block, with the instructions that are not zero.
+/// A launch of one block.
 fn counted(run: impl FnOnce(&Kernel, &mut BlockCounters)) -> Counters {
-    let kernel = kernel(BODY);
-    let (memory, ..) = memory();
+    let (kernel, (memory, ..)) = (kernel(BODY), memory());
     let mut counters = Counters::new();
     begin(&mut counters, &kernel, &memory);
-    let mut block = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 });
+    let mut block = block(&counters);
     run(&kernel, &mut block);
     counters.end(block);
     counters
+}
+
+fn block(counters: &Counters) -> BlockCounters {
+    counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 })
+}
+
+/// The counts that are not zero.
+fn shown(counts: &Counts) -> String {
+    let counts = counts.entries().into_iter().filter(|&(_, count)| count > 0);
+    counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What the requests of a launch count.
+fn requested(requests: &[Request]) -> Counts {
+    counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
 }
 
 #[test]
@@ -25,15 +39,10 @@ fn every_counter_is_summed_and_shown() {
     let one = Counts { flop: 6, global_load_bytes: 4, shared_load_wavefronts: 2, shared_store_wavefronts: 3, ..counts };
     counts += &one;
     counts += &one;
-    let shown: Vec<_> = counts.entries().into_iter().filter(|&(_, count)| count > 0).collect();
-    let expected = [
-        ("flop", 12),
-        ("global_load_bytes", 8),
-        ("shared_load_wavefronts", 4),
-        ("shared_store_wavefronts", 6),
-        ("shared_wavefronts", 10),
-    ];
-    assert_eq!(shown, expected);
+    assert_eq!(
+        shown(&counts),
+        "flop 12, global_load_bytes 8, shared_load_wavefronts 4, shared_store_wavefronts 6, shared_wavefronts 10"
+    );
     assert_eq!(counts.flop_per_byte(), 1.5);
     assert_eq!(counts.flop_per_global_access(), 0.0, "nothing was loaded");
     assert_eq!(Counts { global_load_threads: 8, ..counts }.flop_per_global_access(), 1.5);
@@ -55,35 +64,26 @@ fn instructions_count_by_block_and_guard() {
             block.barrier_arrive(0, number(kernel, "bar.sync 0"), 0, u32::MAX, waits);
         }
     });
-    let total = counters.total();
-    let lanes = 32 + 3;
-    let expected = Counts {
-        instructions: 2 * counters.blueprint.blocks[0].len() as u64,
-        fma_threads: lanes + 3,
-        flop: 2 * lanes + 2 * 3 + lanes,
-        barriers: 2,
-        divergent_branches: 2,
-        ..Counts::default()
-    };
-    assert_eq!(total, expected);
+    // 32 and 3 lanes add and multiply-add once each, 3 more multiply-add under a guard.
+    let instructions = 2 * counters.blueprint.blocks[0].len();
+    let rest = "fma_threads 38, flop 111, barriers 2, divergent_branches 2";
+    assert_eq!(shown(&counters.total()), format!("instructions {instructions}, {rest}"));
 }
 
 #[test]
 fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
-    let kernel = kernel(BODY);
-    let (memory, ..) = memory();
+    let (kernel, (memory, ..)) = (kernel(BODY), memory());
     let mut counters = Counters::new();
     for _ in 0..2 {
         begin(&mut counters, &kernel, &memory);
-        let block = |number| counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number, threads: 96 });
-        let (mut first, mut second) = (block(0), block(1));
+        let (mut first, mut second) = (block(&counters), block(&counters));
         for (block, times) in [(&mut first, 2), (&mut second, 3)] {
             (0..times).for_each(|_| block.barrier_arrive(0, 1, 0, 1, true));
             block.enter(0, 0, 0, 0, 0);
         }
         counters.end(first);
         counters.end(second);
-        let mut third = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 2, threads: 96 });
+        let mut third = block(&counters);
         third.barrier_arrive(0, 1, 0, 1, true);
         counters.end(third);
         let total = counters.total();
@@ -96,13 +96,12 @@ fn lines_have_what_their_instructions_have() {
     let body = BODY
         .replace("bar.sync 0;", ".loc 1 7 1\nbar.sync 0;")
         .replace("bar.sync 1, 64;", ".loc 1 9 1\nbar.sync 1, 64;");
-    let kernel = kernel(&body);
-    let (memory, ..) = memory();
+    let (kernel, (memory, ..)) = (kernel(&body), memory());
     let mut counters = Counters::new();
     assert!(counters.lines().is_empty());
     begin(&mut counters, &kernel, &memory);
     assert!(counters.lines().is_empty());
-    let mut block = counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 });
+    let mut block = block(&counters);
     for start in ["bar.sync 0", "barrier.sync 0", "bar.sync 1", "ld.shared.u32"] {
         block.barrier_arrive(0, number(&kernel, start), 0, 1, true);
     }
@@ -113,27 +112,19 @@ fn lines_have_what_their_instructions_have() {
 
 #[test]
 fn requests_to_global_memory() {
-    let total = |requests: &[Request]| {
-        counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
-    };
     let load = request("ld.global.u32");
-    let expected = Counts {
-        global_load_requests: 1,
-        global_load_sectors: 4,
-        global_load_threads: 32,
-        global_load_bytes: 128,
-        global_bytes_requested: 128,
-        ..Counts::default()
-    };
-    assert_eq!(total(slice::from_ref(&load)), expected);
-    let mut twice = expected;
-    twice += &expected;
+    let one = requested(slice::from_ref(&load));
+    assert_eq!(
+        shown(&one),
+        "global_load_requests 1, global_load_sectors 4, global_load_threads 32, global_load_bytes 128, \
+         global_bytes_requested 128"
+    );
+    let mut twice = one;
+    twice += &one;
     // The same shape elsewhere, which counts as before.
-    assert_eq!(total(&[load.clone(), load.clone().at(|lane| 1024 + 4 * lane)]), twice);
+    assert_eq!(requested(&[load.clone(), load.clone().at(|lane| 1024 + 4 * lane)]), twice);
     // The same distances from another place in a sector, other lanes, other distances, another width.
-    let sectors = |next: Request| {
-        total(&[load.clone(), next.clone()]).global_load_sectors - total(slice::from_ref(&load)).global_load_sectors
-    };
+    let sectors = |next: Request| requested(&[load.clone(), next]).global_load_sectors - one.global_load_sectors;
     assert_eq!(sectors(load.clone().at(|lane| 4 + 4 * lane)), 5);
     assert_eq!(sectors(load.clone().at(|lane| 128 * lane)), 32);
     assert_eq!(sectors(load.clone().at(|_| 64)), 1);
@@ -141,42 +132,32 @@ fn requests_to_global_memory() {
     assert_eq!(sectors(load.clone().lanes(0x8000_0001)), 2);
     assert_eq!(sectors(load.clone().lanes(0xff00).at(|lane| 4 * lane)), 1);
     let mixed = [load.clone().lanes(0xff), load.clone(), load.clone().at(|lane| 16 + 4 * lane), load.clone()];
-    assert_eq!(total(&mixed).global_load_sectors, 1 + 4 + 5 + 4);
-    let store =
-        Counts { global_store_requests: 1, global_store_sectors: 2, global_bytes_requested: 64, ..Counts::default() };
-    assert_eq!(total(&[request("st.global.u32").lanes(0xffff)]), store);
-    let atomic = Counts { global_atomic_requests: 2, ..Counts::default() };
-    assert_eq!(total(&[request("atom.global"), request("atom.global")]), atomic);
+    assert_eq!(requested(&mixed).global_load_sectors, 1 + 4 + 5 + 4);
+    assert_eq!(
+        shown(&requested(&[request("st.global.u32").lanes(0xffff)])),
+        "global_store_requests 1, global_store_sectors 2, global_bytes_requested 64"
+    );
+    assert_eq!(shown(&requested(&[request("atom.global"), request("atom.global")])), "global_atomic_requests 2");
 }
 
 #[test]
 fn requests_to_shared_memory() {
-    let total = |requests: &[Request]| {
-        counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
-    };
     let load = request("ld.shared.u32");
-    let one = Counts { shared_load_requests: 1, shared_load_wavefronts: 1, ..Counts::default() };
-    assert_eq!(total(slice::from_ref(&load)), one);
+    let shown = |requests: &[Request]| shown(&requested(requests));
+    assert_eq!(shown(slice::from_ref(&load)), "shared_load_requests 1, shared_load_wavefronts 1, shared_wavefronts 1");
     // Every lane in one bank; then half of them.
-    let worst = load.clone().at(|lane| 128 * (lane % 8));
-    let expected = Counts {
-        shared_load_requests: 1,
-        shared_load_wavefronts: 8,
-        shared_load_bank_conflicts: 7,
-        ..Counts::default()
-    };
-    assert_eq!(total(&[worst]), expected);
+    assert_eq!(
+        shown(&[load.clone().at(|lane| 128 * (lane % 8))]),
+        "shared_load_requests 1, shared_load_wavefronts 8, shared_load_bank_conflicts 7, shared_wavefronts 8"
+    );
     let store = request("st.shared.u32").at(|lane| 8 * lane);
-    let expected = Counts {
-        shared_store_requests: 2,
-        shared_store_wavefronts: 4,
-        shared_store_bank_conflicts: 2,
-        ..Counts::default()
-    };
-    assert_eq!(total(&[store.clone(), store.at(|lane| 8 * lane + 256)]), expected);
-    assert_eq!(total(&[request("ld.shared.v2")]).shared_load_wavefronts, 2);
+    assert_eq!(
+        shown(&[store.clone(), store.at(|lane| 8 * lane + 256)]),
+        "shared_store_requests 2, shared_store_wavefronts 4, shared_store_bank_conflicts 2, shared_wavefronts 4"
+    );
+    assert_eq!(requested(&[request("ld.shared.v2")]).shared_load_wavefronts, 2);
     let mixed = [load.clone().at(|lane| 8 * lane), load.clone(), load.clone().lanes(1), load.at(|lane| 128 * lane)];
-    assert_eq!(total(&mixed).shared_load_wavefronts, 2 + 1 + 1 + 32);
+    assert_eq!(requested(&mixed).shared_load_wavefronts, 2 + 1 + 1 + 32);
 }
 
 /// A request keeps the result of its latest shape only.
@@ -221,7 +202,7 @@ fn a_memo_sees_every_difference() {
 #[test]
 fn copies_load_and_store() {
     let counts = |lanes: u32, reading: u32, to: &dyn Fn(u64) -> u64| {
-        counted(|kernel, block| {
+        let counters = counted(|kernel, block| {
             let copy = CopyAccess {
                 warp: 0,
                 instruction: number(kernel, "cp.async.ca"),
@@ -234,23 +215,22 @@ fn copies_load_and_store() {
             };
             block.copy(&copy);
             block.copy(&copy);
-        })
-        .total()
+        });
+        shown(&counters.total())
     };
-    let expected = Counts {
-        copy_requests: 2,
-        global_load_requests: 2,
-        global_load_sectors: 8,
-        global_load_threads: 32,
-        global_load_bytes: 192,
-        global_bytes_requested: 192,
-        shared_store_wavefronts: 4,
-        ..Counts::default()
-    };
-    assert_eq!(counts(u32::MAX, 0xffff, &|lane| 8 * lane), expected);
-    let conflicts = Counts { shared_store_wavefronts: 8, shared_store_bank_conflicts: 4, ..expected };
-    assert_eq!(counts(u32::MAX, 0xffff, &|lane| 16 * lane), conflicts);
-    let zeros = Counts { copy_requests: 2, shared_store_wavefronts: 4, ..Counts::default() };
+    let loads = "global_load_requests 2, global_load_sectors 8, global_load_threads 32, global_load_bytes 192, \
+                 global_bytes_requested 192";
+    assert_eq!(
+        counts(u32::MAX, 0xffff, &|lane| 8 * lane),
+        format!("{loads}, shared_store_wavefronts 4, copy_requests 2, shared_wavefronts 4")
+    );
+    assert_eq!(
+        counts(u32::MAX, 0xffff, &|lane| 16 * lane),
+        format!(
+            "{loads}, shared_store_wavefronts 8, shared_store_bank_conflicts 4, copy_requests 2, shared_wavefronts 8"
+        )
+    );
+    let zeros = "shared_store_wavefronts 4, copy_requests 2, shared_wavefronts 4";
     assert_eq!(counts(u32::MAX, 0, &|lane| 8 * lane), zeros);
 }
 

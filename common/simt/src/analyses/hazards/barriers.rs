@@ -36,7 +36,6 @@ impl Barriers {
         Self { arrivals: vec![Arrivals::default(); 16], ended: None }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         *self = Self::new();
     }

@@ -135,30 +135,4 @@ mod tests {
         keep_first_two(&mut kept, access(4));
         assert_eq!(kept, [Some(access(4)), None]);
     }
-
-    #[test]
-    fn pairs_that_race() {
-        let access =
-            |block: u64, atomic: bool, soft: bool| Some(Foreign::new(block, Record::new(1, 1, 1), atomic, soft));
-        let blocks = |writers: [Option<Foreign>; 2], readers: [Option<Foreign>; 2]| -> Vec<(u64, u64)> {
-            let summary = Summary { writers, readers, writes: 0 };
-            summary.races().map(|(first, second)| (first.block, second.block)).collect()
-        };
-        let plain = |block: u64| access(block, false, false);
-        assert_eq!(blocks([plain(1), None], [plain(1), None]), []);
-        assert_eq!(blocks([plain(1), None], [plain(1), plain(2)]), [(1, 2)]);
-        assert_eq!(blocks([plain(1), plain(2)], [plain(1), None]), [(1, 2), (2, 1)]);
-        assert_eq!(blocks([None, None], [plain(1), plain(2)]), []);
-        let (atomic, soft) = (|block| access(block, true, false), |block| access(block, false, true));
-        assert_eq!(blocks([atomic(1), atomic(2)], [None, None]), []);
-        assert_eq!(blocks([atomic(1), plain(2)], [None, None]), [(1, 2)]);
-        assert_eq!(blocks([plain(1), atomic(2)], [None, None]), [(1, 2)]);
-        assert_eq!(blocks([atomic(1), None], [atomic(2), None]), []);
-        assert_eq!(blocks([atomic(1), None], [plain(2), None]), [(1, 2)]);
-        assert_eq!(blocks([plain(1), None], [atomic(2), None]), [(1, 2)]);
-        assert_eq!(blocks([soft(1), None], [soft(2), None]), []);
-        assert_eq!(blocks([soft(1), None], [plain(2), None]), [(1, 2)]);
-        assert_eq!(blocks([plain(1), None], [soft(2), None]), [(1, 2)]);
-        assert_eq!(blocks([soft(1), None], [atomic(2), None]), [(1, 2)]);
-    }
 }

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::registers::Registers;
 use super::shadow::LaneAccess;
 use super::shared::SharedShadow;
-use crate::analyses::lanes::each;
+use crate::lanes::{each, select};
 use crate::observe::{Access, CopyAccess, Observer};
 use crate::{AccessKind, Space};
 use std::sync::Arc;
@@ -89,9 +89,7 @@ impl Observer for BlockHazards {
         let Self { plan, clock, copies, log, shared, global, .. } = self;
         // The source is read.
         for bytes in [4u32, 8, 12, 16] {
-            let lanes = each(copy.lanes)
-                .filter(|&lane| copy.source_bytes[lane].next_multiple_of(4) == bytes)
-                .fold(0, |lanes, lane| lanes | 1 << lane);
+            let lanes = select(copy.lanes, |lane| copy.source_bytes[lane].next_multiple_of(4) == bytes);
             if lanes != 0 {
                 let access = Access {
                     warp: copy.warp,

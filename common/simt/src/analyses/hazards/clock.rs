@@ -1,7 +1,7 @@
 //! A block's time: it steps at every synchronisation. From it follows which accesses are ordered.
 
 use super::record::{LAST_TIME, Record};
-use crate::analyses::lanes::each;
+use crate::lanes::each;
 
 /// When the threads of a block last synchronised.
 #[derive(Debug, Clone)]

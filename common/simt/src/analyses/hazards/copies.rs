@@ -5,8 +5,8 @@ use super::log::Log;
 use super::plan::Plan;
 use super::shadow::LaneAccess;
 use crate::CopyAccess;
-use crate::analyses::lanes::each;
 use crate::analyses::report::HazardKind;
+use crate::lanes::each;
 
 /// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,7 +58,6 @@ impl Copies {
         }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.fillers.fill(Filler::default());
         for warp in &mut self.warps {

@@ -6,8 +6,8 @@ use super::log::Log;
 use super::plan::Plan;
 use super::record::Record;
 use super::shadow::{Cell, LaneAccess, same_value, touch};
-use crate::analyses::lanes::each;
 use crate::analyses::report::HazardKind;
+use crate::lanes::each;
 use crate::{Access, AccessKind};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -56,7 +56,6 @@ impl GlobalShadow {
         Self { pages: HashMap::default(), cells: vec![], per_page, fenced: false, updated: false }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.pages.clear();
         self.cells.clear();

@@ -19,7 +19,6 @@ impl Registers {
         Self { warps: plan.warps(), set: vec![0; plan.doubtful_registers().len() * plan.warps()] }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.set.fill(0);
     }

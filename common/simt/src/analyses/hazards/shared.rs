@@ -7,8 +7,8 @@ use super::log::Log;
 use super::plan::Plan;
 use super::record::Record;
 use super::shadow::{Cell, Earlier, LaneAccess, read, same_value, touch};
-use crate::analyses::lanes::each;
 use crate::analyses::report::HazardKind;
+use crate::lanes::each;
 use crate::{Access, AccessKind};
 
 /// The shadow of a block's shared memory.
@@ -33,7 +33,6 @@ impl SharedShadow {
         }
     }
 
-    /// Starts again for another block.
     pub(super) fn restart(&mut self) {
         self.forget();
         self.written.fill(0);

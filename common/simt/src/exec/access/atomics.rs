@@ -1,6 +1,6 @@
 //! Atomic operations on shared and global memory.
 
-use super::elements::{addresses, each, fill, get_lane, read_element, select, set_lane, write_atomic, write_words};
+use super::elements::{addresses, fill, get_lane, read_element, set_lane, write_atomic, write_words};
 use super::global::place;
 use super::request::{check_global, check_shared, request, show};
 use crate::ast::{Space, Type};
@@ -9,6 +9,7 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::float::NAN;
 use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
+use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
 use crate::lower::inst::{AtomicOp, Inst, NONE};
 use crate::observe::{Access, Observer};

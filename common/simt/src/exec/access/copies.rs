@@ -1,6 +1,6 @@
 //! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
 
-use super::elements::{addresses, each, select};
+use super::elements::addresses;
 use super::global::place;
 use super::request::{check_global, check_shared};
 use crate::ast::Space;
@@ -9,6 +9,7 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
 use crate::exec::warp::{Pending, Warp};
+use crate::lanes::{each, select};
 use crate::lower::inst::{CopyCount, Inst, NONE};
 use crate::observe::{Access, CopyAccess, Observer};
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +32,7 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
             let asked = match copy.count {
                 CopyCount::Ignore if warp.predicates[inst.c as usize] >> lane & 1 != 0 => 0,
                 CopyCount::Ignore => copy.bytes,
-                CopyCount::WideBytes => r.lane64(inst.c, lane).min(u64::from(u32::MAX)) as u32,
+                CopyCount::WideBytes => r.lane::<u64>(inst.c, lane).min(u64::from(u32::MAX)) as u32,
                 CopyCount::Bytes => r.lane(inst.c, lane),
             };
             if asked > copy.bytes && lanes >> lane & 1 != 0 {

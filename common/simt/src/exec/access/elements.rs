@@ -4,23 +4,6 @@ use crate::exec::registers::Registers;
 use crate::lower::inst::{Inst, NONE, Shape};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The lanes of a mask, in order.
-#[inline]
-pub(super) fn each(lanes: u32) -> impl Iterator<Item = usize> {
-    let mut rest = lanes;
-    std::iter::from_fn(move || {
-        let lane = rest.trailing_zeros() as usize;
-        rest &= rest.wrapping_sub(1);
-        (lane < 32).then_some(lane)
-    })
-}
-
-/// The mask of those lanes for which `f` holds.
-#[inline]
-pub(super) fn select(lanes: u32, f: impl Fn(usize) -> bool) -> u32 {
-    each(lanes).filter(|&lane| f(lane)).fold(0, |mask, lane| mask | 1 << lane)
-}
-
 /// Sets the lanes that do not take part to the address of one that does, so that checks and loads can treat all lanes
 /// alike.
 #[inline(always)]
@@ -38,11 +21,11 @@ pub(super) fn fill(addresses: &mut [u64; 32], lanes: u32) {
 pub(super) fn addresses(r: Registers, register: u32, wide: bool, offset: i64, lanes: u32) -> [u64; 32] {
     let mut out = [0; 32];
     if wide {
-        for (out, from) in out.iter_mut().zip(r.read64(register)) {
+        for (out, from) in out.iter_mut().zip(r.read::<u64>(register)) {
             *out = from.wrapping_add_signed(offset);
         }
     } else {
-        for (out, from) in out.iter_mut().zip(r.read(register)) {
+        for (out, from) in out.iter_mut().zip(r.read::<u32>(register)) {
             // Addresses of 32 bits wrap.
             *out = u64::from(from.wrapping_add(offset as u32));
         }
@@ -65,7 +48,7 @@ pub(super) fn parts(inst: &Inst, shape: Shape) -> impl Iterator<Item = (u32, u32
 
 #[inline(always)]
 pub(super) fn get_lane(r: Registers, register: u32, wide: bool, lane: usize) -> u64 {
-    if wide { r.lane64(register, lane) } else { u64::from(r.lane(register, lane)) }
+    if wide { r.lane(register, lane) } else { u64::from(r.lane::<u32>(register, lane)) }
 }
 
 #[inline(always)]
@@ -73,7 +56,7 @@ pub(super) fn set_lane(r: Registers, register: u32, wide: bool, lane: usize, val
     if register == NONE {
         return;
     }
-    if wide { r.set64(register, lane, value) } else { r.set(register, lane, value as u32) }
+    if wide { r.set(register, lane, value) } else { r.set(register, lane, value as u32) }
 }
 
 /// Reads an element of 1 to 8 bytes from words.

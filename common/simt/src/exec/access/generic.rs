@@ -1,6 +1,6 @@
 //! A load or store whose address says which memory it means: the lanes are sorted by memory.
 
-use super::elements::{addresses, select};
+use super::elements::addresses;
 use super::global::{load_global, store_global};
 use super::local::local;
 use super::shared::{load_shared, store_shared};
@@ -8,6 +8,7 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
 use crate::exec::warp::Warp;
+use crate::lanes::select;
 use crate::lower::inst::Inst;
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Observer;

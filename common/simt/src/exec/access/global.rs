@@ -1,12 +1,13 @@
 //! Loads and stores of global memory.
 
-use super::elements::{addresses, data, each, get_lane, load_element, parts, set_lane, write_atomic};
+use super::elements::{addresses, data, get_lane, load_element, parts, set_lane, write_atomic};
 use super::request::{check_global, request, show, stored};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
+use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Shape};
 use crate::observe::{Access, Observer};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

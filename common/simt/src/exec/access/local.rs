@@ -1,12 +1,13 @@
 //! Memory that only the thread itself sees: its local memory, and the kernel's parameters.
 
-use super::elements::{addresses, each, get_lane, load_element, parts, set_lane, sign_extend, write_words};
+use super::elements::{addresses, get_lane, load_element, parts, set_lane, sign_extend, write_words};
 use super::request::{check_within, request, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::registers::Registers;
 use crate::exec::warp::Warp;
+use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
 use crate::observe::Observer;
 

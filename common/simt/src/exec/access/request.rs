@@ -1,12 +1,13 @@
 //! A request of a warp: built once as the observer's [`Access`], checked, and shown.
 
-use super::elements::{each, get_lane};
+use super::elements::get_lane;
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::pattern::Summary;
 use crate::exec::registers::Registers;
+use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
 use crate::observe::{Access, Observer};
 

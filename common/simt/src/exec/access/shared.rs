@@ -1,6 +1,6 @@
 //! Loads and stores of shared memory, and the runs that load from it.
 
-use super::elements::{addresses, data, each, get_lane, load_element, parts, set_lane, write_words};
+use super::elements::{addresses, data, get_lane, load_element, parts, set_lane, write_words};
 use super::request::{check_shared, request, show, stored};
 use crate::ast::Space;
 use crate::error::AccessKind;
@@ -8,6 +8,7 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;
+use crate::lanes::each;
 use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
 use crate::observe::{Access, Observer};
 

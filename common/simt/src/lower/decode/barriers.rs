@@ -1,6 +1,6 @@
 //! Barriers of a block and of a warp.
 
-use super::decoder::{A, B, C, D, Decoder};
+use super::decoder::Decoder;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Statement, Type};
@@ -14,9 +14,8 @@ impl Decoder<'_> {
             let _ = words.take("sync");
             self.done(&words)?;
             self.count(statement, 1)?;
-            let mut inst = Inst::new(Op::WarpSync);
-            inst.a = self.source(&operands[0], Type::B32)?;
-            self.push(inst, A, 0);
+            let a = self.source(&operands[0], Type::B32)?;
+            self.push(Inst { a, ..Inst::new(Op::WarpSync) });
             return Ok(());
         }
         let cluster = words.take("cluster");
@@ -24,12 +23,7 @@ impl Decoder<'_> {
         let arrive = words.take("arrive");
         let sync = words.take("sync");
         let reduce = words.take("red");
-        let kind = words.pick(|word| match word {
-            "popc" => Some(sub::POPC),
-            "and" => Some(sub::AND),
-            "or" => Some(sub::OR),
-            _ => None,
-        });
+        let kind = words.one_of(&[("popc", sub::POPC), ("and", sub::AND), ("or", sub::OR)]);
         let result = words.pick(Type::named);
         self.done(&words)?;
         if cluster || usize::from(arrive) + usize::from(sync) + usize::from(reduce) != 1 {
@@ -44,15 +38,12 @@ impl Decoder<'_> {
             inst.sub = kind;
             inst.d = self.destination(&operands[0], if result == Type::Pred { Type::Pred } else { Type::U32 })?;
             inst.a = self.source(&operands[1], Type::U32)?;
-            let mut fields = D | A | C;
             if operands.len() == 4 {
                 inst.b = self.source(&operands[2], Type::U32)?;
-                fields |= B;
             }
             let (value, negated) = self.condition(&operands[operands.len() - 1])?;
-            inst.c = value;
-            inst.imm = i32::from(negated);
-            self.push(inst, fields, D);
+            (inst.c, inst.imm) = (value, i32::from(negated));
+            self.push(inst);
             return Ok(());
         }
         if !matches!(operands.len(), 1 | 2) {
@@ -61,14 +52,12 @@ impl Decoder<'_> {
         let mut inst = Inst::new(Op::Bar);
         inst.sub = u8::from(arrive);
         inst.a = self.source(&operands[0], Type::U32)?;
-        let mut fields = A;
         if operands.len() == 2 {
             inst.b = self.source(&operands[1], Type::U32)?;
-            fields |= B;
         } else if arrive {
             return Err(self.malformed("no number of threads"));
         }
-        self.push(inst, fields, 0);
+        self.push(inst);
         Ok(())
     }
 }

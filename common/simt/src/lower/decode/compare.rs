@@ -1,15 +1,15 @@
 //! Comparisons, and choices by their result: `setp`, `set`, `selp`, `slct`.
 
-use super::decoder::{A, B, C, D, Decoder, E};
-use super::words::{Words, combine, compare};
+use super::decoder::{Decoder, pair};
+use super::words::Words;
 use crate::Error;
-use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{Combine, Detail, Function, Inst, Op};
+use crate::ast::{Statement, Type};
+use crate::lower::inst::{Combine, Compare, Detail, Function, Inst, NONE, Op};
 
 impl Decoder<'_> {
     pub(super) fn setp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        let relation = words.pick(compare).ok_or_else(|| self.malformed("no comparison"))?;
-        let combination = words.pick(combine);
+        let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
+        let combination = words.pick(Combine::named);
         let ftz = words.take("ftz");
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
@@ -20,33 +20,17 @@ impl Decoder<'_> {
         let mut detail = Detail::new(Function::Set, kind);
         (detail.compare, detail.ftz) = (relation, ftz);
         let mut inst = Inst::new(Op::Setp);
-        let mut fields = A | B;
-        let mut defs = 0;
-        let (first, second) = match &statement.operands[0] {
-            Operand::Pair(first, second) => (&**first, Some(&**second)),
-            first => (first, None),
-        };
-        if *first != Operand::Sink {
-            inst.d = self.destination(first, Type::Pred)?;
-            defs |= D;
-        }
-        if let Some(second) = second
-            && *second != Operand::Sink
-        {
-            inst.e = self.destination(second, Type::Pred)?;
-            defs |= E;
-        }
+        let (first, second) = pair(&statement.operands[0]);
+        inst.d = self.result(first, Type::Pred)?;
+        inst.e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
         inst.a = self.source(&statement.operands[1], kind)?;
         inst.b = self.source(&statement.operands[2], kind)?;
         if let Some(combination) = combination {
             let (value, negated) = self.condition(&statement.operands[3])?;
             (inst.c, detail.combine, detail.negate) = (value, combination, negated);
-            fields |= C;
         }
-        fields |= defs;
-        inst.imm = self.details.len() as i32;
-        self.details.push(detail);
-        self.push(inst, fields, defs);
+        inst.imm = self.detail(detail);
+        self.push(inst);
         Ok(())
     }
 
@@ -66,7 +50,7 @@ impl Decoder<'_> {
         inst.a = self.source(&operands[yes], kind)?;
         inst.b = self.source(&operands[no], kind)?;
         inst.c = condition;
-        self.push(inst, D | A | B | C, D);
+        self.push(inst);
         Ok(())
     }
 
@@ -86,8 +70,8 @@ impl Decoder<'_> {
     pub(super) fn set(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let operands = &statement.operands;
         let ftz = words.take("ftz");
-        let relation = words.pick(compare).ok_or_else(|| self.malformed("no comparison"))?;
-        let combination = words.pick(combine);
+        let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
+        let combination = words.pick(Combine::named);
         let kind = self.kind(&mut words)?;
         let source = self.kind(&mut words)?;
         self.done(&words)?;

@@ -1,6 +1,6 @@
 //! Instructions that compute one result: the operation, and each operand with its type.
 
-use super::decoder::{A, D, Decoder};
+use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Type};
 use crate::lower::inst::{Detail, Inst, Op};
@@ -10,12 +10,10 @@ impl Decoder<'_> {
     pub(super) fn compute(&mut self, op: Op, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
         let mut inst = Inst::new(op);
         inst.d = self.destination(to.0, to.1)?;
-        let mut fields = D;
         for (index, &(operand, kind)) in from.iter().enumerate() {
             *input(&mut inst, index) = self.source(operand, kind)?;
-            fields |= A << index;
         }
-        self.push(inst, fields, D);
+        self.push(inst);
         Ok(())
     }
 
@@ -30,7 +28,6 @@ impl Decoder<'_> {
         inst.d = self.destination(to.0, to.1)?;
         detail.wide[0] = to.1.bytes() == 8;
         detail.predicate[0] = to.1 == Type::Pred;
-        let mut fields = D;
         for (index, &(operand, kind)) in from.iter().enumerate() {
             *input(&mut inst, index) = if kind == Type::Pred {
                 let (value, negated) = self.condition(operand)?;
@@ -41,11 +38,9 @@ impl Decoder<'_> {
             };
             detail.wide[index + 1] = kind.bytes() == 8;
             detail.predicate[index + 1] = kind == Type::Pred;
-            fields |= A << index;
         }
-        inst.imm = self.details.len() as i32;
-        self.details.push(detail);
-        self.push(inst, fields, D);
+        inst.imm = self.detail(detail);
+        self.push(inst);
         Ok(())
     }
 
@@ -53,17 +48,14 @@ impl Decoder<'_> {
     pub(super) fn predicate(&mut self, op: Op, to: &Operand, from: &[Operand]) -> Result<(), Error> {
         let mut inst = Inst::new(op);
         inst.d = self.destination(to, Type::Pred)?;
-        let (mut fields, mut any_negated) = (D, false);
         for (index, operand) in from.iter().enumerate() {
             let (value, negated) = self.condition(operand)?;
+            if negated {
+                return Err(self.refuse("a negated operand here"));
+            }
             *input(&mut inst, index) = value;
-            any_negated |= negated;
-            fields |= A << index;
         }
-        if any_negated {
-            return Err(self.refuse("a negated operand here"));
-        }
-        self.push(inst, fields, D);
+        self.push(inst);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Branches, and the ends of functions and threads.
 
-use super::decoder::{A, Decoder};
+use super::decoder::Decoder;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Item, Operand, Statement, Type};
@@ -20,17 +20,17 @@ impl Decoder<'_> {
                     return Err(self.malformed("a target that is no label"));
                 };
                 self.branches.push((self.raws.len(), self.frame, name));
-                self.push(Inst::new(Op::Bra), 0, 0);
+                self.push(Inst::new(Op::Bra));
             }
             "ret" => match self.layout.frames[self.frame].back.clone() {
                 Some(back) => {
                     self.branches.push((self.raws.len(), usize::MAX, back));
-                    self.push(Inst::new(Op::Bra), 0, 0);
+                    self.push(Inst::new(Op::Bra));
                 }
-                None => self.push(Inst::new(Op::Exit), 0, 0),
+                None => self.push(Inst::new(Op::Exit)),
             },
-            "exit" => self.push(Inst::new(Op::Exit), 0, 0),
-            _ => self.push(Inst::new(Op::Trap), 0, 0),
+            "exit" => self.push(Inst::new(Op::Exit)),
+            _ => self.push(Inst::new(Op::Trap)),
         }
         Ok(())
     }
@@ -51,12 +51,11 @@ impl Decoder<'_> {
             _ => None,
         });
         let Some(targets) = targets else { return Err(self.malformed("a table of targets that is not declared")) };
-        let mut inst = Inst::new(Op::Brx);
-        inst.a = self.source(&index, Type::U32)?;
+        let a = self.source(&index, Type::U32)?;
         for target in targets {
             self.branches.push((self.raws.len(), self.frame, target));
         }
-        self.push(inst, A, 0);
+        self.push(Inst { a, ..Inst::new(Op::Brx) });
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Conversions between types, and between addresses: `cvt`, `cvta`, `isspacep`.
 
 use super::decoder::Decoder;
-use super::words::{Words, rounding, space};
+use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{Detail, Function, Op, Rounding};
@@ -9,7 +9,7 @@ use crate::lower::preset::{LOCAL_WINDOW, SHARED_WINDOW};
 
 impl Decoder<'_> {
     pub(super) fn cvt(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        let round = words.pick(rounding);
+        let round = words.pick(Rounding::named);
         let ftz = words.take("ftz");
         let sat = words.take("sat");
         let relu = words.take("relu");
@@ -24,11 +24,8 @@ impl Decoder<'_> {
         (detail.source, detail.ftz, detail.sat, detail.relu) = (from, ftz, sat, relu);
         let to_float = to.is_float() || to.is_half();
         let from_float = from.is_float() || from.is_half();
-        detail.rounding = match round {
-            Some(round) => round,
-            None if from_float && !to_float => Rounding::IntZero,
-            None => Rounding::Nearest,
-        };
+        let usual = if from_float && !to_float { Rounding::IntZero } else { Rounding::Nearest };
+        detail.rounding = round.unwrap_or(usual);
         if to == Type::F16x2 || to == Type::Bf16x2 {
             let [d, a, b] = self.operands::<3>(statement)?;
             detail.function = Function::CvtPack;
@@ -40,15 +37,12 @@ impl Decoder<'_> {
         self.count(statement, 2)?;
         let (d, a) = (&statement.operands[0], &statement.operands[1]);
         // A register may be wider than the type says: the rest is ignored on the way in, extended on the way out.
-        let reg = |decoder: &Self, operand: &Operand, kind: Type| match decoder.register_of(operand) {
-            Some(value) if decoder.values[value as usize].kind != Type::Pred => {
-                let declared = decoder.values[value as usize].kind.bytes();
-                let narrow = declared < kind.bytes() && kind.bytes() != 1;
-                if narrow { kind } else { decoder.values[value as usize].kind }
-            }
-            _ => kind,
+        let register = |operand: &Operand, kind: Type| {
+            let declared = self.register_of(operand).map(|value| self.values[value as usize].kind);
+            let fits = |declared: &Type| declared.bytes() >= kind.bytes() || kind.bytes() == 1;
+            declared.filter(|&declared| declared != Type::Pred).filter(fits).unwrap_or(kind)
         };
-        let (to_register, from_register) = (reg(self, d, to), reg(self, a, from));
+        let (to_register, from_register) = (register(d, to), register(a, from));
         let exact = !ftz && !sat && !relu;
         let (to_bytes, from_bytes) = (to_register.bytes(), from_register.bytes());
         let op = match (to, from) {

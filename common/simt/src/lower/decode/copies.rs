@@ -1,6 +1,6 @@
 //! Asynchronous copies from global to shared memory: `cp.async`.
 
-use super::decoder::{A, B, C, Decoder};
+use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
@@ -16,31 +16,23 @@ impl Decoder<'_> {
             let target = &program.target_name;
             return Err(self.refuse(format!("cp.async on {target}: asynchronous copies need .target sm_80 or newer")));
         }
-        if words.take("commit_group") {
-            self.done(&words)?;
-            self.push(Inst::new(Op::CopyCommit), 0, 0);
-            return Ok(());
-        }
-        if words.take("wait_all") {
-            self.done(&words)?;
-            self.push(Inst::new(Op::CopyWaitAll), 0, 0);
-            return Ok(());
+        for (word, op) in [("commit_group", Op::CopyCommit), ("wait_all", Op::CopyWaitAll)] {
+            if words.take(word) {
+                self.done(&words)?;
+                self.push(Inst::new(op));
+                return Ok(());
+            }
         }
         if words.take("wait_group") {
             self.done(&words)?;
             let [Operand::Integer(count)] = self.operands::<1>(statement)? else {
                 return Err(self.malformed("a number of groups that is no number"));
             };
-            let mut inst = Inst::new(Op::CopyWait);
-            inst.imm = count.clamp(0, i64::from(i32::MAX)) as i32;
-            self.push(inst, 0, 0);
+            let imm = count.clamp(0, i64::from(i32::MAX)) as i32;
+            self.push(Inst { imm, ..Inst::new(Op::CopyWait) });
             return Ok(());
         }
-        let level = words.pick(|word| match word {
-            "ca" => Some(true),
-            "cg" => Some(false),
-            _ => None,
-        });
+        let level = words.one_of(&[("ca", true), ("cg", false)]);
         words.hints();
         let (to, from) = (words.pick(space), words.pick(space));
         self.done(&words)?;
@@ -59,12 +51,10 @@ impl Decoder<'_> {
             return Err(self.malformed("a size this copy does not have"));
         }
         let mut inst = Inst::new(Op::CopyAsync);
-        let mut fields = A | B;
         (inst.a, inst.b) = (to, from);
         let bytes = bytes as u32;
         let mut copy = Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, count: CopyCount::Bytes };
         if let Some(operand) = statement.operands.get(3) {
-            fields |= C;
             let value = self.register_of(operand);
             if let Some(value) = value
                 && self.values[value as usize].kind == Type::Pred
@@ -81,9 +71,9 @@ impl Decoder<'_> {
                 inst.c = self.source(operand, kind)?;
             }
         }
-        inst.imm = self.copies.len() as i32;
-        self.copies.push(copy);
-        self.push(inst, fields, 0);
+        inst.imm = self.code.copies.len() as i32;
+        self.code.copies.push(copy);
+        self.push(inst);
         Ok(())
     }
 }

@@ -4,29 +4,21 @@
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Position, Statement, Type};
-use crate::lower::inst::{Atomic, Copy, Detail, Inst, Op};
+use crate::lower::code::Code;
+use crate::lower::inst::{Detail, Inst, NONE, Op};
 use crate::lower::layout::Layout;
 use crate::lower::preset::Preset;
 use crate::lower::raw::{Raw, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Bits of `Raw::fields`.
-pub(super) const D: u8 = 1;
-pub(super) const A: u8 = 2;
-pub(super) const B: u8 = 4;
-pub(super) const C: u8 = 8;
-pub(super) const E: u8 = 16;
-
 pub(super) struct Decoder<'a> {
     pub layout: Layout<'a>,
     pub values: Vec<Value>,
     pub presets: HashMap<(Preset, bool), u32>,
     pub raws: Vec<Raw>,
-    pub details: Vec<Detail>,
-    pub atomics: Vec<Atomic>,
-    pub copies: Vec<Copy>,
-    pub variables: Vec<u32>,
+    /// The finished kernel, as far as decoding makes it.
+    pub code: Code,
     pub labels: HashMap<(usize, Arc<str>), u32>,
     /// Branches to patch: instruction, frame, label.
     pub branches: Vec<(usize, usize, Arc<str>)>,
@@ -44,10 +36,7 @@ impl<'a> Decoder<'a> {
             values: vec![],
             presets: HashMap::new(),
             raws: vec![],
-            details: vec![],
-            atomics: vec![],
-            copies: vec![],
-            variables: vec![],
+            code: Code::default(),
             labels: HashMap::new(),
             branches: vec![],
             frame: 0,
@@ -66,9 +55,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn text(&self) -> String {
-        let (start, end) = self.position.text;
-        let text = self.layout.inner.source.get(start as usize..end as usize).unwrap_or_default();
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        self.layout.inner.text(self.position)
     }
 
     pub(super) fn preset(&mut self, preset: Preset, wide: bool) -> u32 {
@@ -85,32 +72,35 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    pub(super) fn new_value(&mut self, kind: Type) -> u32 {
-        self.values.push(Value { name: String::new(), kind, preset: None });
-        self.values.len() as u32 - 1
-    }
-
-    /// A 64-bit value made by one more instruction.
-    pub(super) fn temporary(&mut self, op: Op, from: u32) -> u32 {
-        let to = self.new_value(Type::B64);
-        let mut inst = Inst::new(op);
-        (inst.d, inst.a) = (to, from);
+    /// Adds an instruction without a guard that makes a 64-bit value; gives the value.
+    pub(super) fn temporary(&mut self, inst: Inst) -> u32 {
+        let d = self.values.len() as u32;
+        self.values.push(Value { name: String::new(), kind: Type::B64, preset: None });
         let guard = self.guard.take();
-        self.push(inst, D | A, D);
+        self.push(Inst { d, ..inst });
         self.guard = guard;
-        to
+        d
     }
 
-    pub(super) fn push(&mut self, inst: Inst, fields: u8, defs: u8) {
-        self.raws.push(Raw {
-            inst,
-            fields,
-            defs,
-            guard: self.guard,
-            targets: vec![],
-            position: self.position,
-            strong: self.strong,
-        });
+    /// A 32-bit value with zeros before it.
+    pub(super) fn widened(&mut self, a: u32) -> u32 {
+        self.temporary(Inst { a, ..Inst::new(Op::ZeroExtend) })
+    }
+
+    pub(super) fn push(&mut self, inst: Inst) {
+        let Self { guard, position, strong, .. } = *self;
+        self.raws.push(Raw { inst, guard, targets: vec![], position, strong });
+    }
+
+    /// Adds what does not change about an instruction; gives its number.
+    pub(super) fn detail(&mut self, detail: Detail) -> i32 {
+        self.code.details.push(detail);
+        self.code.details.len() as i32 - 1
+    }
+
+    /// The register of a result; [`NONE`] if it is not wanted.
+    pub(super) fn result(&self, operand: &Operand, kind: Type) -> Result<u32, Error> {
+        if *operand == Operand::Sink { Ok(NONE) } else { self.destination(operand, kind) }
     }
 
     pub(super) fn operands<const N: usize>(&self, statement: &Statement) -> Result<[Operand; N], Error> {
@@ -119,10 +109,10 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn count(&self, statement: &Statement, count: usize) -> Result<(), Error> {
-        if statement.operands.len() == count {
-            return Ok(());
+        match statement.operands.len() {
+            found if found == count => Ok(()),
+            found => Err(self.malformed(&format!("{count} operands are needed, {found} are there"))),
         }
-        Err(self.malformed(&format!("{count} operands are needed, {} are there", statement.operands.len())))
     }
 
     pub(super) fn kind(&self, words: &mut Words<'_>) -> Result<Type, Error> {
@@ -134,5 +124,13 @@ impl<'a> Decoder<'a> {
             Some(word) => Err(self.refuse(format!("the word .{word}"))),
             None => Ok(()),
         }
+    }
+}
+
+/// The two destinations of `a|b`, or the only one.
+pub(super) fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
+    match operand {
+        Operand::Pair(first, second) => (first, Some(second)),
+        first => (first, None),
     }
 }

@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use super::decoder::{A, B, C, D, Decoder, E};
+use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
@@ -27,10 +27,7 @@ impl Decoder<'_> {
             if load && *part == Operand::Sink {
                 continue;
             }
-            let register = match self.register_of(part) {
-                Some(value) => self.values[value as usize].kind,
-                None => kind,
-            };
+            let register = self.register_of(part).map_or(kind, |value| self.values[value as usize].kind);
             // Registers may be wider than the type.
             let bytes = register.bytes();
             if register == Type::Pred || bytes < kind.bytes() && !(kind.bytes() == 2 && bytes == 1) {
@@ -47,35 +44,37 @@ impl Decoder<'_> {
         Ok((values, Shape { bytes: kind.bytes(), count, signed: kind.is_signed(), wide, wide_address: true }))
     }
 
-    fn vector(words: &mut Words<'_>) -> u32 {
-        if words.take("v2") {
-            2
-        } else if words.take("v4") {
-            4
-        } else {
-            1
-        }
+    /// The words of a load or store: memory space, elements and their type.
+    fn access(&self, words: &mut Words<'_>) -> Result<(Space, u32, Type), Error> {
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let count = words.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let kind = self.kind(words)?;
+        self.done(words)?;
+        Ok((place, count, kind))
+    }
+
+    /// Adds a load or store with its data registers.
+    fn push_access(&mut self, op: Op, values: [u32; 4], shape: Shape, (a, imm, wide_address): (u32, i32, bool)) {
+        let [d, b, c, e] = values;
+        let sub = Shape { wide_address, ..shape }.pack();
+        self.push(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) });
     }
 
     pub(super) fn load(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        words.hints();
-        let place = words.pick(space).unwrap_or(Space::Generic);
-        let count = Self::vector(&mut words);
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let (place, count, kind) = self.access(&mut words)?;
         if statement.operands.len() == 3 && statement.words.iter().any(|word| word.contains("cache_hint")) {
             return Err(self.refuse("a cache policy"));
         }
         let [to, from] = self.operands::<2>(statement)?;
-        let (values, mut shape) = self.data(&to, kind, count, true)?;
+        let (values, shape) = self.data(&to, kind, count, true)?;
         if place == Space::Param
             && let Some(base) = self.constant_param(&from)?
         {
             return self.load_param(&values, shape, base);
         }
         let place = self.real_space(&from, place);
-        let (address, offset, wide_address) = self.near_address(&from, place)?;
-        shape.wide_address = wide_address;
+        let address = self.near_address(&from, place)?;
         let op = match place {
             Space::Global | Space::Const => Op::LdGlobal,
             Space::Shared => Op::LdShared,
@@ -83,19 +82,7 @@ impl Decoder<'_> {
             Space::Param => Op::LdParam,
             Space::Generic => Op::LdGeneric,
         };
-        let mut inst = Inst::new(op);
-        (inst.sub, inst.a, inst.imm) = (shape.pack(), address, offset);
-        let mut fields = A;
-        let mut defs = 0;
-        for (index, &value) in values.iter().enumerate() {
-            if value != NONE {
-                let bit = [D, B, C, E][index];
-                fields |= bit;
-                defs |= bit;
-            }
-        }
-        [inst.d, inst.b, inst.c, inst.e] = values;
-        self.push(inst, fields, defs);
+        self.push_access(op, values, shape, address);
         Ok(())
     }
 
@@ -131,25 +118,19 @@ impl Decoder<'_> {
                 continue;
             }
             let preset = Preset::Param { offset: base + index * shape.bytes, bytes: shape.bytes, signed: shape.signed };
-            let mut inst = Inst::new(if shape.wide { Op::Mov64 } else { Op::Mov32 });
-            inst.d = value;
-            inst.a = self.preset(preset, shape.wide);
-            self.push(inst, D | A, D);
+            let a = self.preset(preset, shape.wide);
+            let op = if shape.wide { Op::Mov64 } else { Op::Mov32 };
+            self.push(Inst { d: value, a, ..Inst::new(op) });
         }
         Ok(())
     }
 
     pub(super) fn store(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        words.hints();
-        let place = words.pick(space).unwrap_or(Space::Generic);
-        let count = Self::vector(&mut words);
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let (place, count, kind) = self.access(&mut words)?;
         let [to, from] = self.operands::<2>(statement)?;
-        let (values, mut shape) = self.data(&from, kind, count, false)?;
+        let (values, shape) = self.data(&from, kind, count, false)?;
         let place = self.real_space(&to, place);
-        let (address, offset, wide_address) = self.near_address(&to, place)?;
-        shape.wide_address = wide_address;
+        let address = self.near_address(&to, place)?;
         let op = match place {
             Space::Global => Op::StGlobal,
             Space::Shared => Op::StShared,
@@ -157,11 +138,7 @@ impl Decoder<'_> {
             Space::Generic => Op::StGeneric,
             Space::Const | Space::Param => return Err(self.malformed("a store to read-only memory")),
         };
-        let mut inst = Inst::new(op);
-        (inst.sub, inst.a, inst.imm) = (shape.pack(), address, offset);
-        [inst.d, inst.b, inst.c, inst.e] = values;
-        let fields = [D, B, C, E].iter().take(count as usize).fold(A, |fields, bit| fields | bit);
-        self.push(inst, fields, 0);
+        self.push_access(op, values, shape, address);
         Ok(())
     }
 }

@@ -14,7 +14,6 @@ mod memory;
 mod moves;
 mod operands;
 mod plain;
-mod special;
 mod warp;
 mod words;
 
@@ -64,7 +63,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     }
     // A kernel that does not end with `ret` ends anyway, and a label may stand at the very end.
     decoder.guard = None;
-    decoder.push(Inst::new(Op::Exit), 0, 0);
+    decoder.push(Inst::new(Op::Exit));
     for (index, frame, label) in std::mem::take(&mut decoder.branches) {
         let known = decoder.labels.get(&(frame, label.clone())).copied();
         let Some(target) = known else {
@@ -77,22 +76,14 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     let param_bytes = entry.variables[..entry.params].iter().fold(0u32, |offset, variable| {
         offset.next_multiple_of(variable.align.max(1)).saturating_add(variable.bytes as u32)
     });
-    let shared_bytes = u32::try_from(decoder.layout.shared_bytes)
+    let Decoder { layout, raws, values, mut code, .. } = decoder;
+    code.param_bytes = param_bytes;
+    code.static_shared_bytes = u32::try_from(layout.shared_bytes)
         .map_err(|_| Error::usage("the kernel declares more than 4 GiB of shared memory"))?;
-    let dynamic_offset = decoder.layout.dynamic_offset();
-    Ok(Decoded {
-        raws: decoder.raws,
-        values: decoder.values,
-        details: decoder.details,
-        atomics: decoder.atomics,
-        copies: decoder.copies,
-        shared: decoder.layout.shared,
-        shared_bytes,
-        dynamic_offset,
-        local_bytes: decoder.layout.local_bytes.next_multiple_of(16) as u32,
-        param_bytes,
-        variables: decoder.variables,
-    })
+    code.dynamic_shared_offset = layout.dynamic_offset();
+    code.local_bytes = layout.local_bytes.next_multiple_of(16) as u32;
+    code.shared_arrays = layout.shared;
+    Ok(Decoded { raws, values, code })
 }
 
 impl Decoder<'_> {
@@ -123,7 +114,7 @@ impl Decoder<'_> {
 
     /// An instruction whose words and operands do not matter.
     fn only(&mut self, op: Op) -> Result<(), Error> {
-        self.push(Inst::new(op), 0, 0);
+        self.push(Inst::new(op));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked.
 
-use super::decoder::{A, D, Decoder};
+use super::decoder::Decoder;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
@@ -18,11 +18,9 @@ impl Decoder<'_> {
             _ => {}
         }
         if kind == Type::Pred {
-            let mut inst = Inst::new(Op::PredMov);
-            let (value, negated) = self.condition(from)?;
-            inst.op = if negated { Op::PredNot } else { Op::PredMov };
-            (inst.d, inst.a) = (self.destination(to, kind)?, value);
-            self.push(inst, D | A, D);
+            let (a, negated) = self.condition(from)?;
+            let d = self.destination(to, kind)?;
+            self.push(Inst { d, a, ..Inst::new(if negated { Op::PredNot } else { Op::PredMov }) });
             return Ok(());
         }
         if let Operand::Special(name) = from {
@@ -34,11 +32,8 @@ impl Decoder<'_> {
                 _ => None,
             };
             if let Some(sub) = sub {
-                let mut inst = Inst::new(Op::Clock);
-                inst.d = self.destination(to, kind)?;
-                inst.sub = sub;
-                inst.imm = i32::from(kind.bytes() == 8);
-                self.push(inst, D, D);
+                let (d, imm) = (self.destination(to, kind)?, i32::from(kind.bytes() == 8));
+                self.push(Inst { sub, d, imm, ..Inst::new(Op::Clock) });
                 return Ok(());
             }
         }

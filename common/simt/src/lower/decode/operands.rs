@@ -1,21 +1,17 @@
 //! Operands: registers, constants, special registers, addresses of variables.
 
-use super::decoder::{A, B, D, Decoder};
-use super::special::special;
+use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Space, Type};
 use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::Place;
-use crate::lower::preset::Preset;
+use crate::lower::preset::{Preset, Special};
 
 impl Decoder<'_> {
     pub(super) fn register(&self, id: u32, kind: Type) -> Result<u32, Error> {
         let value = id + self.layout.frames[self.frame].registers;
         let declared = &self.values[value as usize];
-        let wanted = match kind.bytes() {
-            1 => 2,
-            bytes => bytes,
-        };
+        let wanted = if kind.bytes() == 1 { 2 } else { kind.bytes() };
         if (declared.kind == Type::Pred) != (kind == Type::Pred) {
             let (is, needs) = if kind == Type::Pred { ("no predicate", "one") } else { ("a predicate", "a number") };
             return Err(self.malformed(&format!("{} is {is} where {needs} is needed", declared.name)));
@@ -150,15 +146,10 @@ impl Decoder<'_> {
         let (mut value, offset, wide) = self.address(operand, expected)?;
         let Ok(offset) = i32::try_from(offset) else {
             if !wide {
-                value = self.temporary(Op::ZeroExtend, value);
+                value = self.widened(value);
             }
             let addend = self.preset(Preset::Constant(offset as u64), true);
-            let sum = self.new_value(Type::B64);
-            let mut inst = Inst::new(Op::Add64);
-            (inst.d, inst.a, inst.b) = (sum, value, addend);
-            let guard = self.guard.take();
-            self.push(inst, D | A | B, D);
-            self.guard = guard;
+            let sum = self.temporary(Inst { a: value, b: addend, ..Inst::new(Op::Add64) });
             return Ok((sum, 0, true));
         };
         Ok((value, offset, wide))
@@ -168,9 +159,9 @@ impl Decoder<'_> {
     fn variable(&mut self, name: &str) -> Option<Place> {
         let place = self.layout.find(name)?;
         if let Place::Module(number) = place
-            && !self.variables.contains(&number)
+            && !self.code.variables.contains(&number)
         {
-            self.variables.push(number);
+            self.code.variables.push(number);
         }
         Some(place)
     }
@@ -193,4 +184,42 @@ impl Decoder<'_> {
         };
         Ok(self.preset(preset, true))
     }
+}
+
+/// The register of that name that tells a thread where it is.
+fn special(name: &str) -> Option<Special> {
+    let axis = |suffix: &str| match suffix {
+        "x" => Some(0),
+        "y" => Some(1),
+        "z" => Some(2),
+        _ => None,
+    };
+    if let Some((name, suffix)) = name.split_once('.') {
+        let axis = axis(suffix)?;
+        return Some(match name {
+            "tid" => Special::Tid(axis),
+            "ntid" => Special::Ntid(axis),
+            // A launch without clusters has one block in each.
+            "ctaid" | "clusterid" => Special::Ctaid(axis),
+            "nctaid" | "nclusterid" => Special::Nctaid(axis),
+            "cluster_ctaid" => Special::Zero,
+            "cluster_nctaid" => Special::One,
+            _ => return None,
+        });
+    }
+    Some(match name {
+        "laneid" => Special::LaneId,
+        "warpid" => Special::WarpId,
+        "nwarpid" => Special::NWarpId,
+        "lanemask_eq" => Special::LaneMaskEq,
+        "lanemask_lt" => Special::LaneMaskLt,
+        "lanemask_le" => Special::LaneMaskLe,
+        "lanemask_gt" => Special::LaneMaskGt,
+        "lanemask_ge" => Special::LaneMaskGe,
+        "dynamic_smem_size" => Special::DynamicShared,
+        "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
+        "smid" | "gridid" | "cluster_ctarank" => Special::Zero,
+        "nsmid" | "cluster_nctarank" => Special::One,
+        _ => return None,
+    })
 }

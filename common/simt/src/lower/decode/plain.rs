@@ -1,7 +1,7 @@
 //! Plain instructions: the row of the table that a statement fits says all there is to do.
 
 use super::decoder::Decoder;
-use super::words::{Words, rounding};
+use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::instructions::{Slot, slots, types};
@@ -105,7 +105,7 @@ impl Row {
 
 /// A rounding to a neighbouring number, not to an integer.
 fn direction(word: &str) -> Option<Rounding> {
-    rounding(word).filter(|r| matches!(r, Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up))
+    Rounding::named(word).filter(|r| matches!(r, Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up))
 }
 
 impl Decoder<'_> {

@@ -1,10 +1,10 @@
 //! What the lanes of a warp do together: `shfl`, `vote`, `match`, `redux`, `activemask`.
 
-use super::decoder::{A, B, C, D, Decoder, E};
+use super::decoder::{Decoder, pair};
 use super::words::Words;
 use crate::Error;
-use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{Inst, Op, sub};
+use crate::ast::{Statement, Type};
+use crate::lower::inst::{Inst, NONE, Op, sub};
 
 impl Decoder<'_> {
     pub(super) fn warp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -13,87 +13,46 @@ impl Decoder<'_> {
         if name != "activemask" && !sync {
             return Err(self.refuse("warp-wide instructions without .sync"));
         }
-        let mode = words.pick(|word| {
-            Some(match word {
-                "up" => sub::UP,
-                "down" => sub::DOWN,
-                "bfly" => sub::BFLY,
-                "idx" => sub::IDX,
-                _ => return None,
-            })
-        });
-        let vote = words.pick(|word| {
-            Some(match word {
-                "all" => sub::ALL,
-                "any" => sub::ANY,
-                "uni" => sub::UNI,
-                "ballot" => sub::BALLOT,
-                _ => return None,
-            })
-        });
-        let reduction = words.pick(|word| {
-            Some(match word {
-                "add" => sub::ADD,
-                "min" => sub::MIN_S,
-                "max" => sub::MAX_S,
-                "and" => sub::AND,
-                "or" => sub::OR,
-                "xor" => sub::XOR,
-                _ => return None,
-            })
-        });
+        let mode = words.one_of(&[("up", sub::UP), ("down", sub::DOWN), ("bfly", sub::BFLY), ("idx", sub::IDX)]);
+        let vote = words.one_of(&[("all", sub::ALL), ("any", sub::ANY), ("uni", sub::UNI), ("ballot", sub::BALLOT)]);
+        let reduction = words.one_of(&[
+            ("add", sub::ADD),
+            ("min", sub::MIN_S),
+            ("max", sub::MAX_S),
+            ("and", sub::AND),
+            ("or", sub::OR),
+            ("xor", sub::XOR),
+        ]);
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         let operands = &statement.operands;
-        let (first, second) = match operands.first() {
-            Some(Operand::Pair(first, second)) => (&**first, Some(&**second)),
-            Some(first) => (first, None),
-            None => return Err(self.malformed("no operands")),
-        };
+        let Some(first) = operands.first() else { return Err(self.malformed("no operands")) };
+        let (first, second) = pair(first);
         match (name, mode, vote, reduction) {
             ("activemask", ..) => {
                 self.count(statement, 1)?;
-                let mut inst = Inst::new(Op::ActiveMask);
-                inst.d = self.destination(first, Type::B32)?;
-                self.push(inst, D, D);
+                let d = self.destination(first, Type::B32)?;
+                self.push(Inst { d, ..Inst::new(Op::ActiveMask) });
             }
             ("shfl", Some(mode), ..) => {
                 self.count(statement, 5)?;
-                let mut inst = Inst::new(Op::Shfl);
-                inst.sub = mode;
-                let mut fields = A | B | C;
-                let mut defs = 0;
-                if *first != Operand::Sink {
-                    inst.d = self.destination(first, Type::B32)?;
-                    defs |= D;
-                }
+                let mut inst = Inst { sub: mode, ..Inst::new(Op::Shfl) };
+                inst.d = self.result(first, Type::B32)?;
                 inst.a = self.source(&operands[1], Type::B32)?;
                 inst.b = self.source(&operands[2], Type::U32)?;
                 inst.c = self.source(&operands[3], Type::U32)?;
-                if let Some(second) = second
-                    && *second != Operand::Sink
-                {
-                    inst.e = self.destination(second, Type::Pred)?;
-                    defs |= E;
-                }
+                inst.e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
                 // The mask is checked by an instruction of its own.
-                let mut check = Inst::new(Op::WarpSync);
-                check.a = self.source(&operands[4], Type::B32)?;
-                check.imm = 1;
-                self.push(check, A, 0);
-                fields |= defs;
-                self.push(inst, fields, defs);
+                let a = self.source(&operands[4], Type::B32)?;
+                self.push(Inst { a, imm: 1, ..Inst::new(Op::WarpSync) });
+                self.push(inst);
             }
             ("vote", _, Some(mode), _) => {
                 self.count(statement, 3)?;
-                let mut inst = Inst::new(Op::Vote);
-                inst.sub = mode;
-                inst.d = self.destination(first, if mode == sub::BALLOT { Type::B32 } else { Type::Pred })?;
-                let (value, negated) = self.condition(&operands[1])?;
-                inst.a = value;
-                inst.imm = i32::from(negated);
-                inst.b = self.source(&operands[2], Type::B32)?;
-                self.push(inst, D | A | B, D);
+                let d = self.destination(first, if mode == sub::BALLOT { Type::B32 } else { Type::Pred })?;
+                let (a, negated) = self.condition(&operands[1])?;
+                let (b, imm) = (self.source(&operands[2], Type::B32)?, i32::from(negated));
+                self.push(Inst { sub: mode, d, a, b, imm, ..Inst::new(Op::Vote) });
             }
             ("match", _, vote, _) => {
                 self.count(statement, 3)?;
@@ -102,19 +61,13 @@ impl Decoder<'_> {
                     Some(sub::ANY) => false,
                     _ => return Err(self.malformed("no .all or .any")),
                 };
-                let mut inst = Inst::new(Op::Match);
-                inst.sub = u8::from(all);
+                let mut inst = Inst { sub: u8::from(all), ..Inst::new(Op::Match) };
                 inst.d = self.destination(first, Type::B32)?;
-                let (mut fields, mut defs) = (D | A | B, D);
-                if let Some(second) = second {
-                    inst.e = self.destination(second, Type::Pred)?;
-                    fields |= E;
-                    defs |= E;
-                }
+                inst.e = second.map_or(Ok(NONE), |second| self.destination(second, Type::Pred))?;
                 inst.a = self.source(&operands[1], kind)?;
                 inst.b = self.source(&operands[2], Type::B32)?;
                 inst.imm = i32::from(kind.bytes() == 8);
-                self.push(inst, fields, defs);
+                self.push(inst);
             }
             ("redux", _, _, Some(reduction)) => {
                 self.count(statement, 3)?;
@@ -130,7 +83,7 @@ impl Decoder<'_> {
                 inst.d = self.destination(first, kind)?;
                 inst.a = self.source(&operands[1], kind)?;
                 inst.b = self.source(&operands[2], Type::B32)?;
-                self.push(inst, D | A | B, D);
+                self.push(inst);
             }
             _ => return Err(self.malformed("a mode this instruction does not have")),
         }

@@ -1,7 +1,12 @@
 //! The words of an opcode, and what those mean that several families of instructions share.
 
 use crate::ast::{Space, Statement};
-use crate::lower::inst::{Combine, Compare, Rounding};
+
+/// Words that only advise the hardware, and those that begin with `L1::` or `L2::`.
+const HINTS: [&str; 22] = [
+    "ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel",
+    "cta", "gpu", "sys", "cluster", "mmio", "uni", "full", "sc",
+];
 
 /// The words after the opcode.
 #[derive(Clone)]
@@ -18,13 +23,12 @@ impl<'a> Words<'a> {
 
     /// Takes a word if it is there.
     pub fn take(&mut self, word: &str) -> bool {
-        match (0..self.words.len()).find(|&index| !self.used[index] && self.words[index] == word) {
-            Some(index) => {
-                self.used[index] = true;
-                true
-            }
-            None => false,
-        }
+        self.pick(|other| (other == word).then_some(())).is_some()
+    }
+
+    /// Takes the first word that is among these; gives what stands beside it.
+    pub fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
+        self.pick(|word| choices.iter().find(|choice| choice.0 == word).map(|choice| choice.1))
     }
 
     /// Takes the first word that `f` understands.
@@ -43,31 +47,7 @@ impl<'a> Words<'a> {
     /// Takes the words that only advise the hardware.
     pub fn hints(&mut self) {
         for (index, word) in self.words.iter().enumerate() {
-            let hint = matches!(
-                word.as_str(),
-                "ca" | "cg"
-                    | "cs"
-                    | "cv"
-                    | "lu"
-                    | "wb"
-                    | "wt"
-                    | "nc"
-                    | "volatile"
-                    | "weak"
-                    | "relaxed"
-                    | "acquire"
-                    | "release"
-                    | "acq_rel"
-                    | "cta"
-                    | "gpu"
-                    | "sys"
-                    | "cluster"
-                    | "mmio"
-                    | "uni"
-                    | "full"
-                    | "sc"
-            ) || word.starts_with("L1::")
-                || word.starts_with("L2::");
+            let hint = HINTS.contains(&word.as_str()) || word.starts_with("L1::") || word.starts_with("L2::");
             self.used[index] |= hint;
         }
     }
@@ -83,56 +63,7 @@ impl<'a> Words<'a> {
     }
 }
 
-pub(super) fn rounding(word: &str) -> Option<Rounding> {
-    Some(match word {
-        "rn" => Rounding::Nearest,
-        "rz" => Rounding::Zero,
-        "rm" => Rounding::Down,
-        "rp" => Rounding::Up,
-        "rni" => Rounding::IntNearest,
-        "rzi" => Rounding::IntZero,
-        "rmi" => Rounding::IntDown,
-        "rpi" => Rounding::IntUp,
-        _ => return None,
-    })
-}
-
-pub(super) fn compare(word: &str) -> Option<Compare> {
-    Some(match word {
-        "eq" => Compare::Eq,
-        "ne" => Compare::Ne,
-        "lt" | "lo" => Compare::Lt,
-        "le" | "ls" => Compare::Le,
-        "gt" | "hi" => Compare::Gt,
-        "ge" | "hs" => Compare::Ge,
-        "equ" => Compare::Equ,
-        "neu" => Compare::Neu,
-        "ltu" => Compare::Ltu,
-        "leu" => Compare::Leu,
-        "gtu" => Compare::Gtu,
-        "geu" => Compare::Geu,
-        "num" => Compare::Num,
-        "nan" => Compare::Nan,
-        _ => return None,
-    })
-}
-
-pub(super) fn combine(word: &str) -> Option<Combine> {
-    Some(match word {
-        "and" => Combine::And,
-        "or" => Combine::Or,
-        "xor" => Combine::Xor,
-        _ => return None,
-    })
-}
-
+/// The memory space that a word such as `shared::cta` names.
 pub(super) fn space(word: &str) -> Option<Space> {
-    Some(match word.split("::").next().unwrap_or(word) {
-        "global" => Space::Global,
-        "shared" => Space::Shared,
-        "local" => Space::Local,
-        "const" => Space::Const,
-        "param" => Space::Param,
-        _ => return None,
-    })
+    Space::named(word.split("::").next().unwrap_or(word))
 }

@@ -7,10 +7,9 @@ use crate::{DevicePointer, Dim3, GlobalMemory, Hazard, Kernel};
 
 pub(super) const STORE: &str = "st.shared.u32";
 pub(super) const LOAD: &str = "ld.shared.u32";
-pub(super) const ATOM: &str = "atom.shared";
+const ATOM: &str = "atom.shared";
 pub(super) const GLOBAL_STORE: &str = "st.global.u32";
 pub(super) const GLOBAL_LOAD: &str = "ld.global.u32";
-pub(super) const GLOBAL_ATOM: &str = "atom.global";
 
 /// A launch whose blocks are driven by hand.
 pub(super) struct Launch {
@@ -29,10 +28,6 @@ pub(super) fn launch_of(body: &str, output: bool) -> Launch {
     Launch { kernel, hazards, _memory: memory, a, c }
 }
 
-pub(super) fn launch() -> Launch {
-    launch_of(BODY, false)
-}
-
 impl Launch {
     /// A block from its start to its end.
     pub fn block(&self, number: u64, run: impl FnOnce(&mut Block<'_>)) {
@@ -48,8 +43,40 @@ impl Launch {
     }
 }
 
+/// Runs a script, `[output] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block, in this order and in
+/// the opposite one. With `output`, C is an output. What a step is: see [`Block::step`].
+pub(super) fn run(script: &str) -> Vec<String> {
+    let (output, script) = script.strip_prefix("output ").map_or((false, script), |rest| (true, rest));
+    let parts = script.split('|').map(|part| part.split_once(':').unwrap_or(("0", part)));
+    let report = |parts: &mut dyn Iterator<Item = (&str, &str)>| {
+        let launch = launch_of(BODY, output);
+        for (block, steps) in parts {
+            launch.block(number_of(block), |block| steps.split(';').for_each(|step| block.step(step)));
+        }
+        let found = launch.report();
+        assert!(output || launch.report().is_empty(), "a report is handed out once");
+        found
+    };
+    let found = report(&mut parts.clone());
+    assert_eq!(report(&mut parts.rev()), found, "the report of `{script}` depends on the order of the blocks");
+    found
+}
+
+fn number_of<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
+    word.trim().parse().unwrap_or_else(|error| panic!("`{word}`: {error:?}"))
+}
+
+/// Lanes or warps: `all`, or a mask in binary or (`0x`) hexadecimal.
+fn mask(word: &str) -> u32 {
+    match word.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
+        None if word == "all" => u32::MAX,
+        None => u32::from_str_radix(word, 2).unwrap(),
+    }
+}
+
 /// `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`, with block/thread.
-pub(super) fn line(hazard: &Hazard) -> String {
+fn line(hazard: &Hazard) -> String {
     let mut text = format!("{:?} {}:", hazard.kind, hazard.place);
     for party in &hazard.parties {
         let word = party.location.instruction.split(' ').next().unwrap_or_default().trim_end_matches(';').to_owned();
@@ -71,6 +98,73 @@ impl Block<'_> {
     /// One thread accesses one place.
     pub fn one(&mut self, start: &'static str, thread: u32, address: u64) {
         self.access(&request(start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
+    }
+
+    /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
+    /// or C; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`.
+    fn step(&mut self, step: &str) {
+        if let Some((count, step)) = step.split_once('*') {
+            return (0..number_of(count)).for_each(|_| self.step(step));
+        }
+        match step.split_whitespace().collect::<Vec<_>>()[..] {
+            ["bar", warps] => self.barrier(mask(warps)),
+            ["sync", warp, lanes] => self.watch.warp_sync(number_of(warp), 0, mask(lanes)),
+            ["fence"] => self.watch.fence(0, 0, 1),
+            ["copy", warp, lanes, start] => {
+                let start: u64 = number_of(start);
+                self.copy(number_of(warp), mask(lanes), |lane| start + 8 * lane);
+            }
+            ["commit", warp, lanes] => self.watch.copy_commit(number_of(warp), 0, mask(lanes)),
+            ["wait", warp, lanes] => self.watch.copy_wait(number_of(warp), 0, mask(lanes), None),
+            ["wait", warp, lanes, pending] => {
+                self.watch.copy_wait(number_of(warp), 0, mask(lanes), Some(number_of(pending)));
+            }
+            [word @ ("meets" | "passes"), warp, lanes, id, barrier] => {
+                let starts = [("bar0", "bar.sync 0"), ("bar1", "bar.sync 1, 64"), ("barrier0", "barrier.sync 0")];
+                let instruction = self.number(starts.iter().find(|start| start.0 == barrier).unwrap().1);
+                let (warp, id) = (number_of(warp), number_of(id));
+                self.watch.barrier_arrive(warp, instruction, id, mask(lanes), word == "meets");
+            }
+            ["opens", id, warps] => self.watch.barrier_release(number_of(id), mask(warps)),
+            ["ends", warp, lanes] => self.watch.exit(number_of(warp), self.number("ret"), mask(lanes)),
+            [word, thread, place] => {
+                let (start, address) = self.place(word, place);
+                self.one(start, number_of(thread), address);
+            }
+            [word, warp, lanes, place, stride] => {
+                let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
+                let at = |lane: u64| address.wrapping_add_signed(stride * lane as i64);
+                self.access(&request(start).warp(number_of(warp)).lanes(mask(lanes)).at(at));
+            }
+            _ => panic!("`{step}` is not a step"),
+        }
+    }
+
+    /// The start of an access's instruction, and its address.
+    fn place(&self, word: &str, place: &str) -> (&'static str, u64) {
+        let (base, offset) = match place.split_at(1) {
+            ("a", offset) => (self.launch.a.0, offset),
+            ("c", offset) => (self.launch.c.0, offset),
+            _ => (0, place),
+        };
+        let start = match (word, base > 0) {
+            ("st", false) => STORE,
+            ("ld", false) => LOAD,
+            ("at", false) => ATOM,
+            ("vst", false) => "st.volatile.shared",
+            ("vld", false) => "ld.volatile.shared",
+            ("st2", false) => "st.shared.v2",
+            ("ld2", false) => "ld.shared.v2",
+            ("stf", false) => "st.shared.f32",
+            ("ldf", false) => "ld.shared.f32",
+            ("st", true) => GLOBAL_STORE,
+            ("ld", true) => GLOBAL_LOAD,
+            ("at", true) => "atom.global",
+            ("vld", true) => "ld.volatile.global",
+            ("ld2", true) => "ld.global.v2",
+            _ => panic!("`{word} {place}` is not an access"),
+        };
+        (start, base.wrapping_add_signed(number_of(offset)))
     }
 
     pub fn number(&self, start: &str) -> u32 {
@@ -100,19 +194,11 @@ impl Block<'_> {
         };
         self.watch.copy(&copy);
     }
-
-    pub fn commit(&mut self, warp: u32, lanes: u32) {
-        self.watch.copy_commit(warp, 0, lanes);
-    }
-
-    pub fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) {
-        self.watch.copy_wait(warp, 0, lanes, pending);
-    }
 }
 
 /// The report of one block.
 pub(super) fn found(run: impl FnOnce(&mut Block<'_>)) -> Vec<String> {
-    let launch = launch();
+    let launch = launch_of(BODY, false);
     launch.block(0, run);
     launch.report()
 }
