@@ -64,7 +64,6 @@ pub fn verify_on(
 mod tests {
     use super::*;
     use crate::device::{SimDevice, SimOptions};
-    use crate::plan::Shape;
     use crate::problem::{Dtype, Fill};
     use crate::product::{FirstRun, Matrices};
 
@@ -82,24 +81,12 @@ mod tests {
             &self.matrices
         }
 
-        fn shape(&self) -> Shape {
-            Shape::whole(&PROBLEM)
-        }
-
-        fn launches(&self) -> usize {
-            1
-        }
-
         fn launch(&self, device: &mut dyn Device) -> Result<()> {
             device.write(self.matrices.c, 0, bytemuck::cast_slice(&self.words))
         }
 
         fn first_run(&self) -> &FirstRun {
             &self.first_run
-        }
-
-        fn close(self: Box<Self>, device: &mut dyn Device) -> Result<()> {
-            self.matrices.release(device)
         }
     }
 
@@ -109,7 +96,6 @@ mod tests {
         let product = Leaves { words: words.to_vec(), matrices, first_run: FirstRun::default() };
         let found = verify_on(&mut device, &product, &PROBLEM, &Operands::new(&PROBLEM).unwrap()).unwrap();
         assert!(product.first_launch_ms().is_some());
-        Box::new(product).close(&mut device).unwrap();
         found
     }
 

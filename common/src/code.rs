@@ -272,22 +272,15 @@ fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Ve
 fn relative_files(ptx: &str, source: &str) -> String {
     let root = format!("{}/", workspace::root().display());
     let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
-    let mut text: String = ptx
-        .lines()
-        .map(|line| {
-            let line = if line.trim_start().starts_with(".file") {
-                // NVRTC takes the name for one in the current folder, which need not be the workspace's root.
-                let line = line.replace(&format!("{here}{source}"), source).replace(&root, "");
-                if here.len() > 1 { line.replace(&here, "") } else { line }
-            } else {
-                line.to_owned()
-            };
-            line + "\n"
-        })
-        .collect();
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    let relative = |line: &str| {
+        if !line.trim_start().starts_with(".file") {
+            return line.to_owned();
+        }
+        // NVRTC takes the name for one in the current folder, which need not be the workspace's root.
+        let line = line.replace(&format!("{here}{source}"), source).replace(&root, "");
+        if here.len() > 1 { line.replace(&here, "") } else { line }
+    };
+    ptx.trim_end().lines().map(|line| relative(line) + "\n").collect()
 }
 
 /// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.
@@ -334,23 +327,7 @@ pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usiz
 }
 
 fn is_type(word: &str) -> bool {
-    matches!(
-        word,
-        "u8" | "u16"
-            | "u32"
-            | "u64"
-            | "s8"
-            | "s16"
-            | "s32"
-            | "s64"
-            | "b8"
-            | "b16"
-            | "b32"
-            | "b64"
-            | "f16"
-            | "f32"
-            | "f64"
-    )
+    word.strip_prefix(['u', 's', 'b', 'f']).is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64"))
 }
 
 fn without_comments(ptx: &str) -> String {

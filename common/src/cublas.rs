@@ -211,15 +211,6 @@ impl Drop for Cublas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
-
-    #[test]
-    fn integers_are_refused_in_one_sentence() {
-        let mut problem = Problem { m: 1, n: 1, k: 1, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
-        assert!(refuses(&problem).is_some_and(|reason| reason.contains(';')));
-        problem.dtype = Dtype::F32;
-        assert_eq!(refuses(&problem), None);
-    }
 
     #[test]
     fn a_machine_without_it_says_how_to_get_it() {

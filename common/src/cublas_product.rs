@@ -4,7 +4,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::cublas::{self, Cublas};
 use crate::device::{CudaDevice, Device};
-use crate::plan::Shape;
 use crate::product::{FirstRun, Matrices, Product};
 
 /// The vendor's library, ready to multiply the matrices of somebody else.
@@ -38,25 +37,12 @@ impl Product for CublasProduct {
         &self.matrices
     }
 
-    /// Nothing is known of the library's launches.
-    fn shape(&self) -> Shape {
-        Shape::whole(&self.matrices.problem)
-    }
-
-    fn launches(&self) -> usize {
-        1
-    }
-
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
         cuda(device)?.launch_cublas(&self.library, &self.matrices.problem, self.matrices.buffers())
     }
 
     fn first_run(&self) -> &FirstRun {
         &self.first_run
-    }
-
-    fn close(self: Box<Self>, _device: &mut dyn Device) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -4,16 +4,13 @@
 //! [`Diagnostic`] is plain data. [`hazard`], [`fault`] and [`limit`] write it from what the simulator found; [`render`]
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
-mod data;
 mod found;
 mod race;
 mod remedy;
 mod render;
 mod situation;
 mod underline;
-mod words;
 
-pub use data::{Diagnostic, Mark};
 pub use found::{fault, hazard, limit};
-pub use render::{plain, render};
+pub use render::{Diagnostic, plain, render};
 pub use situation::Arrays;

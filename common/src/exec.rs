@@ -24,24 +24,23 @@ pub struct Session {
 impl Session {
     /// Loads the kernels, then allocates; copies nothing yet.
     pub fn new(device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Self> {
-        let kernels = load(device, &plan, code)?;
-        let matrices = Matrices::allocate(device, problem)?;
-        Self::with(device, plan, kernels, matrices, false)
+        Self::with(device, plan, code, false, |device| Matrices::allocate(device, problem))
     }
 
     /// A session on the matrices of another: the same data for several kernels.
     pub fn sharing(device: &mut dyn Device, plan: Plan, code: &Code, matrices: &Matrices) -> Result<Self> {
-        let kernels = load(device, &plan, code)?;
-        Self::with(device, plan, kernels, *matrices, true)
+        Self::with(device, plan, code, true, |_| Ok(*matrices))
     }
 
     fn with(
         device: &mut dyn Device,
         plan: Plan,
-        kernels: HashMap<String, Kernel>,
-        matrices: Matrices,
+        code: &Code,
         borrowed: bool,
+        matrices: impl FnOnce(&mut dyn Device) -> Result<Matrices>,
     ) -> Result<Self> {
+        let kernels = load(device, &plan, code)?;
+        let matrices = matrices(device)?;
         let workspace = match plan.workspace_elements {
             0 => None,
             elements => Some(device.alloc("workspace", elements * 4)?),

@@ -24,20 +24,17 @@ pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Resul
     }
 }
 
-/// The exit status of a program of the course, with the error's sentence on standard error.
+/// The exit status: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment, with the error's
+/// sentence on standard error.
 pub fn finish(result: Result<bool>) -> ExitCode {
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            let fault = KernelFault::behind(&error);
-            let text = match fault.and_then(KernelFault::diagnostic) {
-                Some(diagnostic) => diagnostic::render(diagnostic),
-                None => format!("error: {error:#}\n"),
-            };
-            // If standard error is closed too, the exit status is all there is left to say.
-            let _ = anstream::stderr().write_all(text.as_bytes());
-            ExitCode::from(if fault.is_some() { 1 } else { 2 })
-        }
-    }
+    let error = match result {
+        Ok(right) => return ExitCode::from(u8::from(!right)),
+        Err(error) => error,
+    };
+    let fault = KernelFault::behind(&error);
+    let diagnostic = fault.and_then(KernelFault::diagnostic);
+    let text = diagnostic.map_or_else(|| format!("error: {error:#}\n"), diagnostic::render);
+    // If standard error is closed too, the exit status is all there is left to say.
+    let _ = anstream::stderr().write_all(text.as_bytes());
+    ExitCode::from(if fault.is_some() { 1 } else { 2 })
 }

@@ -1,7 +1,5 @@
 //! What kind of hazard a report is about. Programs match on it; in JSON it is its name.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use simt::{FaultKind, HazardKind};
 
@@ -28,90 +26,43 @@ pub enum FaultClass {
     Other,
 }
 
-impl FaultClass {
-    const ALL: [Self; 7] = [
-        Self::OutOfBounds,
-        Self::Misaligned,
-        Self::DivergentBarrier,
-        Self::Deadlock,
-        Self::MissingLanes,
-        Self::Trap,
-        Self::Other,
-    ];
-
-    /// A few words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutOfBounds => "access out of bounds",
-            Self::Misaligned => "misaligned access",
-            Self::DivergentBarrier => "barrier not reached by all threads",
-            Self::Deadlock => "deadlock",
-            Self::MissingLanes => "warp-wide instruction without all its lanes",
-            Self::Trap => "trap",
-            Self::Other => "fault",
-        }
-    }
-}
-
-impl ReportKind {
-    /// A few words, e.g. `data race`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hazard(kind) => kind.name(),
-            Self::Fault(class) => class.name(),
-        }
-    }
-
-    /// The hazard; none for a fault.
-    pub const fn hazard(self) -> Option<HazardKind> {
-        match self {
-            Self::Hazard(kind) => Some(kind),
-            Self::Fault(_) => None,
-        }
-    }
-}
+/// In the order of the variants.
+const FAULTS: [(FaultClass, &str); 7] = [
+    (FaultClass::OutOfBounds, "access out of bounds"),
+    (FaultClass::Misaligned, "misaligned access"),
+    (FaultClass::DivergentBarrier, "barrier not reached by all threads"),
+    (FaultClass::Deadlock, "deadlock"),
+    (FaultClass::MissingLanes, "warp-wide instruction without all its lanes"),
+    (FaultClass::Trap, "trap"),
+    (FaultClass::Other, "fault"),
+];
 
 impl PartialEq<HazardKind> for ReportKind {
     fn eq(&self, kind: &HazardKind) -> bool {
-        self.hazard() == Some(*kind)
+        *self == Self::Hazard(*kind)
     }
 }
 
-impl PartialEq<FaultClass> for ReportKind {
-    fn eq(&self, class: &FaultClass) -> bool {
-        *self == Self::Fault(*class)
-    }
-}
-
-impl From<HazardKind> for ReportKind {
-    fn from(kind: HazardKind) -> Self {
-        Self::Hazard(kind)
-    }
-}
-
-impl From<FaultClass> for ReportKind {
-    fn from(class: FaultClass) -> Self {
-        Self::Fault(class)
-    }
-}
-
-impl From<&FaultKind> for FaultClass {
+impl From<&FaultKind> for ReportKind {
     fn from(kind: &FaultKind) -> Self {
-        match kind {
-            FaultKind::OutOfBounds { .. } => Self::OutOfBounds,
-            FaultKind::Misaligned { .. } => Self::Misaligned,
-            FaultKind::DivergentBarrier { .. } => Self::DivergentBarrier,
-            FaultKind::Deadlock { .. } => Self::Deadlock,
-            FaultKind::MissingLanes { .. } => Self::MissingLanes,
-            FaultKind::Trap => Self::Trap,
-            _ => Self::Other,
-        }
+        Self::Fault(match kind {
+            FaultKind::OutOfBounds { .. } => FaultClass::OutOfBounds,
+            FaultKind::Misaligned { .. } => FaultClass::Misaligned,
+            FaultKind::DivergentBarrier { .. } => FaultClass::DivergentBarrier,
+            FaultKind::Deadlock { .. } => FaultClass::Deadlock,
+            FaultKind::MissingLanes { .. } => FaultClass::MissingLanes,
+            FaultKind::Trap => FaultClass::Trap,
+            _ => FaultClass::Other,
+        })
     }
 }
 
 impl From<ReportKind> for &'static str {
     fn from(kind: ReportKind) -> Self {
-        kind.name()
+        match kind {
+            ReportKind::Hazard(kind) => kind.name(),
+            ReportKind::Fault(class) => FAULTS[class as usize].1,
+        }
     }
 }
 
@@ -119,15 +70,9 @@ impl TryFrom<String> for ReportKind {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let hazards = HazardKind::ALL.into_iter().map(Self::Hazard);
-        let mut all = hazards.chain(FaultClass::ALL.into_iter().map(Self::Fault));
-        all.find(|kind| kind.name() == name).ok_or_else(|| format!("no kind of hazard is called `{name}`"))
-    }
-}
-
-impl fmt::Display for ReportKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        let faults = FAULTS.map(|(class, _)| Self::Fault(class));
+        let mut all = HazardKind::ALL.into_iter().map(Self::Hazard).chain(faults);
+        all.find(|&kind| <&str>::from(kind) == name).ok_or_else(|| format!("no kind of hazard is called `{name}`"))
     }
 }
 
@@ -137,25 +82,22 @@ mod tests {
 
     #[test]
     fn json_has_the_name_and_gives_the_kind_back() {
-        let kinds = HazardKind::ALL.map(ReportKind::from);
-        for kind in kinds.into_iter().chain(FaultClass::ALL.map(ReportKind::from)) {
+        let faults = FAULTS.map(|(class, name)| (ReportKind::Fault(class), name));
+        let hazards = HazardKind::ALL.map(|kind| (ReportKind::Hazard(kind), kind.name()));
+        for (kind, name) in faults.into_iter().chain(hazards) {
             let text = serde_json::to_string(&kind).unwrap();
-            assert_eq!(text, format!("\"{}\"", kind.name()));
+            assert_eq!(text, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<ReportKind>(&text).unwrap(), kind);
         }
-        assert_eq!(serde_json::to_string(&ReportKind::from(HazardKind::Race)).unwrap(), "\"data race\"");
+        assert_eq!(HazardKind::Race.name(), "data race");
         let error = serde_json::from_str::<ReportKind>("\"rats\"").unwrap_err();
         assert!(error.to_string().contains("no kind of hazard is called `rats`"), "{error}");
     }
 
     #[test]
-    fn a_kind_is_compared_with_hazards_and_faults() {
-        let race = ReportKind::from(HazardKind::Race);
-        assert!(race == HazardKind::Race && race != HazardKind::NeverWritten && race != FaultClass::Trap);
-        assert_eq!(race.hazard(), Some(HazardKind::Race));
-        let trap = ReportKind::from(FaultClass::Trap);
-        assert!(trap == FaultClass::Trap && trap != FaultClass::Other && trap != HazardKind::Race);
-        assert_eq!(trap.hazard(), None);
-        assert_eq!(trap.to_string(), "trap");
+    fn a_kind_is_compared_with_hazards() {
+        let race = ReportKind::Hazard(HazardKind::Race);
+        assert!(race == HazardKind::Race && race != HazardKind::NeverWritten);
+        assert!(ReportKind::from(&FaultKind::Trap) != HazardKind::Race);
     }
 }

@@ -52,11 +52,8 @@ mod tests {
 
     #[test]
     fn no_figure_refuses_nothing_and_a_limit_binds() {
-        assert_eq!(known(0, None), UNKNOWN);
-        assert_eq!(known(0, Some(512)), 512);
-        assert_eq!(known(1024, Some(512)), 512);
-        assert_eq!(known(256, Some(512)), 256);
-        assert_eq!(known(256, None), 256);
+        let figures = [(0, None), (0, Some(512)), (1024, Some(512)), (256, Some(512)), (256, None)];
+        assert_eq!(figures.map(|(figure, limit)| known(figure, limit)), [UNKNOWN, 512, 512, 256, 256]);
     }
 
     #[test]

@@ -59,15 +59,12 @@ impl Library {
         if let Ok(here) = std::env::current_dir() {
             environments.push(here.join(".venv"));
         }
-        if let Some(home) = std::env::var_os("HOME").map(PathBuf::from) {
-            environments.push(home.join(".local"));
-            environments.extend(children(&home.join(".pyenv/versions")));
-        }
-        if let Some(data) = std::env::var_os("APPDATA").map(PathBuf::from) {
-            environments.extend(children(&data.join("Python")));
-        }
-        if let Some(data) = std::env::var_os("LOCALAPPDATA").map(PathBuf::from) {
-            environments.extend(children(&data.join("Programs/Python")));
+        let below = |variable: &str, folder: &str| Some(PathBuf::from(std::env::var_os(variable)?).join(folder));
+        environments.extend(below("HOME", ".local"));
+        for (variable, folder) in
+            [("HOME", ".pyenv/versions"), ("APPDATA", "Python"), ("LOCALAPPDATA", "Programs/Python")]
+        {
+            environments.extend(below(variable, folder).iter().flat_map(|folder| children(folder)));
         }
         environments.extend(["/usr/local", "/usr"].map(PathBuf::from));
         for environment in environments {
@@ -124,16 +121,10 @@ mod tests {
         for name in names {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        let of = |so, dll| -> Vec<String> {
-            let library = Library { so, dll, wheels: &[], names: &[] };
-            library
-                .files_in(&folder)
-                .iter()
-                .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-                .collect()
-        };
-        assert_eq!(of("libcublas.so", "cublas64_"), ["libcublas.so.13", "libcublas.so.12"]);
-        assert_eq!(of("libnvrtc.so", "nvrtc64_"), ["libnvrtc.so.12"]);
+        let of = |so, dll| Library { so, dll, wheels: &[], names: &[] }.files_in(&folder);
+        let newest = ["libcublas.so.13", "libcublas.so.12"].map(|name| folder.join(name));
+        assert_eq!(of("libcublas.so", "cublas64_"), newest);
+        assert_eq!(of("libnvrtc.so", "nvrtc64_"), [folder.join("libnvrtc.so.12")]);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -106,29 +106,20 @@ impl Occupancy {
 mod tests {
     use super::*;
 
-    fn of(threads: u32, registers: u32, shared_bytes: u32) -> (u32, String) {
-        let found = occupancy(BlockNeeds { threads, registers: Some(registers), shared_bytes }, &SmLimits::H100, None);
-        (found.blocks_per_sm, found.limited_by)
-    }
-
     #[test]
     fn each_limit_binds_in_turn() {
-        assert_eq!(of(1024, 32, 8192), (2, "threads".into()));
-        assert_eq!(of(32, 16, 0), (32, "blocks".into()));
-        assert_eq!(of(256, 255, 0), (1, "registers".into()));
-        assert_eq!(of(128, 128, 0), (4, "registers".into()));
-        assert_eq!(of(64, 32, 100 * 1024), (2, "shared memory".into()));
-    }
-
-    #[test]
-    fn unknown_registers_are_no_limit() {
-        let needs = BlockNeeds { threads: 1024, registers: None, shared_bytes: 0 };
-        assert_eq!(occupancy(needs, &SmLimits::H100, None).blocks_per_sm, 2);
-    }
-
-    #[test]
-    fn the_drivers_count_is_believed() {
-        let needs = BlockNeeds { threads: 1024, registers: Some(32), shared_bytes: 0 };
-        assert_eq!(occupancy(needs, &SmLimits::H100, Some(1)).blocks_per_sm, 1);
+        for (threads, registers, shared_bytes, counted, blocks, limited_by) in [
+            (1024, Some(32), 8192, None, 2, "threads"),
+            (32, Some(16), 0, None, 32, "blocks"),
+            (256, Some(255), 0, None, 1, "registers"),
+            (128, Some(128), 0, None, 4, "registers"),
+            (64, Some(32), 100 * 1024, None, 2, "shared memory"),
+            // Unknown registers are no limit, and the driver's count is believed.
+            (1024, None, 0, None, 2, "threads"),
+            (1024, Some(32), 0, Some(1), 1, "threads"),
+        ] {
+            let found = occupancy(BlockNeeds { threads, registers, shared_bytes }, &SmLimits::H100, counted);
+            assert_eq!((found.blocks_per_sm, found.limited_by.as_str()), (blocks, limited_by));
+        }
     }
 }

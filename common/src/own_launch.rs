@@ -25,13 +25,9 @@ impl OwnLaunch {
     /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` if there is no such
     /// line.
     pub fn read(source: &str) -> Result<Option<Self>> {
-        let Some((number, line)) = source
-            .lines()
-            .enumerate()
-            .find_map(|(number, line)| Some((number + 1, line.trim().strip_prefix("// launch:")?)))
-        else {
-            return Ok(None);
-        };
+        let mut lines = (1..).zip(source.lines().map(str::trim));
+        let found = lines.find_map(|(number, line)| Some((number, line.strip_prefix("// launch:")?)));
+        let Some((number, line)) = found else { return Ok(None) };
         let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
         let words: Vec<&str> = line.split_whitespace().collect();
         let mut values = BTreeMap::new();
@@ -114,32 +110,26 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_the_steps() {
-        assert_eq!(OwnLaunch::default().plan(&PROBLEM, Ok::<_, ()>(steps())), Ok(steps()));
-        let shared = OwnLaunch { shared: Some(64), ..OwnLaunch::default() };
-        assert_eq!(shared.plan(&PROBLEM, Ok::<_, ()>(steps())), Ok(steps().with_shared_bytes(64)));
-        let tile = OwnLaunch { tile: Some([20, 10]), ..OwnLaunch::default() };
-        let plan = tile.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
-        assert_eq!((plan.launches[0].block, plan.launches[0].grid), ([16, 8, 1], [4, 10, 1]));
-        assert_eq!((plan.tile, plan.tile_k, plan.launches[0].shared_bytes), ([20, 10], 4, 0));
-        assert_eq!(plan.specialisation, steps().specialisation);
-    }
-
-    #[test]
-    fn a_block_is_the_tile_where_no_tile_is_given() {
-        let launch = OwnLaunch { block: Some([8, 4]), tile: None, shared: Some(32) };
-        let plan = launch.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
-        assert_eq!((plan.tile, plan.launches[0].block, plan.launches[0].grid), ([8, 4], [8, 4, 1], [9, 25, 1]));
-        assert_eq!((plan.tile_k, plan.launches[0].shared_bytes), (4, 32));
-    }
-
-    #[test]
-    fn a_steps_refusal_counts_only_where_no_block_and_no_tile_is_given() {
-        let refused = || Err::<Plan, _>("one block only");
-        assert_eq!(OwnLaunch::default().plan(&PROBLEM, refused()), Err("one block only"));
-        let shared = OwnLaunch { shared: Some(64), ..OwnLaunch::default() };
-        assert_eq!(shared.plan(&PROBLEM, refused()), Err("one block only"));
-        let tile = OwnLaunch { tile: Some([10, 10]), ..OwnLaunch::default() };
-        let plan = tile.plan(&PROBLEM, refused()).unwrap();
+        let asked = |block, tile, shared| OwnLaunch { block, tile, shared };
+        let planned = |launch: OwnLaunch| launch.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
+        assert_eq!(planned(asked(None, None, None)), steps());
+        assert_eq!(planned(asked(None, None, Some(64))), steps().with_shared_bytes(64));
+        // A block is the tile if no tile is given.
+        for (launch, tile, block, grid, shared) in [
+            (asked(None, Some([20, 10]), None), [20, 10], [16, 8, 1], [4, 10, 1], 0),
+            (asked(Some([8, 4]), None, Some(32)), [8, 4], [8, 4, 1], [9, 25, 1], 32),
+        ] {
+            let plan = planned(launch);
+            let first = &plan.launches[0];
+            assert_eq!((plan.tile, first.block, first.grid), (tile, block, grid));
+            assert_eq!((plan.tile_k, first.shared_bytes), (4, shared));
+            assert_eq!(plan.specialisation, steps().specialisation);
+        }
+        // A step's refusal counts only if neither a block nor a tile is given.
+        let refused = |launch: OwnLaunch| launch.plan(&PROBLEM, Err("one block only"));
+        assert_eq!(refused(asked(None, None, None)), Err("one block only"));
+        assert_eq!(refused(asked(None, None, Some(64))), Err("one block only"));
+        let plan = refused(asked(None, Some([10, 10]), None)).unwrap();
         assert_eq!((plan.launches[0].block, plan.tile, plan.tile_k), ([32, 32, 1], [10, 10], 1));
         assert_eq!(plan.specialisation, Specialisation::single(Dtype::I32, &[]));
     }

@@ -10,6 +10,12 @@ use crate::workspace;
 pub struct Sources(BTreeMap<String, Vec<String>>);
 
 impl Sources {
+    /// With a file that is on no disk.
+    #[cfg(test)]
+    pub fn with(file: &str, text: &str) -> Self {
+        Self(BTreeMap::from([(file.to_owned(), text.lines().map(str::to_owned).collect())]))
+    }
+
     /// All lines of a file; none if it cannot be read.
     pub fn lines(&mut self, file: &str) -> &[String] {
         self.0.entry(file.to_owned()).or_insert_with(|| source_lines(file))
@@ -43,11 +49,6 @@ fn source_lines(file: &str) -> Vec<String> {
 /// An index as reports hold it.
 pub fn index(at: simt::Dim3) -> [u32; 3] {
     [at.x, at.y, at.z]
-}
-
-/// A line of a file, or of the PTX where there is no file.
-pub fn line_words(file: Option<&str>, line: u32) -> String {
-    file.map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"))
 }
 
 /// An index for people, without a z of 0.

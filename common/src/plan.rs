@@ -202,87 +202,62 @@ mod tests {
     use super::*;
     use crate::problem::Fill;
 
-    #[test]
-    fn layers_that_count_something_else_stay() {
-        let problem = Problem { m: 32, n: 4096, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-        let mut sliced = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [32, 32], [32, 32]);
-        sliced.launches[0].grid[2] = 3;
-        assert_eq!(sliced.clone().in_bands(32), sliced);
-        assert_eq!(sliced.clone().in_bands(32).without_bands(), sliced);
+    fn problem(m: u64, n: u64, k: u64) -> Problem {
+        Problem { m, n, k, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 }
+    }
+
+    fn tiled(problem: &Problem, block: [u32; 2], tile: [u32; 2]) -> Plan {
+        Plan::tiled(problem, Specialisation::single(problem.dtype, &[]), block, tile)
     }
 
     #[test]
     fn bands_cover_the_grid() {
-        for (columns, grid) in [
+        for (tiles, grid) in [
             (1, [1, 1, 1]),
-            (32 * 32, [32, 1, 1]),
-            (33 * 32, [33, 1, 1]), // no width from 16 to 32 divides 33
-            (40 * 32, [20, 1, 2]),
-            (127 * 32, [127, 1, 1]),
-            (128 * 32, [32, 1, 4]),
-            (128 * 32 - 1, [32, 1, 4]),
+            (32, [32, 1, 1]),
+            (33, [33, 1, 1]), // no width from 16 to 32 divides 33
+            (40, [20, 1, 2]),
+            (127, [127, 1, 1]),
+            (128, [32, 1, 4]),
+            // There are no more bands than a grid has layers.
+            (65_535 * 32, [32, 1, 65_535]),
+            (65_536 * 32, [65_536 * 32, 1, 1]),
         ] {
-            let problem = Problem { m: 32, n: columns, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-            let whole = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [32, 32], [32, 32]);
-            let banded = whole.clone().in_bands(32);
-            assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
-            assert_eq!(banded.clone().in_bands(32), banded, "cut once only");
-            assert_eq!(banded.without_bands(), whole);
+            for columns in [32 * tiles, 32 * tiles - 1] {
+                let whole = tiled(&problem(32, columns, 32), [32, 32], [32, 32]);
+                let banded = whole.clone().in_bands(32);
+                assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
+                assert_eq!(banded.clone().in_bands(32), banded, "cut once only");
+                assert_eq!(banded.without_bands(), whole);
+            }
         }
     }
 
-    fn problem(m: u64, n: u64, k: u64) -> Problem {
-        Problem { m, n, k, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 }
+    #[test]
+    fn layers_that_count_something_else_and_an_empty_grid_stay() {
+        let mut plan = tiled(&problem(32, 4096, 32), [32, 32], [32, 32]);
+        plan.launches[0].grid[2] = 3;
+        assert_eq!(plan.clone().in_bands(32), plan);
+        assert_eq!(plan.clone().in_bands(32).without_bands(), plan);
+        plan.launches[0].grid = [0, 1, 1];
+        assert_eq!(plan.clone().in_bands(0), plan);
     }
 
     #[test]
     fn a_tall_product_takes_a_launch_for_each_band_of_rows() {
         let (n, k) = (5, 3);
         let problem = problem(2 * 131_070 + 3, n, k);
-        let plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [4, 8], [4, 2]);
-        let launch = |first: u64, rows: i32, grid: [u32; 3]| Launch {
-            entry: "matmul".into(),
-            grid,
-            block: [4, 8, 1],
-            shared_bytes: 0,
-            args: vec![
-                Arg::A(first * k),
-                Arg::B(0),
-                Arg::C(first * n),
-                Arg::Int(rows),
-                Arg::Int(n as i32),
-                Arg::Int(k as i32),
-            ],
-        };
-        let expected = [
-            launch(0, 131_070, [2, 65_535, 1]),
-            launch(131_070, 131_070, [2, 65_535, 1]),
-            launch(262_140, 3, [2, 2, 1]),
-        ];
+        let plan = tiled(&problem, [4, 8], [4, 2]);
+        let expected = [(0, 131_070, 65_535), (131_070, 131_070, 65_535), (262_140, 3, 2)].map(|(first, rows, y)| {
+            let sizes = [rows, n as i32, k as i32].map(Arg::Int);
+            let args = [&[Arg::A(first * k), Arg::B(0), Arg::C(first * n)][..], &sizes].concat();
+            Launch { entry: "matmul".into(), grid: [2, y, 1], block: [4, 8, 1], shared_bytes: 0, args }
+        });
         assert_eq!(plan.launches, expected);
         let shared = plan.with_shared_bytes(64).with_tile_k(7);
         assert!(shared.launches.iter().all(|launch| launch.shared_bytes == 64));
         assert_eq!(shared.shape(), Shape { tile: [4, 2], tile_k: 7 });
         assert_eq!(Shape::whole(&problem), Shape { tile: [5, 262_143], tile_k: 1 });
-    }
-
-    #[test]
-    fn there_are_no_more_bands_than_a_grid_has_layers() {
-        let banded = |tiles: u64| {
-            let problem = problem(1, tiles, 1);
-            let plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [1, 1], [1, 1]);
-            plan.in_bands(32).launches[0].grid
-        };
-        assert_eq!(banded(65_535 * 32), [32, 1, 65_535]);
-        assert_eq!(banded(65_536 * 32), [65_536 * 32, 1, 1]);
-    }
-
-    #[test]
-    fn an_empty_grid_has_no_bands() {
-        let problem = problem(1, 1, 1);
-        let mut plan = Plan::tiled(&problem, Specialisation::single(problem.dtype, &[]), [1, 1], [1, 1]);
-        plan.launches[0].grid[0] = 0;
-        assert_eq!(plan.clone().in_bands(0), plan);
     }
 
     #[test]

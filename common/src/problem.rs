@@ -15,11 +15,6 @@ pub enum Dtype {
     I32,
 }
 
-/// Byte that C is filled with before a launch: an `f32` of these is NaN.
-const POISON_F32: u8 = 0xFF;
-/// The same for `i32`: 2139062143, which no small product is.
-const POISON_I32: u8 = 0x7F;
-
 impl Dtype {
     /// The C type, as the kernel's `ELEMENT`.
     pub fn c_type(self) -> &'static str {
@@ -29,11 +24,12 @@ impl Dtype {
         }
     }
 
-    /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident.
+    /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident. It makes an
+    /// `f32` NaN, and an `i32` 2139062143, which no small product is.
     pub fn poison_byte(self) -> u8 {
         match self {
-            Self::F32 => POISON_F32,
-            Self::I32 => POISON_I32,
+            Self::F32 => 0xFF,
+            Self::I32 => 0x7F,
         }
     }
 

@@ -25,10 +25,8 @@ pub struct Progress(Option<Shown>);
 #[derive(Debug)]
 struct Shown {
     bar: ProgressBar,
-    /// Dropped to end the thread below.
-    stop: Option<Sender<()>>,
-    /// Draws the bar when the delay is over.
-    thread: Option<JoinHandle<()>>,
+    /// Draws the bar when the delay is over; ends when the sender is dropped.
+    waiting: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
@@ -55,7 +53,7 @@ impl Progress {
                 shown.enable_steady_tick(TICK);
             }
         });
-        Self(Some(Shown { bar, stop: Some(stop), thread: Some(thread) }))
+        Self(Some(Shown { bar, waiting: Some((stop, thread)) }))
     }
 
     /// So many more parts are done. Costs next to nothing, and may be called from any thread.
@@ -83,8 +81,8 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         let Some(shown) = &mut self.0 else { return };
-        shown.stop = None;
-        if let Some(thread) = shown.thread.take() {
+        if let Some((stop, thread)) = shown.waiting.take() {
+            drop(stop);
             // It cannot panic, and if it did, there would only be no bar.
             let _ = thread.join();
         }

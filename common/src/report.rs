@@ -1,7 +1,5 @@
 //! What a run found, for people and for programs.
 
-use std::fmt::Write as _;
-
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -105,118 +103,53 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// A table for people, with colours that [`print`] leaves to terminals.
+    /// A table for people, with colours that [`crate::output::print`] leaves to terminals.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
-        let mut text = String::new();
-        let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
-        line("device", self.device.name.clone());
+        let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
+        let mut table = Table(format!("{}{variant}: {}\n", self.step, self.title));
+        table.line("device", &self.device.name);
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
-        line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
-        line(
-            "kernel",
-            format!("{} (sha256 {}…)", self.kernel.origin, &self.kernel.hash[..12.min(self.kernel.hash.len())]),
-        );
+        table.line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
+        let hash = &self.kernel.hash[..12.min(self.kernel.hash.len())];
+        table.line("kernel", format!("{} (sha256 {hash}…)", self.kernel.origin));
         if let Some(launch) = &self.launch {
-            line("launch", launch.words());
+            table.line("launch", launch.words());
         }
         if let Some(occupancy) = &self.occupancy {
-            line("occupancy", occupancy.words());
+            table.line("occupancy", occupancy.words());
         }
-        let verification = &self.verification;
-        if verification.ok {
-            row(&mut text, GOOD, "verified", &verified(verification));
-        } else {
-            row(&mut text, BAD, "WRONG", verification.diagnosis.as_deref().unwrap_or_default());
-            let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
-            for mismatch in &verification.mismatches {
-                let got = match (mismatch.unwritten, mismatch.got) {
-                    (true, _) => "never written".to_owned(),
-                    (false, Some(got)) => got.to_string(),
-                    (false, None) => "NaN or infinite".to_owned(),
-                };
-                line("", format!("C[{}][{}] is {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+        table.verification(&self.verification);
+        match &self.timing {
+            Some(timing) => table.timing(timing, self.device.kind),
+            None if self.device.kind == Kind::Sim && self.verification.ok => {
+                table.line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it");
             }
-            if let Some(map) = &verification.map {
-                let _ = writeln!(text, "{map}");
-            }
-        }
-        let mut line = |name: &str, value: String| row(&mut text, Style::new(), name, &value);
-        match (&self.timing, self.device.kind) {
-            (Some(timing), kind) => {
-                let spread = timing.kernel_ms;
-                let samples = timing.samples;
-                let s = if samples == 1 { "" } else { "s" };
-                let of = match timing.products_per_sample {
-                    0 | 1 => String::new(),
-                    products => format!(" of {products} products each"),
-                };
-                let l2 = timing.l2.map_or_else(String::new, |l2| format!("; {}", l2.words()));
-                line(
-                    "time",
-                    format!(
-                        "{} ({} to {}, {samples} sample{s}{of}{l2})",
-                        ms(spread.median),
-                        ms(spread.min),
-                        ms(spread.max)
-                    ),
-                );
-                if kind == Kind::Cuda {
-                    line(
-                        "",
-                        format!(
-                            "{} with launch and wait, {} with the copies of A, B and C",
-                            ms(timing.launch_ms),
-                            ms(timing.end_to_end_ms)
-                        ),
-                    );
-                }
-                if let Some(first) = timing.first_launch_ms {
-                    line(
-                        "",
-                        format!(
-                            "{} for the very first launch, which loads the kernel and counts nowhere else",
-                            ms(first)
-                        ),
-                    );
-                }
-                let peak = timing
-                    .peak_share
-                    .map_or_else(String::new, |share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
-                line("speed", format!("{:.1} GFLOP/s{peak}", timing.gflops));
-            }
-            (None, Kind::Sim) if verification.ok => {
-                line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it".to_owned());
-            }
-            (None, _) => {}
+            None => {}
         }
         if let Some(baseline) = &self.baseline {
-            line("cuBLAS", baseline.words());
+            table.line("cuBLAS", baseline.words());
         }
         match self.hazards.as_deref() {
-            Some([]) => {
-                let none = "none: no race, no access out of bounds, no missing wait or barrier";
-                row(&mut text, Style::new(), "hazards", none);
-            }
+            Some([]) => table.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier"),
             Some(hazards) => {
-                row(&mut text, BAD, "HAZARDS", &hazards.len().to_string());
+                table.styled(BAD, "HAZARDS", hazards.len().to_string());
                 for hazard in hazards {
-                    text.push('\n');
-                    text += &diagnostic::render(&hazard.diagnostic);
+                    table.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
                 }
             }
             None => {}
         }
+        let mut text = table.0;
         for thread in self.trace.iter().flatten() {
-            let _ = write!(text, "\n{}", thread.text());
+            text += &format!("\n{}", thread.text());
         }
         if let (Some(counters), Some(detail)) = (&self.counters, detail) {
-            let _ = write!(text, "\n{}", counters.text());
+            text += &format!("\n{}", counters.text());
             if detail == CounterDetail::Lines {
-                let _ = write!(text, "\n{}", counters.line_table());
+                text += &format!("\n{}", counters.line_table());
             }
         }
-        let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
-        format!("{}{variant}: {}\n{text}", self.step, self.title)
+        text
     }
 }
 
@@ -225,11 +158,58 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// The colour of what is not.
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// A row of the table: a name, and what there is to say of it.
-fn row(text: &mut String, style: Style, name: &str, value: &str) {
-    // The width is that of the name alone: escape sequences have none.
-    let space = " ".repeat(11_usize.saturating_sub(name.len()));
-    let _ = writeln!(text, "  {style}{name}{style:#}{space}{value}");
+/// Rows of a name and what there is to say of it.
+struct Table(String);
+
+impl Table {
+    fn line(&mut self, name: &str, value: impl AsRef<str>) {
+        self.styled(Style::new(), name, value);
+    }
+
+    fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
+        // The width is that of the name alone: escape sequences have none.
+        let space = " ".repeat(11_usize.saturating_sub(name.len()));
+        self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
+    }
+
+    fn verification(&mut self, verification: &Verification) {
+        if verification.ok {
+            return self.styled(GOOD, "verified", verified(verification));
+        }
+        self.styled(BAD, "WRONG", verification.diagnosis.as_deref().unwrap_or_default());
+        for mismatch in &verification.mismatches {
+            let got = match (mismatch.unwritten, mismatch.got) {
+                (true, _) => "never written".to_owned(),
+                (false, Some(got)) => got.to_string(),
+                (false, None) => "NaN or infinite".to_owned(),
+            };
+            self.line("", format!("C[{}][{}] is {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+        }
+        if let Some(map) = &verification.map {
+            self.0 += &format!("{map}\n");
+        }
+    }
+
+    fn timing(&mut self, timing: &Timing, kind: Kind) {
+        let (spread, samples) = (timing.kernel_ms, timing.samples);
+        let s = if samples == 1 { "" } else { "s" };
+        let of = match timing.products_per_sample {
+            0 | 1 => String::new(),
+            products => format!(" of {products} products each"),
+        };
+        let l2 = timing.l2.map_or_else(String::new, |l2| format!("; {}", l2.words()));
+        let [median, min, max] = [spread.median, spread.min, spread.max].map(ms);
+        self.line("time", format!("{median} ({min} to {max}, {samples} sample{s}{of}{l2})"));
+        if kind == Kind::Cuda {
+            let [launch, end_to_end] = [timing.launch_ms, timing.end_to_end_ms].map(ms);
+            self.line("", format!("{launch} with launch and wait, {end_to_end} with the copies of A, B and C"));
+        }
+        if let Some(first) = timing.first_launch_ms.map(ms) {
+            self.line("", format!("{first} for the very first launch, which loads the kernel and counts nowhere else"));
+        }
+        let share = timing.peak_share.map(|share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
+        self.line("speed", format!("{:.1} GFLOP/s{}", timing.gflops, share.unwrap_or_default()));
+    }
 }
 
 impl LaunchReport {
@@ -247,10 +227,9 @@ impl LaunchReport {
         let [x, y, z] = self.grid;
         let [block_x, block_y, block_z] = self.block;
         let depth = |z: u32| if z > 1 { format!("×{z}") } else { String::new() };
-        let shared = if self.shared_bytes > 0 {
-            format!(", {} bytes of dynamic shared memory", self.shared_bytes)
-        } else {
-            String::new()
+        let shared = match self.shared_bytes {
+            0 => String::new(),
+            bytes => format!(", {bytes} bytes of dynamic shared memory"),
         };
         let more = if self.launches > 1 { format!(", first of {} launches", self.launches) } else { String::new() };
         format!("{x}×{y}{} blocks of {block_x}×{block_y}{} threads{shared}{more}", depth(z), depth(block_z))
@@ -260,8 +239,7 @@ impl LaunchReport {
 fn verified(verification: &Verification) -> String {
     let how = verification.method.words();
     match (verification.max_error, verification.worst_bound_share) {
-        (Some(0.0), _) => how.to_owned(),
-        (Some(error), Some(share)) => {
+        (Some(error), Some(share)) if error != 0.0 => {
             format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0)
         }
         _ => how.to_owned(),

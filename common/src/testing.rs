@@ -3,22 +3,20 @@
 //! their barriers. What is skipped because a GPU or NVRTC is missing is shown as ignored, with the reason.
 
 mod hazards;
-mod origin;
-mod product;
+mod kernel;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 
-use origin::{Origin, origins};
-use product::{failed, product_on};
+use kernel::{Kernel, trial};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
 use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
-use crate::step::{Defect, Step, Variant};
+use crate::step::{Defect, Step};
 use crate::verify::Verification;
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
@@ -46,22 +44,17 @@ pub fn run(step: &'static Step) -> ExitCode {
     let gpu = device::cuda_devices().map(|_| ());
     let mut trials = Vec::new();
     if step.host.is_some() {
-        trials.push(Trial::test("host::self_check", move || host_is_right(step).map_err(|error| failed(&error))));
+        trials.push(trial("host::self_check".into(), || host_is_right(step)));
     }
-    for variant in std::iter::once(None).chain(step.variants.iter().map(Some)) {
-        for dtype in [Dtype::F32, Dtype::I32] {
-            let name = variant.map_or("kernel", |variant| variant.name);
-            for origin in origins(step, variant, dtype, SHAPES.iter().map(|&size| (size, 132))) {
-                let test = move || shapes(step, variant, dtype, Choice::Sim, origin);
-                trials.push(origin.trial(&format!("sim::{name}::{dtype}"), test));
-            }
-            let test = move || shapes(step, variant, dtype, Choice::Cuda(0), Origin::Compiled);
-            let on_gpu = Trial::test(format!("gpu::{name}::{dtype}"), move || test().map_err(|error| failed(&error)));
-            trials.push(match &gpu {
-                Ok(()) => on_gpu,
-                Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
-            });
-        }
+    for kernel in Kernel::all(step) {
+        let name = format!("{}::{}", kernel.name(), kernel.dtype);
+        let sizes = SHAPES.iter().map(|&size| (size, 132));
+        trials.extend(kernel.trials(&format!("sim::{name}"), sizes, |kernel| shapes(kernel, Choice::Sim)));
+        let on_gpu = trial(format!("gpu::{name}"), move || shapes(kernel, Choice::Cuda(0)));
+        trials.push(match &gpu {
+            Ok(()) => on_gpu,
+            Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
+        });
     }
     trials.extend(hazards::trials(step));
     if let Err(reason) = &gpu {
@@ -70,14 +63,12 @@ pub fn run(step: &'static Step) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice, origin: Origin) -> Result<()> {
+fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
+    let Kernel { step, variant, dtype, .. } = kernel;
     let open = || device::open(choice, &SimOptions::default());
-    let info = if choice == Choice::Sim { origin.device() } else { open()?.info().clone() };
-    let defect = variant.map_or(Defect::None, |variant| variant.defect);
-    let can = |size: &[u64; 3]| {
-        let problem = Problem { m: size[0], n: size[1], k: size[2], dtype, fill: Fill::Uniform, seed: 1 };
-        (step.plan)(&problem, &info).is_ok()
-    };
+    let info = if choice == Choice::Sim { kernel.device() } else { open()?.info().clone() };
+    let defect = kernel.defect();
+    let can = |&size: &[u64; 3]| (step.plan)(&kernel.problem(size, 1), &info).is_ok();
     let all = SHAPES.iter().all(can);
     let mut sizes: Vec<[u64; 3]> = if all { SHAPES.to_vec() } else { SMALL_SHAPES.to_vec() };
     // A single thread would take minutes for it; the loops on the host take no time.
@@ -91,12 +82,12 @@ fn shapes(step: &Step, variant: Option<&Variant>, dtype: Dtype, choice: Choice, 
     let mut wrong = 0;
     for (seed, [m, n, k]) in (1..).zip(sizes) {
         for fill in [Fill::Uniform, Fill::Integers] {
-            let problem = Problem { m, n, k, dtype, fill, seed };
-            let plan = step.plan_of(variant)(&problem, &info)?;
-            if choice == Choice::Sim && !origin.takes(step, variant, &plan)? {
+            let problem = Problem { fill, ..kernel.problem([m, n, k], seed) };
+            let plan = kernel.plan(&problem, &info)?;
+            if choice == Choice::Sim && !kernel.takes(&plan)? {
                 continue; // the other trial's
             }
-            match (defect, product_on(open()?.as_mut(), plan, step, variant, &problem)) {
+            match (defect, kernel.product_on(open()?.as_mut(), plan, &problem)) {
                 (Defect::None, found) => {
                     let found = found?;
                     ensure!(found.ok, "{m}×{n}×{k} {fill}: {}", found.diagnosis.unwrap_or_default());

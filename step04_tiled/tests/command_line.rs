@@ -1,7 +1,6 @@
 //! The command line that every step shares, tried on this one: bad input gives one clear sentence and the right exit
 //! status, never a panic; JSON is one object with what it promises.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output, Stdio};
 
@@ -30,19 +29,13 @@ fn main() -> ExitCode {
         trial("json_is_one_object", json_is_one_object),
         trial("json_of_a_wrong_product", json_of_a_wrong_product),
         trial("a_closed_pipe_is_no_panic", a_closed_pipe_is_no_panic),
+        trial("a_fault_shows_its_instruction_and_a_remedy", a_fault_shows_its_instruction_and_a_remedy),
         trial("help_and_lists_end_well", help_and_lists_end_well),
         trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
         trial("bands_are_for_the_steps_own_kernels", bands_are_for_the_steps_own_kernels),
     ];
-    for (name, args, status, words) in bad_usage() {
-        trials.push(Trial::test(format!("bad_usage::{name}"), move || {
-            refused(&args, status, words).map_err(|error| Failed::from(format!("{error:#}")))
-        }));
-    }
-    for (name, args, status, words) in faults() {
-        trials.push(Trial::test(format!("fault::{name}"), move || {
-            shown(&args, status, words).map_err(|error| Failed::from(format!("{error:#}")))
-        }));
+    for (name, args, words) in bad_usage() {
+        trials.push(trial(&format!("bad_usage::{name}"), move || refused(&args, words)));
     }
     let compiles = [
         trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
@@ -57,7 +50,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trial(name: &str, test: fn() -> Result<()>) -> Trial {
+fn trial(name: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
     Trial::test(name, move || test().map_err(|error| Failed::from(format!("{error:#}"))))
 }
 
@@ -76,94 +69,61 @@ fn ptx(name: &str, body: &str) -> String {
     file(name, PTX.replace("BODY", body).as_bytes()).unwrap_or_default()
 }
 
-type Case = (&'static str, Vec<String>, i32, &'static str);
-
-fn bad_usage() -> Vec<Case> {
-    let sim = |args: &[&str]| ["--device", "sim"].iter().chain(args).map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
-    let kernel = |path: &str, rest: &[&str]| sim(&[&["--kernel", path, "--size", "32"], rest].concat());
-    let empty = file("empty.cu", b"").unwrap_or_default();
-    let binary = file("binary.cu", &[0xFF, 0xFE, 0, 1, 2]).unwrap_or_default();
+/// What outputs/bad_usage.txt does not hold: a name, the arguments, and a part of the sentence.
+fn bad_usage() -> Vec<(&'static str, Vec<String>, &'static str)> {
+    let plain = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let sim = |args: &[&str]| plain(&[&["--device", "sim"], args].concat());
+    let kernel = |path: &str| sim(&["--kernel", path, "--size", "32"]);
+    let made = |name: &str, content: &[u8]| kernel(&file(name, content).unwrap_or_default());
     let nothing = ptx("nothing.ptx", "");
-    let other_name = file("other_name.ptx", PTX.replace("matmul", "multiply").replace("BODY", "").as_bytes());
-    let other_params = file("other_params.ptx", PTX.replace(", .param .u32 k", "").replace("BODY", "").as_bytes());
+    let with = |name: &str, value: &str| sim(&["--kernel", &nothing, "--size", "32", name, value]);
+    let other_name = PTX.replace("matmul", "multiply").replace("BODY", "");
+    let other_params = PTX.replace(", .param .u32 k", "").replace("BODY", "");
+    let instruction = PTX.replace("BODY", "frobnicate.f32 %f1, %f2;");
     vec![
-        ("size_0", sim(&["--size", "0"]), 2, "choose"),
-        ("size_negative", sim(&["--size", "-3"]), 2, "not a size"),
-        ("size_12x", sim(&["--size", "12x"]), 2, "not a size"),
-        ("size_of_four", sim(&["--size", "1x2x3x4"]), 2, "4 numbers"),
-        ("size_too_large", sim(&["--size", "99999999999"]), 2, "choose less"),
-        ("size_beyond_memory", sim(&["--size", "1000000x1000000x1000000"]), 2, "available"),
-        ("variant", sim(&["--variant", "nonsense"]), 2, "no variant \"nonsense\"; choose uncoalesced_b"),
-        ("device", ["--device", "tpu"].map(str::to_owned).to_vec(), 2, "choose auto, cuda, cuda:N or sim"),
-        ("device_index", ["--device", "cuda:x"].map(str::to_owned).to_vec(), 2, "choose auto"),
-        ("device_missing", ["--device", "cuda:97"].map(str::to_owned).to_vec(), 2, ";"),
-        ("dtype", sim(&["--dtype", "f64"]), 2, "choose f32 or i32"),
-        ("fill", sim(&["--fill", "ones"]), 2, "choose uniform or integers"),
-        ("samples", sim(&["--samples", "0"]), 2, "choose how often"),
-        ("unknown_flag", sim(&["--frobnicate"]), 2, "--help"),
-        ("block_without_kernel", sim(&["--block", "8,8"]), 2, "--kernel"),
-        ("kernel_missing", kernel("no/such/kernel.cu", &[]), 2, "cannot be read"),
-        ("kernel_with_a_line_break", kernel("no\nsuch\u{1b}[31m.cu", &[]), 2, "no\\nsuch\\u{1b}[31m.cu cannot be read"),
-        ("kernel_is_a_folder", kernel("src", &[]), 2, "cannot be read"),
-        ("kernel_empty", kernel(&empty, &[]), 2, "is empty"),
-        ("kernel_binary", kernel(&binary, &[]), 2, "is not a text"),
-        ("kernel_name", kernel(&other_name.unwrap_or_default(), &[]), 2, "no kernel matmul but multiply"),
-        ("kernel_parameters", kernel(&other_params.unwrap_or_default(), &[]), 2, "other parameters"),
-        (
-            "kernel_instruction",
-            kernel(&ptx("unknown.ptx", "frobnicate.f32 %f1, %f2;"), &[]),
-            2,
-            "not a fault of your kernel",
-        ),
-        ("kernel_not_ptx", kernel(&file("nonsense.ptx", b"nonsense").unwrap_or_default(), &[]), 2, "no kernel at all"),
-        ("block_of_2000", kernel(&nothing, &["--block", "2000,1"]), 2, "2000 threads"),
-        ("block_of_0", kernel(&nothing, &["--block", "0,1"]), 2, "at least 1"),
-        ("shared", kernel(&nothing, &["--shared", "300000"]), 2, "shared memory"),
+        ("size_negative", sim(&["--size", "-3"]), "not a size"),
+        ("size_of_four", sim(&["--size", "1x2x3x4"]), "4 numbers"),
+        ("size_too_large", sim(&["--size", "99999999999"]), "choose less"),
+        ("size_beyond_memory", sim(&["--size", "1000000x1000000x1000000"]), "available"),
+        ("device", plain(&["--device", "tpu"]), "choose auto, cuda, cuda:N or sim"),
+        ("device_index", plain(&["--device", "cuda:x"]), "choose auto"),
+        ("device_missing", plain(&["--device", "cuda:97"]), ";"),
+        ("dtype", sim(&["--dtype", "f64"]), "choose f32 or i32"),
+        ("fill", sim(&["--fill", "ones"]), "choose uniform or integers"),
+        ("samples", sim(&["--samples", "0"]), "choose how often"),
+        ("kernel_with_a_line_break", kernel("no\nsuch\u{1b}[31m.cu"), "no\\nsuch\\u{1b}[31m.cu cannot be read"),
+        ("kernel_is_a_folder", kernel("src"), "cannot be read"),
+        ("kernel_empty", made("empty.cu", b""), "is empty"),
+        ("kernel_binary", made("binary.cu", &[0xFF, 0xFE, 0, 1, 2]), "is not a text"),
+        ("kernel_name", made("other_name.ptx", other_name.as_bytes()), "no kernel matmul but multiply"),
+        ("kernel_parameters", made("other_params.ptx", other_params.as_bytes()), "other parameters"),
+        ("kernel_instruction", made("unknown.ptx", instruction.as_bytes()), "not a fault of your kernel"),
+        ("kernel_not_ptx", made("nonsense.ptx", b"nonsense"), "no kernel at all"),
+        ("block_of_2000", with("--block", "2000,1"), "2000 threads"),
+        ("block_of_0", with("--block", "0,1"), "at least 1"),
+        ("shared", with("--shared", "300000"), "shared memory"),
     ]
 }
 
-/// Kernels that do what none may do; the last column is part of what is said of them.
-fn faults() -> Vec<Case> {
-    let kernel = |path: String, rest: &[&str]| {
-        [&["--device", "sim", "--size", "32", "--kernel", &path], rest]
-            .concat()
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
-    };
-    vec![
-        (
-            "out_of_bounds",
-            kernel(ptx("wild.ptx", "mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1];"), &[]),
-            1,
-            "out of bounds",
-        ),
-        ("endless", kernel(ptx("endless.ptx", "L: bra.uni L;"), &["--instruction-limit", "100000"]), 1, "limit"),
-    ]
-}
-
-/// One line on standard error, nothing on standard output, and the right status.
-fn refused(args: &[String], status: i32, words: &str) -> Result<()> {
-    let error = fails(args, status, words)?;
+/// One line on standard error, nothing on standard output, and status 2.
+fn refused(args: &[String], words: &str) -> Result<()> {
+    let error = fails(&args.iter().map(String::as_str).collect::<Vec<_>>(), 2, words)?;
     ensure!(error.trim_end().lines().count() == 1, "not one sentence: {error}");
     Ok(())
 }
 
-/// The instruction that fails and a remedy on standard error, nothing on standard output, and the right status.
-fn shown(args: &[String], status: i32, words: &str) -> Result<()> {
-    let error = fails(args, status, words)?;
-    let title = error.lines().next().unwrap_or_default();
-    ensure!(title.contains(words), "{words:?} is not in the title: {error}");
-    ensure!(
-        error.contains(" | ") && error.trim_end().lines().last().is_some_and(|line| line.contains("= help: ")),
-        "{error}"
-    );
+fn a_fault_shows_its_instruction_and_a_remedy() -> Result<()> {
+    let kernel = ptx("wild.ptx", "mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1];");
+    let error = fails(&["--device", "sim", "--size", "32", "--kernel", &kernel], 1, "out of bounds")?;
+    let mut lines = error.trim_end().lines();
+    ensure!(lines.next().is_some_and(|title| title.contains("out of bounds")), "{error}");
+    ensure!(error.contains(" | ") && lines.last().is_some_and(|line| line.contains("= help: ")), "{error}");
     Ok(())
 }
 
 /// What stands on standard error; nothing on standard output, and the right status.
-fn fails(args: &[String], status: i32, words: &str) -> Result<String> {
-    let output = run(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
+fn fails(args: &[&str], status: i32, words: &str) -> Result<String> {
+    let output = run(args)?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(status), "status {:?} and not {status}: {error}", output.status.code());
     ensure!(error.starts_with("error: "), "no error: {error}");
@@ -189,12 +149,8 @@ fn json_is_one_object() -> Result<()> {
     ensure!(report["problem"] == problem, "{report}");
     ensure!(report["kernel"]["source"] == "step04_tiled/kernel.cu", "{report}");
     ensure!(report["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 64), "{report}");
-    let launch = &report["launch"];
-    ensure!(
-        launch["grid"] == serde_json::json!([2, 2, 1]) && launch["block"] == serde_json::json!([32, 32, 1]),
-        "{launch}"
-    );
-    ensure!(launch["shared_bytes"].is_u64(), "{launch}");
+    let launch = serde_json::json!({"grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "launches": 1});
+    ensure!(report["launch"] == launch, "{report}");
     let verification = &report["verification"];
     ensure!(verification["ok"] == true && verification["max_error"] == 0.0, "{verification}");
     ensure!(verification["diagnosis"].is_null() && verification["method"].is_string(), "{verification}");
@@ -262,11 +218,7 @@ fn bands_are_for_the_steps_own_kernels() -> Result<()> {
 
 fn a_syntax_error_names_file_and_line() -> Result<()> {
     let kernel = file("syntax.cu", b"extern \"C\" __global__ void matmul(const float* A)\n{\n    int x = ;\n}\n")?;
-    let output = run(&["--device", "sim", "--kernel", &kernel])?;
-    let error = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code() == Some(2), "status {:?}", output.status.code());
-    ensure!(error.contains("syntax.cu(3): error"), "{error}");
-    Ok(())
+    fails(&["--device", "sim", "--kernel", &kernel], 2, "syntax.cu(3): error").map(drop)
 }
 
 /// NVRTC without the second library that lies beside it.
@@ -299,6 +251,5 @@ fn an_edit_takes_effect_without_a_build() -> Result<()> {
     let output = run(&["--device", "sim", "--size", "70", "--kernel", &right])?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.code() == Some(1) && text.contains("wrong sign"), "{text}");
-    std::io::stdout().flush()?;
     Ok(())
 }

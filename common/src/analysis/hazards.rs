@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{self, Arrays, Diagnostic};
-use crate::hazard_kind::{FaultClass, ReportKind};
+use crate::hazard_kind::ReportKind;
 use crate::places::{Sources, index};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
@@ -56,7 +56,7 @@ pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
     let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
         let diagnostic = diagnostic::hazard(&hazard, arrays, &mut sources);
         HazardReport {
-            kind: hazard.kind.into(),
+            kind: ReportKind::Hazard(hazard.kind),
             place: hazard.place,
             threads,
             count: hazard.count,
@@ -97,7 +97,7 @@ pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
     };
     let diagnostic = diagnostic::fault(fault, arrays);
     HazardReport {
-        kind: FaultClass::from(&fault.kind).into(),
+        kind: ReportKind::from(&fault.kind),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),
         threads: vec![at],
         count: 1,

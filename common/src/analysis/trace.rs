@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::places::{index, line_words, triple};
+use crate::places::{index, triple};
 
 /// What a traced thread read and wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,9 @@ impl ThreadReport {
             text.push_str("    accesses nothing, or is not in the grid\n");
         }
         for access in &self.accesses {
-            let place = line_words(access.file.as_deref(), access.line);
+            let line = access.line;
+            let place =
+                access.file.as_ref().map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"));
             let width = if access.bytes == 4 { String::new() } else { format!(", {} bytes", access.bytes) };
             let element = format!("{}[{}]", access.array, access.index);
             let _ =

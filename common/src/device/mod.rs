@@ -2,20 +2,46 @@
 //!
 //! Choosing a device never panics: what is missing is said in a sentence with its remedy.
 
-mod choice;
 mod cuda;
 mod interface;
 mod sim;
 
 use anyhow::Result;
 
-pub use choice::Choice;
 pub use cuda::{CudaDevice, cuda_devices};
 pub use interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 pub use sim::{SimDevice, SimOptions};
 
 pub use crate::driver::driver_version;
 pub use crate::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+
+/// Where a problem is computed, as `--device` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// CUDA when a driver and a device are there, else the simulator.
+    Auto,
+    /// The CUDA device of this index.
+    Cuda(usize),
+    /// The embedded GPU.
+    Sim,
+}
+
+impl std::str::FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "sim" => Ok(Self::Sim),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|index| index.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "no such device; choose auto, cuda, cuda:N or sim".to_owned()),
+        }
+    }
+}
 
 /// Opens the device that was chosen.
 pub fn open(choice: Choice, sim: &SimOptions) -> Result<Box<dyn Device>> {

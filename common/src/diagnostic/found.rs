@@ -2,8 +2,8 @@
 
 use simt::{AccessKind, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
 
-use super::data::{Diagnostic, Mark};
 use super::remedy;
+use super::render::{Diagnostic, Mark};
 use super::situation::{Arrays, Deed};
 use crate::places::{Sources, index, triple};
 use crate::units::grouped;
@@ -20,8 +20,8 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
         // An access of one word has the place for its object; the others are whole sentences.
         let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
         let label = format!("{} {}{object}", who(party.block, party.thread), party.action);
-        let element = name.map(|_| hazard.place.as_str());
-        Mark::new(&party.location, element, deed.writes(), label)
+        let element = name.map(|_| hazard.place.clone());
+        Mark { location: party.location.clone(), element, writes: deed.writes(), label }
     };
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
@@ -63,7 +63,7 @@ fn what(hazard: &Hazard) -> &'static str {
 pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
     let (element, writes) = match &fault.kind {
         FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => (
-            arrays.in_place(place).map(|_| place.as_str()),
+            arrays.in_place(place).map(|_| place.clone()),
             !matches!(access, AccessKind::Load | AccessKind::CopySource),
         ),
         _ => (None, false),
@@ -83,7 +83,7 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
     };
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
-        marks: vec![Mark::new(&fault.location, element, writes, label)],
+        marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
         note: None,
         help: remedy::fault(&fault.kind, arrays),
     }
@@ -104,7 +104,11 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
     match limit {
         Limit::Instructions { limit, location } => Some(Diagnostic {
             title: format!("limit reached: the launch executed more than {limit} warp instructions and was stopped"),
-            marks: vec![Mark::new(location, None, false, "a warp was here when the limit was reached".into())],
+            marks: vec![Mark {
+                location: location.clone(),
+                label: "a warp was here when the limit was reached".into(),
+                ..Mark::default()
+            }],
             note: None,
             help: "does a loop never end? If not, set a larger limit with --instruction-limit".into(),
         }),

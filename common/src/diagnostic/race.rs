@@ -1,111 +1,118 @@
 //! What to do about a data race. A barrier helps threads of one block, never two blocks; and which barrier is missing
 //! depends on how the two lines lie to each other.
 
-use simt::Party;
+use simt::{Location, Party};
 
 use super::situation::{Deed, Role, Way, way};
 use super::underline;
-use super::words::{at, code_at, copied_by_another};
 use crate::places::Sources;
+
+/// A place for people who look at the picture above.
+pub fn at(location: &Location) -> String {
+    match location.line {
+        Some(line) => format!("line {line}"),
+        None => format!("line {} of the PTX", location.ptx_line),
+    }
+}
+
+/// The line of a place without its comment; empty if the source is unknown.
+pub fn code_at<'a>(sources: &'a mut Sources, location: &Location) -> &'a str {
+    let known = location.file.as_ref().zip(location.line);
+    known.and_then(|(file, line)| sources.line(file, line)).map(underline::code).unwrap_or_default()
+}
+
+/// What to do when a thread reads what another thread copies.
+pub fn copied_by_another(copy: &Party, read: &Party) -> String {
+    format!(
+        "let every thread wait for its own copies of {} (cp.async.wait_group) and then at a __syncthreads(), before {} \
+         reads what another thread copied",
+        at(&copy.location),
+        at(&read.location)
+    )
+}
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
 pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) -> String {
-    let (first, second) = (Deed::of(a.action), Deed::of(b.action));
-    let both_write = first.writes() && second.writes();
     if role == Role::Input {
         return format!("{array} is read by all blocks and must stay as it is: store the result in C");
     }
-    let one_is_atomic = (first == Deed::Updates) != (second == Deed::Updates);
-    let adds = |sources: &mut Sources| changes(sources, a, array) || changes(sources, b, array);
+    let (first, second) = (Deed::of(a.action), Deed::of(b.action));
+    let both_write = first.writes() && second.writes();
+    // The access that is not atomic beside one that is.
+    let plain = match (first, second) {
+        (Deed::Updates, Deed::Updates) => None,
+        (Deed::Updates, _) => Some(at(&b.location)),
+        (_, Deed::Updates) => Some(at(&a.location)),
+        _ => None,
+    };
+    // `C[i] += x` reads and writes the element in one line.
+    let adds = [a, b].into_iter().any(|side| {
+        let uses = underline::uses(code_at(sources, &side.location), array);
+        uses.iter().any(|found| found.reads && found.writes)
+    });
     if a.block != b.block {
-        return if one_is_atomic {
-            let plain = if first == Deed::Updates { b } else { a };
-            format!(
-                "make the access at {} atomic as well: blocks never wait for each other, so no barrier helps",
-                at(&plain.location)
-            )
-        } else if both_write && !adds(sources) {
-            format!(
-                "let each element of {array} belong to one block: look at how its index follows from blockIdx; no \
-                 barrier helps, because blocks never wait for each other"
-            )
-        } else if adds(sources) {
-            format!(
-                "let one block form the whole sum of each element of {array}, or add to it with atomicAdd(); no barrier \
-                 helps, because blocks never wait for each other"
-            )
-        } else {
-            format!(
-                "let only the block that writes an element of {array} read it, or read it in a launch of its own; no \
-                 barrier helps, because blocks never wait for each other"
-            )
+        let belong = match plain {
+            Some(plain) => {
+                return format!(
+                    "make the access at {plain} atomic as well: blocks never wait for each other, so no barrier helps"
+                );
+            }
+            None if adds => "let one block form the whole sum of each element of {}, or add to it with atomicAdd()",
+            None if both_write => {
+                "let each element of {} belong to one block: look at how its index follows from blockIdx"
+            }
+            None => "let only the block that writes an element of {} read it, or read it in a launch of its own",
         };
+        return belong.replace("{}", array) + "; no barrier helps, because blocks never wait for each other";
     }
+    let one_thread = |verb: &str| {
+        format!("let each element of {array} {verb} one thread: look at how its index follows from threadIdx")
+    };
     let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
-    match way(sources, &above.location, &below.location) {
-        _ if one_is_atomic && both_write => {
-            let plain = if first == Deed::Updates { b } else { a };
-            format!(
-                "make the access at {} atomic as well, or put a __syncthreads() between the two",
-                at(&plain.location)
-            )
+    match (way(sources, &above.location, &below.location), plain) {
+        (_, Some(plain)) if both_write => {
+            format!("make the access at {plain} atomic as well, or put a __syncthreads() between the two")
         }
-        Way::Same if adds(sources) => format!(
-            "let each element of {array} belong to one thread: look at how its index follows from threadIdx; if several \
-             threads must add to one element, use atomicAdd()"
-        ),
-        Way::Same if !both_write => format!(
+        (Way::Same, _) if adds => {
+            one_thread("belong to") + "; if several threads must add to one element, use atomicAdd()"
+        }
+        (Way::Same, _) if !both_write => format!(
             "{} reads and writes in one go: read into a variable, then __syncthreads(), then write",
             at(&a.location)
         ),
-        Way::Same => format!(
-            "let each element of {array} be written by one thread: look at how its index follows from threadIdx"
-        ),
-        _ if both_write && role == Role::Output => {
-            format!("let each element of {array} be stored by one thread: look at how its index follows from threadIdx")
-        }
-        Way::Down => format!("put a __syncthreads() {}", between(above, below)),
-        Way::Back => format!("put a __syncthreads() {}", on_the_way_back(above, below)),
-        Way::Unknown => match (first, second) {
+        (Way::Same, _) => one_thread("be written by"),
+        _ if both_write && role == Role::Output => one_thread("be stored by"),
+        (Way::Unknown, _) => match (first, second) {
             (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
             (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
             _ => "put a __syncthreads() between the two accesses, on every way from the one to the other".into(),
         },
+        (way, _) => format!("put a __syncthreads() {}", barrier(way == Way::Back, above, below)),
     }
 }
 
-/// Where the barrier belongs on the way from one line down to another, and what it is good for.
-fn between(above: &Party, below: &Party) -> String {
+/// Where the barrier belongs, and what it is good for: between the two lines, or on the way back from the lower to the
+/// upper one in the next pass of a loop.
+fn barrier(back: bool, above: &Party, below: &Party) -> String {
     let (one, two) = (at(&above.location), at(&below.location));
-    match (Deed::of(above.action), Deed::of(below.action)) {
+    let (first, second) = (Deed::of(above.action), Deed::of(below.action));
+    if back {
+        let then = match (first, second) {
+            (deed, Deed::Reads) if deed.writes() => ": there every thread must have read before one overwrites",
+            (Deed::Reads, deed) if deed.writes() => ": there everything must be written before a thread reads it",
+            _ => "",
+        };
+        return format!("after {two}, before the loop comes back to {one}{then}");
+    }
+    let then = match (first, second) {
         (Deed::Copies, _) => {
-            format!("behind the wait for the copies and before {two}, because a thread waits for its own copies only")
+            return format!(
+                "behind the wait for the copies and before {two}, because a thread waits for its own copies only"
+            );
         }
-        (deed, Deed::Reads) if deed.writes() => {
-            format!("between {one} and {two}, so that everything is written before any thread reads it")
-        }
-        (Deed::Reads, deed) if deed.writes() => {
-            format!("between {one} and {two}, so that every thread has read before one overwrites")
-        }
-        _ => format!("between {one} and {two}, or let one thread write each element"),
-    }
-}
-
-/// Where the barrier belongs on the way back from a line to another above it, in the next pass of a loop.
-fn on_the_way_back(above: &Party, below: &Party) -> String {
-    let (one, two) = (at(&above.location), at(&below.location));
-    match (Deed::of(above.action), Deed::of(below.action)) {
-        (deed, Deed::Reads) if deed.writes() => format!(
-            "after {two}, before the loop comes back to {one}: there every thread must have read before one overwrites"
-        ),
-        (Deed::Reads, deed) if deed.writes() => format!(
-            "after {two}, before the loop comes back to {one}: there everything must be written before a thread reads it"
-        ),
-        _ => format!("after {two}, before the loop comes back to {one}"),
-    }
-}
-
-/// Whether a side's line reads and writes an element of the array, as `C[i] += x` does.
-fn changes(sources: &mut Sources, side: &Party, array: &str) -> bool {
-    underline::uses(code_at(sources, &side.location), array).iter().any(|found| found.reads && found.writes)
+        (deed, Deed::Reads) if deed.writes() => "so that everything is written before any thread reads it",
+        (Deed::Reads, deed) if deed.writes() => "so that every thread has read before one overwrites",
+        _ => "or let one thread write each element",
+    };
+    format!("between {one} and {two}, {then}")
 }

@@ -3,9 +3,8 @@
 
 use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
 
-use super::race;
+use super::race::{self, at, code_at, copied_by_another};
 use super::situation::{Arrays, Deed, Role, array_name};
-use super::words::{at, code_at, copied_by_another};
 use crate::places::Sources;
 
 /// One sentence on what to do about a hazard.
@@ -150,26 +149,18 @@ mod tests {
     use super::*;
     use simt::{Dim3, Location};
 
-    /// A kernel with all situations; what stands in a line is said by its comment.
-    const KERNEL: &str = "\
-As[y][x] = *a;  // 1
-__syncthreads();
-sum += As[y][k];  // 3
-As[x] += As[y];  // 4
-C[row] += sum;  // 5
-C[row] = sum;  // 6
-line[x] = line[x + 1];  // 7
-B[row] = sum;  // 8
-}  // 9
-";
-
-    fn source() -> String {
-        // One file for each thread: tests run side by side.
-        let id = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-");
-        let path = std::env::temp_dir().join(format!("course-remedy-{}-{id}.cu", std::process::id()));
-        std::fs::write(&path, KERNEL).unwrap();
-        path.display().to_string()
-    }
+    /// A kernel with all situations; the first line has the number 1.
+    const KERNEL: [&str; 9] = [
+        "As[y][x] = *a;",
+        "__syncthreads();",
+        "sum += As[y][k];",
+        "As[x] += As[y];",
+        "C[row] += sum;",
+        "C[row] = sum;",
+        "line[x] = line[x + 1];",
+        "B[row] = sum;",
+        "}",
+    ];
 
     fn arrays() -> Arrays {
         Arrays {
@@ -178,159 +169,167 @@ B[row] = sum;  // 8
         }
     }
 
-    fn party(block: u32, thread: u32, action: &'static str, line: Option<u32>) -> Party {
-        let location = Location { file: line.map(|_| source()), line, ptx_line: 77, ..Location::default() };
-        Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+    const R: &str = "reads";
+    const W: &str = "writes";
+    const UPDATES: &str = "updates atomically";
+    const COPIES: &str = "copies to it asynchronously";
+    const WAITS: &str = "waits at the barrier";
+    const ENDED: &str = "has ended";
+
+    /// Block, thread, action and line; 0 for a place without one.
+    type Side = (u32, u32, &'static str, u32);
+
+    fn remedy(kind: HazardKind, place: &str, sides: &[Side]) -> String {
+        let party = |&(block, thread, action, line): &Side| {
+            let known = (line > 0).then_some(line);
+            let file = known.map(|_| "kernel.cu".to_owned());
+            let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
+            Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+        };
+        let hazard_of = Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1 };
+        hazard(&hazard_of, &arrays(), &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
     }
 
-    fn remedy(kind: HazardKind, place: &str, parties: Vec<Party>) -> String {
-        let text = hazard(&Hazard { kind, place: place.into(), parties, count: 1 }, &arrays(), &mut Sources::default());
-        std::fs::remove_file(source()).unwrap();
-        text
-    }
-
-    /// The remedy of a race: place, and block, action and line of both sides.
-    fn of_race(place: &str, one: (u32, &'static str, u32), other: (u32, &'static str, u32)) -> String {
-        let side = |thread, (block, action, line)| party(block, thread, action, Some(line));
-        remedy(HazardKind::Race, place, vec![side(0, one), side(1, other)])
-    }
-
+    /// All of these are in the text, but none that begins with a `!`.
     #[track_caller]
     fn says(text: &str, words: &[&str]) {
         for words in words {
-            assert!(text.contains(words), "{words:?} is not in {text:?}");
+            let absent = words.strip_prefix('!');
+            assert_eq!(text.contains(absent.unwrap_or(words)), absent.is_none(), "{words:?} and {text:?}");
         }
     }
 
     #[test]
-    fn between_blocks_no_barrier_is_ever_recommended() {
-        let cases = [
-            (of_race("C[0]", (0, "writes", 6), (1, "writes", 6)), "belong to one block"),
-            (of_race("C[0]", (0, "writes", 5), (1, "reads", 5)), "atomicAdd()"),
-            (of_race("C[0]", (0, "writes", 5), (1, "writes", 6)), "atomicAdd()"),
-            (of_race("workspace[0]", (0, "writes", 6), (1, "reads", 3)), "in a launch of its own"),
-            (of_race("C[0]", (0, "updates atomically", 5), (1, "writes", 6)), "access at line 6 atomic"),
-            (of_race("C[0]", (0, "reads", 6), (1, "updates atomically", 5)), "access at line 6 atomic"),
+    fn a_race_has_the_remedy_of_its_place_and_its_lines() {
+        let cases: [(&str, [Side; 2], &[&str]); 23] = [
+            // Between blocks no barrier is ever recommended.
+            ("C[0]", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
+            ("C[0]", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
+            ("C[0]", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
+            ("workspace[0]", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
+            ("C[0]", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
+            ("C[0]", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
+            // An input is nobody's to write, in one block or in several.
+            ("B[0]", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
+            ("B[0]", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
+            // Line 2 is a barrier: what is missing is the one on the way back.
+            (
+                "As[0]",
+                [(0, 0, W, 1), (0, 1, R, 3)],
+                &["after line 3, before the loop comes back to line 1", "have read"],
+            ),
+            ("As[0]", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
+            ("As[0]", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
+            ("As[0]", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
+            ("As[0]", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
+            ("As[0]", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
+            ("As[0]", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
+            // Without lines nothing can be said of where.
+            ("As[0]", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
+            ("As[0]", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
+            // No barrier fits into one line.
+            ("line[0]", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
+            ("line[0]", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
+            ("C[0]", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
+            ("As[0]", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
+            // Two stores of C in two lines: a barrier would only choose which one stays.
+            ("C[0]", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
+            ("As[0]", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
         ];
-        for (text, words) in cases {
-            says(&text, &[words, "no barrier helps"]);
-            assert!(!text.contains("__syncthreads"), "{text}");
+        for (place, [one, other], words) in cases {
+            let text = remedy(HazardKind::Race, place, &[one, other]);
+            says(&text, words);
+            if one.0 != other.0 && !place.starts_with('B') {
+                says(&text, &["no barrier helps", "!__syncthreads"]);
+            }
+            assert_eq!(text, remedy(HazardKind::Race, place, &[other, one]), "the order of the sides is chance");
         }
-        // An input is nobody's to write, in one block or in several.
-        for block in [0, 1] {
-            says(&of_race("B[0]", (0, "writes", 8), (block, "reads", 3)), &["B is read", "must stay as it is"]);
+    }
+
+    #[test]
+    fn every_other_hazard_names_its_lines_and_arrays() {
+        use HazardKind as Kind;
+        let cases: [(HazardKind, &str, &[Side], &[&str]); 14] = [
+            (
+                Kind::CopyNotWaited,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 3, R, 3)],
+                &["wait for the copy of line 1", "before line 3 reads", "!__syncthreads"],
+            ),
+            (
+                Kind::CopyNotWaited,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 4, R, 3)],
+                &["its own copies of line 1", "__syncthreads()", "another thread copied"],
+            ),
+            (
+                Kind::CopyOverwritten,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 3, COPIES, 1)],
+                &["before the next one", "second buffer"],
+            ),
+            (Kind::CopyOverwritten, "As[0]", &[(0, 3, COPIES, 1), (0, 3, W, 4)], &["before line 4 writes"]),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 7)],
+                &["do not return at line 7", "line 2"],
+            ),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 9)],
+                &["reach the barrier at line 2", "the end of the kernel", "!return"],
+            ),
+            (
+                Kind::DifferentBarriers,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, WAITS, 4)],
+                &["some to line 2 and others to line 4"],
+            ),
+            (Kind::UninitialisedShared, "As[0][5]", &[(0, 0, R, 3)], &["write all of As before line 3"]),
+            (Kind::UninitialisedGlobal, "C[0]", &[(0, 0, R, 3)], &["only write to C"]),
+            (Kind::UnsetRegister, "register %f1", &[(0, 0, R, 3)], &["where it is declared"]),
+            (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
+            (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
+            (Kind::WrittenTwice, "C[1] (1 of 9 elements)", &[], &["one thread own each element of C"]),
+            // Sides that do not fit the kind still give a remedy.
+            (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
+        ];
+        for (kind, place, sides, words) in cases {
+            says(&remedy(kind, place, sides), words);
         }
     }
 
     #[test]
-    fn within_a_block_the_barrier_goes_where_it_is_missing() {
-        // Line 2 is a barrier: what is missing is the one on the way back.
-        let back = of_race("As[0][0]", (0, "writes", 1), (0, "reads", 3));
-        says(&back, &["after line 3, before the loop comes back to line 1", "must have read before"]);
-        assert_eq!(back, of_race("As[0][0]", (0, "reads", 3), (0, "writes", 1)), "the order of the sides is chance");
-        says(&of_race("As[0]", (0, "reads", 1), (0, "writes", 3)), &["after line 3", "must be written before"]);
-        says(
-            &of_race("As[0]", (0, "writes", 4), (0, "reads", 7)),
-            &["between line 4 and line 7", "written before any"],
-        );
-        says(&of_race("As[0]", (0, "reads", 3), (0, "writes", 4)), &["between line 3 and line 4", "read before one"]);
-        says(&of_race("As[0]", (0, "writes", 3), (0, "writes", 4)), &["between", "or let one thread write each"]);
-        says(&of_race("As[0]", (0, "writes", 1), (0, "writes", 3)), &["after line 3, before the loop comes back"]);
-        says(
-            &of_race("As[0]", (0, "copies to it asynchronously", 4), (0, "reads", 7)),
-            &["behind the wait for the copies and before line 7"],
-        );
-        // Without lines nothing can be said of where.
-        let unknown = vec![party(0, 0, "writes", None), party(0, 1, "reads", None)];
-        says(&remedy(HazardKind::Race, "As[0]", unknown), &["__syncthreads() between the two accesses"]);
-        let unknown = vec![party(0, 0, "reads", None), party(0, 1, "copies to it asynchronously", None)];
-        says(&remedy(HazardKind::Race, "As[0]", unknown), &["own copies of line 77 of the PTX", "__syncthreads()"]);
-    }
-
-    #[test]
-    fn no_barrier_fits_into_one_line() {
-        for (place, one, other, words) in [
-            ("line[0]", "reads", "writes", "read into a variable, then __syncthreads(), then write"),
-            ("line[0]", "writes", "writes", "be written by one thread"),
-        ] {
-            says(&of_race(place, (0, one, 7), (0, other, 7)), &[words]);
-        }
-        says(&of_race("C[0]", (0, "reads", 5), (0, "writes", 5)), &["belong to one thread", "atomicAdd()"]);
-        says(&of_race("As[0]", (0, "reads", 4), (0, "writes", 4)), &["belong to one thread", "atomicAdd()"]);
-        // Two stores of C in two lines: a barrier would only choose which one stays.
-        says(&of_race("C[0]", (0, "writes", 5), (0, "writes", 6)), &["be stored by one thread"]);
-        says(&of_race("As[0]", (0, "updates atomically", 4), (0, "writes", 7)), &["access at line 7 atomic"]);
-    }
-
-    #[test]
-    fn copies_are_waited_for_by_the_thread_that_made_them() {
-        let copy = |thread, line| party(0, thread, "copies to it asynchronously", Some(line));
-        let own = remedy(HazardKind::CopyNotWaited, "As[0]", vec![copy(3, 1), party(0, 3, "reads", Some(3))]);
-        says(&own, &["wait for the copy of line 1", "before line 3 reads"]);
-        assert!(!own.contains("__syncthreads"), "{own}");
-        let other = remedy(HazardKind::CopyNotWaited, "As[0]", vec![copy(3, 1), party(0, 4, "reads", Some(3))]);
-        says(&other, &["its own copies of line 1", "__syncthreads()", "another thread copied"]);
-        let twice = remedy(HazardKind::CopyOverwritten, "As[0]", vec![copy(3, 1), copy(3, 1)]);
-        says(&twice, &["before the next one", "second buffer"]);
-        let stored = remedy(HazardKind::CopyOverwritten, "As[0]", vec![copy(3, 1), party(0, 3, "writes", Some(4))]);
-        says(&stored, &["before line 4 writes"]);
-    }
-
-    #[test]
-    fn barriers_and_coverage_name_their_lines_and_arrays() {
-        let two = |a, b| vec![party(0, 0, "waits at the barrier", Some(a)), party(0, 40, "has ended", Some(b))];
-        says(&remedy(HazardKind::ExitBeforeBarrier, "barrier 0", two(2, 7)), &["do not return at line 7", "line 2"]);
-        let end = remedy(HazardKind::ExitBeforeBarrier, "barrier 0", two(2, 9));
-        says(&end, &["reach the barrier at line 2", "the end of the kernel"]);
-        assert!(!end.contains("return"), "{end}");
-        says(&remedy(HazardKind::DifferentBarriers, "barrier 0", two(2, 4)), &["some to line 2 and others to line 4"]);
-        let one = |action| vec![party(0, 0, action, Some(3))];
-        says(&remedy(HazardKind::UninitialisedShared, "As[0][5]", one("reads")), &["write all of As before line 3"]);
-        says(&remedy(HazardKind::UninitialisedGlobal, "C[0]", one("reads")), &["only write to C"]);
-        says(&remedy(HazardKind::UnsetRegister, "register %f1", one("reads")), &["where it is declared"]);
-        says(&remedy(HazardKind::WrongArray, "As[0]", one("writes")), &["index at line 3", "into As"]);
-        std::fs::write(source(), "").unwrap();
-        says(&remedy(HazardKind::NeverWritten, "C[1], ... (3 of 9 elements)", vec![]), &["blocks cover all of C"]);
-        std::fs::write(source(), "").unwrap();
-        says(
-            &remedy(HazardKind::WrittenTwice, "C[1] (1 of 9 elements)", vec![]),
-            &["one thread own each element of C"],
-        );
-        // Sides that do not fit the kind still give a remedy.
-        std::fs::write(source(), "").unwrap();
-        assert!(!remedy(HazardKind::Race, "C[0]", vec![]).is_empty());
-    }
-
-    #[test]
-    fn out_of_bounds_depends_on_the_array_and_on_reading_or_writing() {
-        let outside = |space, access, place: &str| {
-            fault(&FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() }, &arrays())
-        };
+    fn a_fault_has_the_remedy_of_its_array_and_of_reading_or_writing() {
         use AccessKind::{CopySource, Load, Store};
-        says(&outside(Space::Global, Load, "A[64] is right past the end of A"), &["row < M, column < K", "take 0"]);
-        says(&outside(Space::Global, CopySource, "B[64] is right past"), &["row < K, column < N", "take 0"]);
-        says(&outside(Space::Global, Store, "C[64] is right past"), &["store only if row < M and col < N"]);
-        says(&outside(Space::Global, Store, "A[64] is right past"), &["A is only read", "belongs to C"]);
-        says(&outside(Space::Global, Load, "workspace[9] is right past"), &["size of workspace"]);
-        says(&outside(Space::Global, Load, "address 0x40 is in no array"), &["how the address is computed"]);
-        says(&outside(Space::Shared, Store, "line + 128 bytes, right past"), &["extents of line", "extern __shared__"]);
-        says(&outside(Space::Shared, Load, "shared address 0x9999"), &["extents of the array"]);
-        says(&outside(Space::Local, Load, "byte 64 of the thread's 32"), &["array's extents"]);
-        let odd = |space| FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
-        says(&fault(&odd(Space::Global), &arrays()), &["multiple of 16", "narrower accesses", "4 elements"]);
-        says(&fault(&odd(Space::Shared), &arrays()), &["rows of the shared array", "4 elements"]);
-    }
-
-    #[test]
-    fn every_fault_has_a_remedy_of_its_own() {
-        let kinds = [
+        use Space::{Global, Local, Shared};
+        for (space, access, place, words) in [
+            (Global, Load, "A[64] is right past the end of A", ["row < M, column < K", "take 0"]),
+            (Global, CopySource, "B[64] is right past", ["row < K, column < N", "take 0"]),
+            (Global, Store, "C[64] is right past", ["store only if row < M", "and col < N"]),
+            (Global, Store, "A[64] is right past", ["A is only read", "belongs to C"]),
+            (Global, Load, "workspace[9] is right past", ["size of workspace", ""]),
+            (Global, Load, "address 0x40 is in no array", ["how the address is computed", ""]),
+            (Shared, Store, "line + 128 bytes, right past", ["extents of line", "extern __shared__"]),
+            (Shared, Load, "shared address 0x9999", ["extents of the array", ""]),
+            (Local, Load, "byte 64 of the thread's 32", ["array's extents", ""]),
+        ] {
+            says(&fault(&FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() }, &arrays()), &words);
+        }
+        for (space, words) in [(Global, "narrower accesses"), (Shared, "rows of the shared array")] {
+            let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
+            says(&fault(&odd, &arrays()), &["multiple of 16", words, "4 elements"]);
+        }
+        let others = [
             FaultKind::DivergentBarrier { reached: 1, expected: 2 },
             FaultKind::Deadlock { waiting: String::new() },
             FaultKind::MissingLanes { named: 3, present: 1 },
             FaultKind::Trap,
             FaultKind::Other("strange".into()),
         ];
-        let remedies: std::collections::BTreeSet<String> = kinds.iter().map(|kind| fault(kind, &arrays())).collect();
-        assert_eq!(remedies.len(), kinds.len());
+        let remedies: std::collections::BTreeSet<String> = others.iter().map(|kind| fault(kind, &arrays())).collect();
+        assert_eq!(remedies.len(), others.len(), "each has a remedy of its own");
     }
 }

@@ -43,19 +43,16 @@ pub enum Role {
     Input,
     /// C or the workspace.
     Output,
-    /// Shared memory of a block.
     Shared,
     /// Unknown, or two arrays of one name.
     Unknown,
 }
 
-/// The arrays of a launch by name.
+/// The names of a launch's arrays.
 #[derive(Clone, Debug, Default)]
 pub struct Arrays {
-    /// Arrays in global memory.
-    pub global: Vec<String>,
-    /// Arrays in shared memory.
-    pub shared: Vec<String>,
+    pub(super) global: Vec<String>,
+    pub(super) shared: Vec<String>,
 }
 
 /// The name at the beginning of a place such as `As[3][17]` or `line + 4 bytes`.
@@ -97,8 +94,7 @@ pub enum Way {
     Same,
     /// The first comes before the second, and no barrier lies between them.
     Down,
-    /// The first comes before the second and there is a barrier between them, so that what is missing is a barrier on the
-    /// way back from the second to the first, in the next pass of a loop.
+    /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
     Back,
     /// It cannot be told: other files, other functions, or no lines.
     Unknown,
@@ -106,25 +102,20 @@ pub enum Way {
 
 /// The way from one place to another; `first` must not come after `second` in the file.
 pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
-    let lines = |at: &Location| at.file.clone().zip(at.line);
-    let (Some((file, one)), Some((other, two))) = (lines(first), lines(second)) else { return Way::Unknown };
-    if file != other || two < one {
+    let (Some(file), Some(one), Some(two)) = (&first.file, first.line, second.line) else { return Way::Unknown };
+    if second.file.as_ref() != Some(file) || two < one {
         return Way::Unknown;
     }
     if one == two {
         return Way::Same;
     }
-    let between = sources.lines(&file).get(one as usize..two as usize - 1).unwrap_or_default();
-    let code = between.iter().map(|line| line.split("//").next().unwrap_or_default());
-    let mut barrier = false;
-    for line in code {
-        // The end of a function: from there on lines follow each other on the page only.
-        if line.starts_with('}') {
-            return Way::Unknown;
-        }
-        barrier |= line.contains("__syncthreads");
+    let between = sources.lines(file).get(one as usize..two as usize - 1).unwrap_or_default();
+    // Beyond the end of a function lines follow each other on the page only.
+    if between.iter().any(|line| line.starts_with('}')) {
+        return Way::Unknown;
     }
-    if barrier { Way::Back } else { Way::Down }
+    let waits = |line: &String| line.split("//").next().is_some_and(|code| code.contains("__syncthreads"));
+    if between.iter().any(waits) { Way::Back } else { Way::Down }
 }
 
 #[cfg(test)]
@@ -149,16 +140,13 @@ mod tests {
     #[test]
     fn a_barrier_between_two_lines_is_seen_and_so_is_the_end_of_a_function() {
         let text = "a\nb\n// __syncthreads();\nc\n    __syncthreads();\nd\n}\ne\n";
-        let path = std::env::temp_dir().join(format!("course-way-{}.cu", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        let at = |line| Location { file: Some(path.display().to_string()), line: Some(line), ..Location::default() };
-        let mut sources = Sources::default();
+        let at = |line| Location { file: Some("k.cu".into()), line: Some(line), ..Location::default() };
+        let mut sources = Sources::with("k.cu", text);
         let mut between = |one, two| way(&mut sources, &at(one), &at(two));
         assert_eq!(between(1, 1), Way::Same);
         assert_eq!(between(1, 4), Way::Down, "a comment is no barrier");
         assert_eq!(between(4, 6), Way::Back);
         assert_eq!(between(4, 8), Way::Unknown);
         assert_eq!(between(4, 1), Way::Unknown);
-        std::fs::remove_file(path).unwrap();
     }
 }

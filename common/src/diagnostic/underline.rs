@@ -5,14 +5,10 @@ use std::ops::Range;
 
 use super::situation::array_name;
 
-/// A use of an array: `As[y][k]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A use of an array, `As[y][k]`, as bytes of its line.
 pub struct Use {
-    /// Bytes of the line.
     pub span: Range<usize>,
-    /// Whether the element is read.
     pub reads: bool,
-    /// Whether the element is written.
     pub writes: bool,
 }
 
@@ -40,9 +36,8 @@ pub fn access(
     if let Some(array) = element.and_then(array_name) {
         for (at, line) in lines.iter().enumerate().skip(first).take(count) {
             let from = if at == first { start } else { 0 };
-            found.extend(
-                uses(code(line), array).into_iter().filter(|found| found.span.start >= from).map(|found| (at, found)),
-            );
+            let uses = uses(code(line), array).into_iter().filter(|found| found.span.start >= from);
+            found.extend(uses.map(|found| (at, found)));
         }
     }
     // The best is last: of several that are equal, the one that comes first in the line.
@@ -50,19 +45,16 @@ pub fn access(
         let direction = if writes { found.writes } else { found.reads };
         (direction, agrees(&lines[*at][found.span.clone()], element.unwrap_or_default()))
     });
-    best.map_or_else(
-        || (first, whole(lines.get(first).map_or("", String::as_str), start)),
-        |(at, found)| (at, found.span),
-    )
+    match best {
+        Some((at, found)) => (at, found.span),
+        None => (first, whole(lines.get(first).map_or("", String::as_str), start)),
+    }
 }
 
 /// Whether no index that is written as a number contradicts the element: `As[1][x]` is no access to `As[0][5]`.
 fn agrees(access: &str, element: &str) -> bool {
     let indices = |text: &str| -> Vec<Option<u64>> {
-        text.split('[')
-            .skip(1)
-            .map(|index| index.split(']').next().and_then(|index| index.trim().parse().ok()))
-            .collect()
+        text.split('[').skip(1).map(|index| index.split(']').next()?.trim().parse().ok()).collect()
     };
     indices(access).iter().zip(&indices(element)).all(|(one, other)| one.is_none() || other.is_none() || one == other)
 }

@@ -7,20 +7,19 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 use simt::HazardKind;
 
-use super::origin::{Origin, origins};
-use super::product::{code, product_on};
+use super::kernel::{Kernel, code};
 use crate::analysis::HazardReport;
-use crate::code::{Code, Source};
+use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
-use crate::hazard_kind::FaultClass;
+use crate::hazard_kind::{FaultClass, ReportKind};
 use crate::info::DeviceInfo;
 use crate::matrix::Operands;
 use crate::plan::Plan;
-use crate::problem::{Dtype, Fill, Problem};
+use crate::problem::{Dtype, Problem};
 use crate::product::Product as _;
-use crate::step::{Defect, Step, Variant};
+use crate::step::{Defect, Step};
 use crate::verify::Verification;
 
 /// M, N, K: several tiles in each direction and a part of one; the last is deep enough for slices of K.
@@ -51,22 +50,14 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
 /// The trials of a step: `check::NAME::DTYPE` and `barriers::NAME`.
 pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for variant in std::iter::once(None).chain(step.variants.iter().map(Some)) {
-        let name = variant.map_or("kernel", |variant| variant.name);
-        for dtype in [Dtype::F32, Dtype::I32] {
-            for origin in origins(step, variant, dtype, RAGGED.map(|size| (size, 132))) {
-                trials.push(
-                    origin.trial(&format!("check::{name}::{dtype}"), move || check(step, variant, dtype, origin)),
-                );
-            }
-        }
+    for kernel in Kernel::all(step) {
+        let name = format!("check::{}::{}", kernel.name(), kernel.dtype);
+        trials.extend(kernel.trials(&name, RAGGED.map(|size| (size, 132)), check));
         // A source that cannot be read fails in the trial, which says why.
-        let waits =
-            Source::read(&step.source_path(variant)).map_or(true, |source| !lines_that_wait(&source.text).is_empty());
-        if waits && variant.is_none_or(|variant| variant.defect == Defect::None) {
-            for origin in origins(step, variant, Dtype::F32, PROBLEMS.iter().copied()) {
-                trials.push(origin.trial(&format!("barriers::{name}"), move || barriers(step, variant, origin)));
-            }
+        let waits = kernel.source().map_or(true, |source| !lines_that_wait(&source.text).is_empty());
+        if waits && kernel.dtype == Dtype::F32 && kernel.defect() == Defect::None {
+            let name = format!("barriers::{}", kernel.name());
+            trials.extend(kernel.trials(&name, PROBLEMS.iter().copied(), barriers));
         }
     }
     trials
@@ -76,26 +67,21 @@ fn simulator() -> SimDevice {
     SimDevice::new(SimOptions { check: true, ..SimOptions::default() })
 }
 
-fn problem([m, n, k]: [u64; 3], dtype: Dtype) -> Problem {
-    Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 3 }
-}
-
 /// What the search finds in the kernel as it is: nothing, or the defect that its variant is there to show.
-fn check(step: &Step, variant: Option<&Variant>, dtype: Dtype, origin: Origin) -> Result<()> {
-    let info = origin.device();
+fn check(kernel: Kernel) -> Result<()> {
+    let (step, info) = (kernel.step, kernel.device());
     // A step that runs on the host has one thread for all on a device.
-    let all = step.host.is_none() && RAGGED.iter().all(|&size| (step.plan)(&problem(size, dtype), &info).is_ok());
+    let all = step.host.is_none() && RAGGED.iter().all(|&size| (step.plan)(&kernel.problem(size, 3), &info).is_ok());
     for &size in if all { &RAGGED[..] } else { &RAGGED_SMALL[..] } {
-        let problem = problem(size, dtype);
-        let plan = step.plan_of(variant)(&problem, &info)?;
-        if !origin.takes(step, variant, &plan)? {
+        let problem = kernel.problem(size, 3);
+        let plan = kernel.plan(&problem, &info)?;
+        if !kernel.takes(&plan)? {
             continue; // the other trial's
         }
         let mut device = simulator();
-        let found = product_on(&mut device, plan, step, variant, &problem);
+        let found = kernel.product_on(&mut device, plan, &problem);
         let hazards = device.observations().hazards.unwrap_or_default();
-        judge(variant.map_or(Defect::None, |variant| variant.defect), found, &hazards)
-            .with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
+        judge(kernel.defect(), found, &hazards).with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
     }
     Ok(())
 }
@@ -117,7 +103,8 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
                 Ok(_) => bail!("the kernel reads nothing beyond the edges of its matrices"),
                 Err(error) => error.downcast::<KernelFault>()?,
             };
-            let outside = error.hazard.as_ref().is_some_and(|hazard| hazard.kind == FaultClass::OutOfBounds);
+            let outside =
+                error.hazard.as_ref().is_some_and(|hazard| hazard.kind == ReportKind::Fault(FaultClass::OutOfBounds));
             ensure!(outside, "the fault is no access out of bounds: {error}");
         }
     }
@@ -134,19 +121,18 @@ fn texts(hazards: &[HazardReport]) -> String {
 
 /// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented. What compiles is tried
 /// for older devices, too, if the source has something else for them.
-fn barriers(step: &Step, variant: Option<&Variant>, origin: Origin) -> Result<()> {
-    let source = Source::read(&step.source_path(variant))?;
-    let info = origin.device();
-    let older = source.text.contains("__CUDA_ARCH__") && origin == Origin::Compiled;
+fn barriers(kernel: Kernel) -> Result<()> {
+    let (source, info) = (kernel.source()?, kernel.device());
+    let older = source.text.contains("__CUDA_ARCH__") && kernel.compiled;
     let mut untried = lines_that_wait(&source.text);
     let mut seen = BTreeSet::new();
     let mut needless = Vec::new();
     for &(size, sm_count) in PROBLEMS {
-        let problem = problem(size, Dtype::F32);
+        let problem = kernel.problem(size, 3);
         // A step's limits may be too narrow for the problem.
-        let planned = step.plan_of(variant)(&problem, &DeviceInfo { sm_count, ..info.clone() });
+        let planned = kernel.plan(&problem, &DeviceInfo { sm_count, ..info.clone() });
         let Some(plan) = planned.ok().filter(|plan| seen.insert(plan.specialisation.name.clone())) else { continue };
-        let mut capabilities = if origin.takes(step, variant, &plan)? { vec![info.compute_capability] } else { vec![] };
+        let mut capabilities = if kernel.takes(&plan)? { vec![info.compute_capability] } else { vec![] };
         capabilities.extend(older.then_some(75));
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
@@ -168,7 +154,7 @@ fn barriers(step: &Step, variant: Option<&Variant>, origin: Origin) -> Result<()
     }
     ensure!(needless.is_empty(), "without these barriers nothing races: {}", needless.join(", "));
     // Some lines are compiled in few specialisations only.
-    let all = origin == Origin::Compiled || untried.is_empty();
+    let all = kernel.compiled || untried.is_empty();
     ensure!(all, "{} has barriers on lines {untried:?} that no problem here compiles", source.display);
     Ok(())
 }

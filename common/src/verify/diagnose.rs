@@ -1,6 +1,7 @@
 //! What a wrong product looks like: the commonest mistakes, each tried on a sample of the wrong elements.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::judge::{Found, Mismatch};
 use super::reference::gamma;
@@ -16,9 +17,7 @@ const EXPLAINED: f64 = 0.9;
 /// A coarse map of C: which of its regions hold wrong elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileMap {
-    /// Rows of the map, from the first rows of C down.
     rows: Vec<String>,
-    /// What a cell is, in words.
     legend: String,
 }
 
@@ -48,11 +47,9 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
         *cell = if *cell == '.' || *cell == mark { mark } else { 'x' };
     }
     let [x, y] = [per_cell[0] * u64::from(shape.tile[0]), per_cell[1] * u64::from(shape.tile[1])];
+    let row = |row: Vec<char>| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned();
     TileMap {
-        rows: rows
-            .into_iter()
-            .map(|row| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned())
-            .collect(),
+        rows: rows.into_iter().map(row).collect(),
         legend: format!(
             "one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written"
         ),
@@ -134,7 +131,6 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
 /// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
 type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
 
-/// A mistake and the value it leaves in an element.
 struct Cause {
     words: String,
     value: Value,
@@ -163,7 +159,7 @@ struct Access<'a> {
 
 impl Access<'_> {
     /// Σ A[a(k)]·B[b(k)] over `range`, as linear indices.
-    fn sum(&self, range: std::ops::Range<u64>, a: impl Fn(u64) -> u64, b: impl Fn(u64) -> u64) -> Option<f64> {
+    fn sum(&self, range: Range<u64>, a: impl Fn(u64) -> u64, b: impl Fn(u64) -> u64) -> Option<f64> {
         let (limit_a, limit_b) = (self.problem.a_elements(), self.problem.b_elements());
         let mut exact = 0_i64;
         let mut sum = 0.0;
@@ -183,7 +179,7 @@ impl Access<'_> {
     }
 
     /// The right element, over a range of K.
-    fn element(&self, row: u64, col: u64, range: std::ops::Range<u64>) -> Option<f64> {
+    fn element(&self, row: u64, col: u64, range: Range<u64>) -> Option<f64> {
         let (n, k) = (self.problem.n, self.problem.k);
         if row >= self.problem.m || col >= n {
             return None;
@@ -208,9 +204,7 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
     let tile_k = u64::from(shape.tile_k.max(1));
     let last_tile = (k - 1) / tile_k * tile_k;
     let mut causes: Vec<Cause> = Vec::new();
-    let mut add = |words: &str, value: Value| {
-        causes.push(Cause { words: words.to_owned(), value });
-    };
+    let mut add = |words: &str, value: Value| causes.push(Cause { words: words.to_owned(), value });
     add("they are 0; the sum is never formed, or C was cleared and not written", Box::new(|_, _, _| Some(0.0)));
     add(
         "C equals its transpose; rows and columns are swapped where the kernel stores to C, or the axes of the grid are",
@@ -222,10 +216,8 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
     add(
         "the operands are swapped; C holds B·A",
         Box::new(move |access, row, col| {
-            if m != n || n != k {
-                return None;
-            }
-            access.sum(0..k, |i| i * n + col, |i| row * k + i)
+            let square = m == n && n == k;
+            square.then(|| access.sum(0..k, |i| i * n + col, |i| row * k + i)).flatten()
         }),
     );
     add(
@@ -236,45 +228,32 @@ fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
         "B is read transposed; its element (k, col) is B[k * N + col]",
         Box::new(move |access, row, col| access.sum(0..k, |i| row * k + i, |i| col * k + i)),
     );
+    // The sum over a part of K.
+    let mut part = |words: &str, over: Range<u64>| {
+        add(words, Box::new(move |access, row, col| access.element(row, col, over.clone())));
+    };
     if last_tile > 0 && tile_k > 1 {
-        let words = if k.is_multiple_of(tile_k) {
+        let last = if k.is_multiple_of(tile_k) {
             "the last K tile is missing; check how often the loop over K runs"
         } else {
             "the last, partial K tile is missing; K is no multiple of the tile, so round the number of tiles up and load zeros beyond the edge"
         };
-        add(words, Box::new(move |access, row, col| access.element(row, col, 0..last_tile)));
-        add(
-            "the first K tile is missing; check where the loop over K starts",
-            Box::new(move |access, row, col| access.element(row, col, tile_k..k)),
-        );
-        add(
-            "only the first K tile is summed; check that the loop over K goes on",
-            Box::new(move |access, row, col| access.element(row, col, 0..tile_k)),
-        );
-        add(
-            "only the last K tile is summed; the sum must be set to 0 once, before the loop over K",
-            Box::new(move |access, row, col| access.element(row, col, last_tile..k)),
-        );
+        part(last, 0..last_tile);
+        part("the first K tile is missing; check where the loop over K starts", tile_k..k);
+        part("only the first K tile is summed; check that the loop over K goes on", 0..tile_k);
+        part("only the last K tile is summed; the sum must be set to 0 once, before the loop over K", last_tile..k);
     }
-    add(
-        "the last k is missing; the loop must run while k < K",
-        Box::new(move |access, row, col| access.element(row, col, 0..k - 1)),
-    );
-    add(
-        "the first k is missing; the loop must start at k = 0",
-        Box::new(move |access, row, col| access.element(row, col, 1..k)),
-    );
-    add(
-        "they are twice the product; the sum is added to what was there, or each term is counted twice",
-        Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| 2.0 * value)),
-    );
-    add(
-        "they have the wrong sign",
-        Box::new(move |access, row, col| access.element(row, col, 0..k).map(|value| -value)),
-    );
-    let neighbours: [(&str, i64, i64); 4] =
-        [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)];
-    for (name, down, right) in neighbours {
+    part("the last k is missing; the loop must run while k < K", 0..k - 1);
+    part("the first k is missing; the loop must start at k = 0", 1..k);
+    for (words, factor) in [
+        ("they are twice the product; the sum is added to what was there, or each term is counted twice", 2.0),
+        ("they have the wrong sign", -1.0),
+    ] {
+        add(words, Box::new(move |access, row, col| Some(factor * access.element(row, col, 0..k)?)));
+    }
+    for (name, down, right) in
+        [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)]
+    {
         add(
             &format!("they belong to the {name}; an index is off by one"),
             Box::new(move |access, row, col| {
@@ -298,32 +277,30 @@ mod tests {
         Problem { m: 96 - ragged, n: 160 - ragged, k: 64, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
     }
 
-    fn operands() -> Operands {
-        Operands::F32 { a: Vec::new(), b: Vec::new() }
+    fn count(compared: u64, wrong: u64, unwritten: u64) -> TileCount {
+        TileCount { compared, wrong, unwritten }
     }
 
     /// What was found: in each of these tiles, 10 elements wrong of 20, none of them unwritten.
     fn wrong_tiles(tiles: &[(u64, u64)]) -> Found {
-        let count = TileCount { compared: 20, wrong: 10, unwritten: 0 };
         Found {
             worst_share: f64::INFINITY,
             compared: 1000,
             wrong_elements: 10 * tiles.len() as u64,
-            tiles: tiles.iter().map(|&tile| (tile, count)).collect(),
+            tiles: tiles.iter().map(|&tile| (tile, count(20, 10, 0))).collect(),
             ..Found::default()
         }
     }
 
-    /// A wrong element that is 0 and should not be, or is something that no cause explains.
-    fn sample(zero: bool) -> Mismatch {
-        Mismatch { row: 0, col: 0, got: Some(if zero { 0.0 } else { 1e9 }), expected: 1.0, unwritten: false }
+    fn said(found: &Found) -> String {
+        diagnose(&problem(0), &Operands::F32 { a: Vec::new(), b: Vec::new() }, SHAPE, found)
     }
 
     /// A of 2×3 and B of 3×2, all elements different.
     fn small() -> (Problem, Operands) {
         let operands =
             Operands::F32 { a: vec![1.0, -2.0, 3.0, 5.0, -7.0, 11.0], b: vec![13.0, 17.0, -19.0, 23.0, 29.0, -31.0] };
-        (Problem { m: 2, n: 2, k: 3, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }, operands)
+        (Problem { m: 2, n: 2, k: 3, ..problem(0) }, operands)
     }
 
     #[test]
@@ -334,126 +311,105 @@ mod tests {
         assert_eq!(access.element(0, 1, 1..2), Some(-2.0 * 23.0));
         assert_eq!([access.element(2, 0, 0..0), access.element(0, 2, 0..0)], [None, None]);
         assert_eq!(access.sum(0..2, |i| 5 * i, |i| 5 * i), Some(13.0 - 11.0 * 31.0));
-        assert_eq!(access.sum(0..2, |i| 6 * i, |_| 0), None);
-        assert_eq!(access.sum(0..2, |_| 0, |i| 6 * i), None);
+        assert_eq!([access.sum(0..2, |i| 6 * i, |_| 0), access.sum(0..2, |_| 0, |i| 6 * i)], [None, None]);
         let magnitudes = [access.magnitude(1, 1), access.magnitude(1, 0)].map(Some);
         let [first, second] = [5.0 * 17.0 + 7.0 * 23.0 + 11.0 * 31.0, 5.0 * 13.0 + 7.0 * 19.0 + 11.0 * 29.0];
         assert_eq!(magnitudes, [Some(2.0 * first), Some(2.0 * second)]);
     }
 
     #[test]
-    fn the_map_has_a_mark_for_each_kind_of_tile() {
-        let mut found = wrong_tiles(&[(0, 0), (1, 0), (2, 1), (4, 2)]);
-        found.tiles.insert((0, 0), TileCount { compared: 20, wrong: 20, unwritten: 0 });
-        found.tiles.insert((1, 0), TileCount { compared: 20, wrong: 20, unwritten: 20 });
-        let text = map(&problem(1), SHAPE, &found).to_string();
-        let lines: Vec<&str> = text.lines().collect();
+    fn the_map_has_a_mark_for_each_kind_of_tile_and_a_cell_shows_what_its_tiles_share() {
+        let drawn = |problem: &Problem, tiles: &[((u64, u64), TileCount)]| -> Vec<String> {
+            let found = Found { tiles: tiles.iter().copied().collect(), ..wrong_tiles(&[]) };
+            map(problem, SHAPE, &found).to_string().lines().map(str::to_owned).collect()
+        };
+        let (all, some, unwritten) = (count(9, 9, 0), count(20, 10, 0), count(9, 9, 9));
+        let tiles = [((0, 0), all), ((1, 0), unwritten), ((2, 1), some), ((4, 2), some)];
+        let lines = drawn(&problem(1), &tiles);
         assert_eq!(lines[..3], ["  # u . . .", "  . . x . .", "  . . . . x"]);
-        assert!(lines[3].starts_with("  one mark for 32 columns × 32 rows of C"), "{text}");
-    }
-
-    #[test]
-    fn a_cell_of_several_tiles_shows_what_they_share() {
-        // 40 columns of tiles, three in a cell; 20 rows, two in a cell.
-        let problem = Problem { m: 20 * 32, n: 40 * 32, ..problem(0) };
-        let mut found = wrong_tiles(&[]);
-        let all = TileCount { compared: 9, wrong: 9, unwritten: 0 };
-        let unwritten = TileCount { unwritten: 9, ..all };
-        for (tile, count) in [
-            ((0, 0), all),
-            ((2, 1), all),
-            ((3, 0), all),
-            ((4, 0), unwritten),
-            ((39, 19), unwritten),
-            ((38, 18), unwritten),
-            // The first tile of a cell and not the last of the one before.
-            ((6, 2), all),
-        ] {
-            found.tiles.insert(tile, count);
-        }
-        let text = map(&problem, SHAPE, &found).to_string();
-        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[3].starts_with("  one mark for 32 columns × 32 rows of C"), "{lines:?}");
+        // 40 columns of tiles, three in a cell; 20 rows, two in a cell. Tile (6, 2) is the first of its cell.
+        let tiles = [((0, 0), all), ((2, 1), all), ((3, 0), all), ((6, 2), all)];
+        let never = [((4, 0), unwritten), ((39, 19), unwritten), ((38, 18), unwritten)];
+        let lines = drawn(&Problem { m: 20 * 32, n: 40 * 32, ..problem(0) }, &[&tiles[..], &never[..]].concat());
         assert_eq!(lines.len(), 11);
-        assert_eq!(lines[0], "  # x . . . . . . . . . . . .");
-        assert_eq!(lines[1], "  . . # . . . . . . . . . . .");
+        assert_eq!(lines[..2], ["  # x . . . . . . . . . . . .", "  . . # . . . . . . . . . . ."]);
         assert_eq!(lines[9], "  . . . . . . . . . . . . u u");
-        assert!(lines[10].starts_with("  one mark for 96 columns × 64 rows of C"), "{text}");
+        assert!(lines[10].starts_with("  one mark for 96 columns × 64 rows of C"), "{lines:?}");
     }
 
     #[test]
     fn wrong_tiles_are_placed_in_a_few_words() {
-        let said = |ragged, tiles: &[(u64, u64)]| place(&problem(ragged), SHAPE, &wrong_tiles(tiles));
-        assert_eq!(said(0, &[(3, 1)]), "they lie in tile (3,1) alone");
-        assert_eq!(said(0, &[(4, 0), (4, 1)]), "they lie in the last column of tiles");
-        let out = ", which sticks out of C: check the edge handling";
-        assert_eq!(said(1, &[(4, 0), (4, 2)]), format!("they lie in the last column of tiles{out}"));
-        assert_eq!(said(0, &[(0, 2), (1, 2)]), "they lie in the last row of tiles");
-        assert_eq!(said(1, &[(0, 2), (4, 2)]), format!("they lie in the last row of tiles{out}"));
-        assert!(said(0, &[(0, 2), (4, 0)]).starts_with("they lie in the last column and the last row of tiles"));
-        assert!(said(0, &[(0, 2), (4, 0), (1, 1)]).starts_with("they lie in 3 tiles; run with"));
-    }
-
-    #[test]
-    fn elements_that_are_nearly_right_are_called_close() {
-        let said = |worst_share| place(&problem(0), SHAPE, &Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
-        assert!(said(2.5).starts_with("they are close, at most 2.5 times the rounding error"));
-        assert!(said(999.9).starts_with("they are close"));
-        assert_eq!([said(1e3), said(5e3), said(f64::NAN)], ["they lie in tile (3,1) alone"; 3]);
+        const COLUMN: &str = "they lie in the last column of tiles";
+        const ROW: &str = "they lie in the last row of tiles";
+        const OUT: &str = ", which sticks out of C: check the edge handling";
+        type Tiles = &'static [(u64, u64)];
+        let cases: [(u64, Tiles, &str); 7] = [
+            (0, &[(3, 1)], "they lie in tile (3,1) alone"),
+            (0, &[(4, 0), (4, 1)], COLUMN),
+            (1, &[(4, 0), (4, 2)], &format!("{COLUMN}{OUT}")),
+            (0, &[(0, 2), (1, 2)], ROW),
+            (1, &[(0, 2), (4, 2)], &format!("{ROW}{OUT}")),
+            (0, &[(0, 2), (4, 0)], "they lie in the last column and the last row of tiles: check the edge handling"),
+            (
+                0,
+                &[(0, 2), (4, 0), (1, 1)],
+                "they lie in 3 tiles; run with --device sim --check to look for races and accesses out of bounds",
+            ),
+        ];
+        for (ragged, tiles, words) in cases {
+            assert_eq!(place(&problem(ragged), SHAPE, &wrong_tiles(tiles)), words);
+        }
+        let close = |worst_share| place(&problem(0), SHAPE, &Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
+        assert!(close(2.5).starts_with("they are close, at most 2.5 times the rounding error"));
+        assert!(close(999.9).starts_with("they are close"));
+        assert_eq!([close(1e3), close(5e3), close(f64::NAN)], ["they lie in tile (3,1) alone"; 3]);
     }
 
     #[test]
     fn tiles_that_were_never_written_are_named() {
-        let said = |tiles: &[(u64, u64)], whole: usize| {
+        let unwritten = |tiles: &[(u64, u64)], whole: usize| {
             let mut found = wrong_tiles(tiles);
-            for (i, count) in found.tiles.values_mut().enumerate() {
-                let all = if i < whole { 20 } else { 10 };
-                *count = TileCount { compared: 20, wrong: all, unwritten: all };
+            for (i, tile) in found.tiles.values_mut().enumerate() {
+                *tile = if i < whole { count(20, 20, 20) } else { count(20, 10, 10) };
             }
             found.unwritten = found.wrong_elements;
-            diagnose(&problem(0), &operands(), SHAPE, &found)
+            said(&found)
         };
-        let end = "; check the grid and the bounds of the store";
-        assert_eq!(
-            said(&[(3, 1)], 1),
-            format!("10 of 1000 elements looked at are wrong: tile (3,1) was never written{end}")
-        );
+        let one = "10 of 1000 elements looked at are wrong: tile (3,1) was never written; check the grid and the bounds of the store";
+        assert_eq!(unwritten(&[(3, 1)], 1), one);
         let several = "3 tiles were never written, from tile (0,0) to tile (2,2)";
-        assert!(said(&[(0, 0), (1, 1), (2, 2)], 3).contains(several));
-        assert!(said(&[(0, 0), (1, 1), (2, 2)], 2).contains("they were never written; they lie in 3 tiles"));
+        assert!(unwritten(&[(0, 0), (1, 1), (2, 2)], 3).contains(several));
+        let parts = "they were never written; they lie in 3 tiles";
+        assert!(unwritten(&[(0, 0), (1, 1), (2, 2)], 2).contains(parts));
+        // What was not written at all is said first.
+        for (compared, unwritten, never) in [(10, 10, true), (11, 10, false), (10, 9, false)] {
+            let found = Found { compared, unwritten, ..wrong_tiles(&[(3, 1)]) };
+            assert_eq!(said(&found).starts_with("C was never written; check that the kernel stores"), never);
+        }
     }
 
     #[test]
     fn nan_is_the_diagnosis_where_most_are_nan() {
-        let said = |nan| {
-            let found = Found { nan, ..wrong_tiles(&[(3, 1)]) };
-            diagnose(&problem(0), &operands(), SHAPE, &found)
-        };
-        assert!(said(6).starts_with("10 of 1000 elements looked at are wrong and 6 of them are NaN; the kernel"));
-        assert!(said(5).ends_with("wrong: they lie in tile (3,1) alone"));
-        assert!(said(0).ends_with("wrong: they lie in tile (3,1) alone"));
-    }
-
-    #[test]
-    fn what_was_not_written_at_all_is_said_first() {
-        let mut found = Found { compared: 10, unwritten: 10, ..wrong_tiles(&[(3, 1)]) };
-        let said = |found: &Found| diagnose(&problem(0), &operands(), SHAPE, found);
-        assert!(said(&found).starts_with("C was never written; check that the kernel stores"));
-        found.compared = 11;
-        assert!(!said(&found).starts_with("C was"));
-        (found.compared, found.unwritten) = (10, 9);
-        assert!(!said(&found).starts_with("C was"));
+        let nan = |nan| said(&Found { nan, ..wrong_tiles(&[(3, 1)]) });
+        assert!(nan(6).starts_with("10 of 1000 elements looked at are wrong and 6 of them are NaN; the kernel"));
+        assert!(nan(5).ends_with("wrong: they lie in tile (3,1) alone"));
+        assert!(nan(0).ends_with("wrong: they lie in tile (3,1) alone"));
     }
 
     #[test]
     fn a_cause_explains_nine_of_ten_or_it_is_not_named() {
         let (problem, operands) = small();
-        let said = |zeros: usize, others: usize, unwritten: usize| {
+        let sample = |got| Mismatch { row: 0, col: 0, got: Some(got), expected: 1.0, unwritten: false };
+        for (zeros, others, unwritten, named) in
+            [(9, 1, 0, true), (1, 0, 0, true), (9, 1, 30, true), (8, 1, 0, false), (1, 9, 0, false), (0, 0, 0, false)]
+        {
             let mut found = wrong_tiles(&[(3, 1)]);
-            found.samples = [vec![sample(true); zeros], vec![sample(false); others]].concat();
-            found.samples.extend(vec![Mismatch { unwritten: true, ..sample(false) }; unwritten]);
-            diagnose(&problem, &operands, SHAPE, &found).contains("they are 0; the sum is never formed")
-        };
-        assert!(said(9, 1, 0) && said(1, 0, 0) && said(9, 1, 30));
-        assert!(!said(8, 1, 0) && !said(1, 9, 0) && !said(0, 0, 0));
+            // No cause explains the others.
+            found.samples = [vec![sample(0.0); zeros], vec![sample(1e9); others]].concat();
+            found.samples.extend(vec![Mismatch { unwritten: true, ..sample(1e9) }; unwritten]);
+            let sentence = diagnose(&problem, &operands, SHAPE, &found);
+            assert_eq!(sentence.contains("they are 0; the sum is never formed"), named, "{sentence}");
+        }
     }
 }

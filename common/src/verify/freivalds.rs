@@ -94,66 +94,60 @@ fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
 mod tests {
     use super::*;
     use crate::problem::Fill;
-    use crate::verify::reference::Reference;
+    use crate::verify::right_product;
     use crate::verify::rows::HostRows;
 
-    fn product(problem: &Problem) -> (Operands, Vec<u32>) {
-        let operands = Operands::new(problem).unwrap();
-        let rows: Vec<u64> = (0..problem.m).collect();
-        let expected = Reference::new(problem, &operands, problem.m).unwrap().panel(&rows).unwrap().expected;
-        let bits = |x: &f64| if problem.dtype == Dtype::F32 { (*x as f32).to_bits() } else { *x as i32 as u32 };
-        (operands, expected.iter().map(bits).collect())
+    fn problem(m: u64, n: u64, k: u64, dtype: Dtype, fill: Fill) -> Problem {
+        Problem { m, n, k, dtype, fill, seed: 1 }
+    }
+
+    fn check(problem: &Problem, operands: &Operands, words: &[u32]) -> Vec<u64> {
+        wrong_rows(problem, operands, &mut HostRows { words, n: problem.n }).unwrap()
     }
 
     #[test]
     fn the_product_passes_and_any_single_wrong_element_does_not() {
         for (dtype, fill) in [(Dtype::F32, Fill::Integers), (Dtype::I32, Fill::Uniform), (Dtype::I32, Fill::Integers)] {
-            let problem = Problem { m: 40, n: 30, k: 50, dtype, fill, seed: 1 };
-            let (operands, words) = product(&problem);
-            let check = |words: &[u32]| wrong_rows(&problem, &operands, &mut HostRows { words, n: 30 }).unwrap();
-            assert_eq!(check(&words), [0_u64; 0]);
+            let problem = problem(40, 30, 50, dtype, fill);
+            let operands = Operands::new(&problem).unwrap();
+            let words = right_product(&problem, &operands).unwrap();
+            assert_eq!(check(&problem, &operands, &words), [0_u64; 0]);
             for element in [0, 29, 31, 599, 1199] {
-                let mut wrong = words.clone();
-                // The least and, for integers, the most treacherous difference.
-                for bits in [
-                    wrong[element] ^ 0x8000_0000,
-                    if dtype == Dtype::F32 {
-                        (f32::from_bits(wrong[element]) + 1.0).to_bits()
-                    } else {
-                        wrong[element] + 1
-                    },
-                ] {
-                    if f32::from_bits(words[element]) == 0.0
-                        && dtype == Dtype::F32
-                        && bits == wrong[element] ^ 0x8000_0000
-                    {
-                        continue; // minus zero is zero
-                    }
+                let right = words[element];
+                let float = dtype == Dtype::F32;
+                let more = if float { (f32::from_bits(right) + 1.0).to_bits() } else { right + 1 };
+                // The least and, for integers, the most treacherous difference; minus zero is zero.
+                let sign = Some(right ^ 0x8000_0000).filter(|_| !float || f32::from_bits(right) != 0.0);
+                for bits in sign.into_iter().chain([more]) {
+                    let mut wrong = words.clone();
                     wrong[element] = bits;
-                    assert_eq!(check(&wrong), [element as u64 / 30]);
+                    assert_eq!(check(&problem, &operands, &wrong), [element as u64 / 30]);
                 }
             }
         }
     }
 
     #[test]
-    fn nan_and_fractions_fail() {
-        let problem = Problem { m: 4, n: 5, k: 6, dtype: Dtype::F32, fill: Fill::Integers, seed: 1 };
-        let (operands, mut words) = product(&problem);
-        words[7] = f32::NAN.to_bits();
-        words[19] = (f32::from_bits(words[19]) + 0.25).to_bits();
-        assert_eq!(wrong_rows(&problem, &operands, &mut HostRows { words: &words, n: 5 }).unwrap(), [1, 3]);
-    }
-
-    #[test]
     fn only_integers_that_a_sum_can_reach_are_let_through() {
         const MOST: f32 = (1 << 24) as f32;
-        for right in [0.0, -3.0, MOST, -MOST] {
-            assert!(is_small_integer(right), "{right}");
+        for (element, is_small) in [
+            (0.0, true),
+            (-3.0, true),
+            (MOST, true),
+            (-MOST, true),
+            (0.5, false),
+            (MOST + 2.0, false),
+            (f32::NAN, false),
+            (f32::INFINITY, false),
+        ] {
+            assert_eq!(is_small_integer(element), is_small, "{element}");
         }
-        for wrong in [0.5, MOST + 2.0, f32::NAN, f32::INFINITY] {
-            assert!(!is_small_integer(wrong), "{wrong}");
-        }
+        let problem = problem(4, 5, 6, Dtype::F32, Fill::Integers);
+        let operands = Operands::new(&problem).unwrap();
+        let mut words = right_product(&problem, &operands).unwrap();
+        words[7] = f32::NAN.to_bits();
+        words[19] = (f32::from_bits(words[19]) + 0.25).to_bits();
+        assert_eq!(check(&problem, &operands, &words), [1, 3]);
     }
 
     #[test]
@@ -168,15 +162,13 @@ mod tests {
     #[test]
     fn a_wrong_row_is_found_in_whichever_panel_it_lies() {
         // Two rows a panel, and one in the last.
-        let n = 3 << 20;
-        let problem = Problem { m: 5, n, k: 1, dtype: Dtype::I32, fill: Fill::Integers, seed: 2 };
+        let n = 3_usize << 20;
+        let problem = problem(5, n as u64, 1, Dtype::I32, Fill::Integers);
         let operands = Operands::new(&problem).unwrap();
-        let Operands::I32 { a, b } = &operands else { unreachable!() };
-        let mut words: Vec<u32> = a.iter().flat_map(|a| b.iter().map(move |b| (a * b).0 as u32)).collect();
-        let check = |words: &[u32]| wrong_rows(&problem, &operands, &mut HostRows { words, n }).unwrap();
-        assert_eq!(check(&words), [0_u64; 0]);
-        words[3 * n as usize + 7] ^= 1;
-        words[4 * n as usize] ^= 1;
-        assert_eq!(check(&words), [3, 4]);
+        let mut words = right_product(&problem, &operands).unwrap();
+        assert_eq!(check(&problem, &operands, &words), [0_u64; 0]);
+        words[3 * n + 7] ^= 1;
+        words[4 * n] ^= 1;
+        assert_eq!(check(&problem, &operands, &words), [3, 4]);
     }
 }

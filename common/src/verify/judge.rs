@@ -37,12 +37,10 @@ const SAMPLED_ROWS: u64 = 16;
 /// Suspect rows that are looked at element by element.
 const SUSPECTS: usize = 64;
 
-/// Wrong elements of one tile.
+/// Elements of one tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileCount {
-    /// Elements compared.
     pub compared: u64,
-    /// Wrong elements.
     pub wrong: u64,
     /// Elements with the bits of memory that was never written, among the wrong ones.
     pub unwritten: u64,
@@ -55,15 +53,12 @@ pub struct Found {
     pub max_error: f64,
     /// Largest difference as a share of its bound; infinite where one is NaN or should have been exact.
     pub worst_share: f64,
-    /// Elements compared.
     pub compared: u64,
-    /// Wrong elements.
     pub wrong_elements: u64,
     /// Elements with the bits of memory that was never written, among the wrong ones.
     pub unwritten: u64,
     /// NaN among the wrong elements, the unwritten left out.
     pub nan: u64,
-    /// The first wrong elements.
     pub first: Vec<Mismatch>,
     /// Wrong elements spread over C.
     pub samples: Vec<Mismatch>,
@@ -250,30 +245,43 @@ fn judge_row(
 mod tests {
     use super::*;
     use crate::problem::Fill;
+    use crate::verify::right_product;
     use crate::verify::rows::HostRows;
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
+    const NAN: u32 = f32::NAN.to_bits();
+    const POISON: u32 = u32::MAX;
 
     fn problem(fill: Fill) -> Problem {
         Problem { m: 70, n: 45, k: 60, dtype: Dtype::F32, fill, seed: 9 }
     }
 
-    fn right(problem: &Problem) -> (Operands, Vec<u32>) {
-        let operands = Operands::new(problem).unwrap();
-        let rows: Vec<u64> = (0..problem.m).collect();
-        let panel = Reference::new(problem, &operands, problem.m).unwrap().panel(&rows).unwrap();
-        (operands, panel.expected.iter().map(|&x| (x as f32).to_bits()).collect())
+    /// What a mistake makes of an element's bits.
+    type Mistake<'a> = &'a dyn Fn(u32) -> u32;
+
+    /// What is found in the right product with mistakes at these rows and columns.
+    fn judged(fill: Fill, wrong: &[(usize, usize, Mistake)]) -> Found {
+        let operands = Operands::new(&problem(fill)).unwrap();
+        let mut words = right_product(&problem(fill), &operands).unwrap();
+        for (row, col, value) in wrong {
+            words[row * 45 + col] = value(words[row * 45 + col]);
+        }
+        all_rows(&problem(fill), &operands, SHAPE, &mut HostRows { words: &words, n: 45 }).unwrap()
     }
 
-    fn judged(problem: &Problem, operands: &Operands, words: &[u32]) -> Found {
-        all_rows(problem, operands, SHAPE, &mut HostRows { words, n: problem.n }).unwrap()
+    /// Makes an element greater.
+    fn plus(more: f32) -> impl Fn(u32) -> u32 {
+        move |word| (f32::from_bits(word) + more).to_bits()
+    }
+
+    fn places(found: &Found) -> Vec<(u64, u64, bool)> {
+        found.first.iter().map(|wrong| (wrong.row, wrong.col, wrong.unwritten)).collect()
     }
 
     #[test]
     fn the_right_product_has_no_wrong_element() {
         for fill in [Fill::Uniform, Fill::Integers] {
-            let (operands, words) = right(&problem(fill));
-            let found = judged(&problem(fill), &operands, &words);
+            let found = judged(fill, &[]);
             assert_eq!((found.wrong_elements, found.compared), (0, 70 * 45));
             assert!(found.worst_share <= 1.0);
         }
@@ -281,92 +289,46 @@ mod tests {
 
     #[test]
     fn one_element_off_by_little_is_found_and_so_are_nan_infinity_and_unwritten_memory() {
-        let problem = problem(Fill::Uniform);
-        let (operands, words) = right(&problem);
-        for (bits, unwritten) in [
-            ((f32::from_bits(words[777]) + 1e-3).to_bits(), false),
-            (f32::NAN.to_bits(), false),
-            (f32::INFINITY.to_bits(), false),
-            (Dtype::F32.poison(), true),
-        ] {
-            let mut words = words.clone();
-            words[777] = bits;
-            let found = judged(&problem, &operands, &words);
-            assert_eq!(found.wrong_elements, 1);
-            assert_eq!(
-                (found.first[0].row, found.first[0].col, found.first[0].unwritten),
-                (777 / 45, 777 % 45, unwritten)
-            );
+        let cases: [(Mistake, bool); 4] =
+            [(&plus(1e-3), false), (&|_| NAN, false), (&|_| f32::INFINITY.to_bits(), false), (&|_| POISON, true)];
+        for (wrong, unwritten) in cases {
+            let found = judged(Fill::Uniform, &[(17, 12, wrong)]);
+            assert_eq!((found.wrong_elements, places(&found)), (1, vec![(17, 12, unwritten)]));
             assert!(found.worst_share > 1.0);
         }
-    }
-
-    #[test]
-    fn an_exact_problem_allows_no_difference_at_all() {
-        let problem = problem(Fill::Integers);
-        let (operands, mut words) = right(&problem);
-        words[5] = (f32::from_bits(words[5]) + 1.0).to_bits();
-        assert_eq!(judged(&problem, &operands, &words).wrong_elements, 1);
-    }
-
-    #[test]
-    fn rows_with_nan_are_found_wherever_they_are() {
-        let problem = problem(Fill::Uniform);
-        let (_, mut words) = right(&problem);
-        words[69 * 45 + 44] = f32::NAN.to_bits();
-        let rows = rows_with_nan(&problem, &mut HostRows { words: &words, n: 45 }).unwrap();
-        assert_eq!(rows, [69]);
-    }
-
-    #[test]
-    fn bits_have_the_value_of_their_type() {
-        assert_eq!((value(Dtype::F32, 1.5_f32.to_bits()), value(Dtype::I32, u32::MAX)), (1.5, -1.0));
+        // An exact problem allows no difference at all.
+        assert_eq!(judged(Fill::Integers, &[(0, 5, &plus(1.0))]).wrong_elements, 1);
     }
 
     #[test]
     fn tiles_count_what_was_compared_in_their_wrong_rows() {
-        let problem = problem(Fill::Integers);
-        let (operands, mut words) = right(&problem);
         // Tile (1, 1) is 13 columns wide, and two of its rows are wrong; tile (0, 2) has one wrong row.
-        for (row, col, word) in
-            [(40, 40, 0.5_f32.to_bits()), (41, 44, Dtype::F32.poison()), (64, 31, f32::NAN.to_bits())]
-        {
-            words[row * 45 + col] = word;
-        }
-        let found = judged(&problem, &operands, &words);
+        let half = |_| 0.5_f32.to_bits();
+        let found = judged(Fill::Integers, &[(40, 40, &half), (41, 44, &|_| POISON), (64, 31, &|_| NAN)]);
         assert_eq!((found.wrong_elements, found.unwritten, found.nan), (3, 1, 1));
+        assert_eq!((found.max_error, found.worst_share), (f64::INFINITY, f64::INFINITY));
+        assert_eq!(places(&found), [(40, 40, false), (41, 44, true), (64, 31, false)]);
+        assert_eq!(found.samples.len(), 3);
         let tiles: Vec<((u64, u64), TileCount)> = found.tiles.into_iter().collect();
         let one = TileCount { compared: 32, wrong: 1, unwritten: 0 };
         let two = TileCount { compared: 26, wrong: 2, unwritten: 1 };
         assert_eq!(tiles, [((0, 2), one), ((1, 1), two)]);
-        assert_eq!((found.max_error, found.worst_share), (f64::INFINITY, f64::INFINITY));
-        let places: Vec<(u64, u64, bool)> = found.first.iter().map(|m| (m.row, m.col, m.unwritten)).collect();
-        assert_eq!(places, [(40, 40, false), (41, 44, true), (64, 31, false)]);
-        assert_eq!(found.samples.len(), 3);
     }
 
     #[test]
     fn the_largest_difference_is_that_of_the_worst_element() {
-        let problem = problem(Fill::Integers);
-        let (operands, mut words) = right(&problem);
-        for (place, more) in [(100, 3.0), (2000, 7.0), (2001, 2.0)] {
-            words[place] = (f32::from_bits(words[place]) + more).to_bits();
-        }
-        let found = judged(&problem, &operands, &words);
+        let found = judged(Fill::Integers, &[(2, 10, &plus(3.0)), (44, 20, &plus(7.0)), (44, 21, &plus(2.0))]);
         assert_eq!((found.max_error, found.worst_share, found.wrong_elements), (7.0, f64::INFINITY, 3));
-    }
-
-    #[test]
-    fn where_every_term_is_zero_only_zero_is_right() {
-        let problem = Problem { m: 1, n: 2, k: 2, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-        let judge =
-            |words: [f32; 2]| judge_row(&problem, SHAPE, 0, &words.map(f32::to_bits), &[0.0, 4.0], Some(&[0.0, 0.5]));
-        let found = judge([0.0, 4.25]);
-        assert_eq!((found.wrong, found.max_error, found.worst_share), (0, 0.25, 0.5));
-        let found = judge([1e-30, 4.0]);
-        assert_eq!((found.wrong, found.worst_share), (1, f64::INFINITY));
-        let found = judge([0.0, 5.0]);
-        assert_eq!((found.wrong, found.max_error, found.worst_share), (1, 1.0, 2.0));
+        // Where every term is zero only zero is right.
+        let problem = Problem { m: 1, n: 2, k: 2, ..problem(Fill::Uniform) };
+        for (words, wrong, max_error, worst_share) in [
+            ([0.0, 4.25], 0, 0.25, 0.5),
+            ([1e-30, 4.0], 1, f64::from(1e-30_f32), f64::INFINITY),
+            ([0.0_f32, 5.0], 1, 1.0, 2.0),
+        ] {
+            let found = judge_row(&problem, SHAPE, 0, &words.map(f32::to_bits), &[0.0, 4.0], Some(&[0.0, 0.5]));
+            assert_eq!((found.wrong, found.max_error, found.worst_share), (wrong, max_error, worst_share));
+        }
     }
 
     #[test]
@@ -387,21 +349,20 @@ mod tests {
         let n = 3_usize << 20;
         let problem = Problem { m: 5, n: n as u64, k: 1, dtype: Dtype::F32, fill: Fill::Integers, seed: 2 };
         let operands = Operands::new(&problem).unwrap();
-        let Operands::F32 { a, b } = &operands else { unreachable!() };
-        let mut words: Vec<u32> = a.iter().flat_map(|a| b.iter().map(move |b| (a * b).to_bits())).collect();
-        words[3 * n + 7] = f32::NAN.to_bits();
-        words[4 * n + 9] = Dtype::F32.poison();
+        let mut words = right_product(&problem, &operands).unwrap();
+        words[3 * n + 7] = NAN;
+        words[4 * n + 9] = POISON;
         let mut c = HostRows { words: &words, n: n as u64 };
-        let places = |found: &Found| found.first.iter().map(|m| (m.row, m.col)).collect::<Vec<_>>();
         let found = all_rows(&problem, &operands, SHAPE, &mut c).unwrap();
-        assert_eq!((places(&found), found.compared), (vec![(3, 7), (4, 9)], 5 * n as u64));
+        assert_eq!((places(&found), found.compared), (vec![(3, 7, false), (4, 9, true)], 5 * n as u64));
         assert_eq!(rows_with_nan(&problem, &mut c).unwrap(), [3, 4]);
         let found = rows(&problem, &operands, SHAPE, &mut c, &[0, 1, 4]).unwrap();
-        assert_eq!((places(&found), found.compared), (vec![(4, 9)], 3 * n as u64));
+        assert_eq!((places(&found), found.compared), (vec![(4, 9, true)], 3 * n as u64));
     }
 
     #[test]
     fn unwritten_integers_are_suspect_too() {
+        assert_eq!((value(Dtype::F32, 1.5_f32.to_bits()), value(Dtype::I32, u32::MAX)), (1.5, -1.0));
         let problem = Problem { m: 4, n: 3, k: 1, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
         let mut words = [5_u32; 12];
         words[2 * 3 + 1] = Dtype::I32.poison();

@@ -47,27 +47,28 @@ impl Method {
 mod tests {
     use super::*;
 
-    fn chosen(dtype: Dtype, fill: Fill, m: u64) -> Method {
-        Method::choose(&Problem { m, n: 1000, k: 1_000_000, dtype, fill, seed: 1 })
-    }
-
     #[test]
     fn each_core_takes_its_share_of_what_is_affordable() {
         let cores = rayon::current_num_threads() as u64;
-        assert_eq!(chosen(Dtype::F32, Fill::Uniform, 20 * cores), Method::Full);
-        assert_eq!(chosen(Dtype::F32, Fill::Uniform, 20 * cores + 1), Method::FreivaldsAndSampledRows);
-        for (dtype, fill) in [(Dtype::F32, Fill::Integers), (Dtype::I32, Fill::Uniform)] {
-            assert_eq!(chosen(dtype, fill, cores), Method::Exact);
-            assert_eq!(chosen(dtype, fill, cores + 1), Method::Freivalds);
+        for (dtype, fill, most, below, above) in [
+            (Dtype::F32, Fill::Uniform, 20 * cores, Method::Full, Method::FreivaldsAndSampledRows),
+            (Dtype::F32, Fill::Integers, cores, Method::Exact, Method::Freivalds),
+            (Dtype::I32, Fill::Uniform, cores, Method::Exact, Method::Freivalds),
+        ] {
+            let chosen = |m| Method::choose(&Problem { m, n: 1000, k: 1_000_000, dtype, fill, seed: 1 });
+            assert_eq!([chosen(most), chosen(most + 1)], [below, above]);
         }
     }
 
     #[test]
     fn each_method_has_its_own_words() {
-        let words =
-            [Method::Full, Method::Exact, Method::Freivalds, Method::FreivaldsAndSampledRows].map(Method::words);
-        let starts =
-            ["every element against", "every element, exactly", "Freivalds' check, exact", "Freivalds' check of"];
-        assert!(words.iter().zip(starts).all(|(words, start)| words.starts_with(start)), "{words:?}");
+        for (method, words) in [
+            (Method::Full, "every element against"),
+            (Method::Exact, "every element, exactly"),
+            (Method::Freivalds, "Freivalds' check, exact"),
+            (Method::FreivaldsAndSampledRows, "Freivalds' check of"),
+        ] {
+            assert!(method.words().starts_with(words), "{method:?}");
+        }
     }
 }

@@ -1,153 +1,126 @@
 //! Wrong products, and what the whole check says of them.
 
+use std::ops::Range;
+
 use super::{HostRows, Method, Shape, Verification, host_bytes, right_product, twin, verify, verify_by};
 use crate::matrix::Operands;
 use crate::problem::{Dtype, Fill, Problem};
 
 const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
-/// A wrong product: element (row, col) is what `value` makes of A and B.
-fn wrong(problem: &Problem, value: impl Fn(&[f32], &[f32], usize, usize) -> f32) -> String {
-    wrong_in(SHAPE, problem, value)
-}
-
-/// The same, of a kernel that divides the work in this way.
-fn wrong_in(shape: Shape, problem: &Problem, value: impl Fn(&[f32], &[f32], usize, usize) -> f32) -> String {
-    let operands = Operands::new(problem).unwrap();
-    let Operands::F32 { a, b } = &operands else { unreachable!() };
-    let (m, n) = (problem.m as usize, problem.n as usize);
-    let words: Vec<u32> = (0..m * n).map(|place| value(a, b, place / n, place % n).to_bits()).collect();
-    let verdict = verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n }).unwrap();
-    assert!(!verdict.ok);
-    verdict.diagnosis.unwrap()
-}
-
-fn right(a: &[f32], b: &[f32], row: usize, col: usize, [n, k]: [usize; 2]) -> f32 {
-    (0..k).map(|i| a[row * k + i] * b[i * n + col]).sum()
-}
-
 fn problem(m: u64, n: u64, k: u64) -> Problem {
     Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
 }
 
-#[test]
-fn each_mistake_is_called_by_its_name() {
-    let sentence = wrong(&problem(64, 64, 64), |a, b, row, col| right(a, b, col, row, [64, 64]));
-    assert!(sentence.contains("C equals its transpose"), "{sentence}");
-    let sentence = wrong(&problem(64, 64, 64), |a, b, row, col| right(b, a, row, col, [64, 64]));
-    assert!(sentence.contains("operands are swapped"), "{sentence}");
-    let sentence =
-        wrong(&problem(40, 50, 70), |a, b, row, col| (0..64).map(|i| a[row * 70 + i] * b[i * 50 + col]).sum());
-    assert!(sentence.contains("the last, partial K tile is missing"), "{sentence}");
-    let sentence =
-        wrong(&problem(40, 50, 64), |a, b, row, col| (0..32).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum());
-    assert!(sentence.contains("the last K tile is missing"), "{sentence}");
-    let sentence =
-        wrong(&problem(40, 50, 64), |a, b, row, col| (0..63).map(|i| a[row * 64 + i] * b[i * 50 + col]).sum());
-    assert!(sentence.contains("the last k is missing"), "{sentence}");
-    let sentence = wrong(&problem(40, 50, 64), |_, _, _, _| f32::from_bits(Dtype::F32.poison()));
-    assert!(sentence.contains("C was never written"), "{sentence}");
-    let sentence = wrong(&problem(40, 50, 64), |_, _, _, _| f32::from_bits(0x7FC0_0000));
-    assert!(sentence.contains("NaN"), "{sentence}");
+/// A and B of a product of `f32`, from which wrong elements of C are made.
+struct Wrong<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+    m: usize,
+    n: usize,
+    k: usize,
 }
 
-#[test]
-fn an_unwritten_tile_is_named_by_its_column_and_row() {
-    let sentence = wrong(&problem(96, 160, 64), |a, b, row, col| {
-        if row / 32 == 1 && col / 32 == 3 {
-            f32::from_bits(Dtype::F32.poison())
-        } else {
-            right(a, b, row, col, [160, 64])
-        }
-    });
-    assert!(sentence.contains("tile (3,1) was never written"), "{sentence}");
+impl Wrong<'_> {
+    fn part(&self, row: usize, col: usize, over: Range<usize>) -> f32 {
+        over.map(|i| self.a[row * self.k + i] * self.b[i * self.n + col]).sum()
+    }
+
+    fn right(&self, row: usize, col: usize) -> f32 {
+        self.part(row, col, 0..self.k)
+    }
 }
 
-#[test]
-fn wrong_edges_are_placed() {
-    let sentence =
-        wrong(&problem(96, 150, 64), |a, b, row, col| if col >= 128 { 1e6 } else { right(a, b, row, col, [150, 64]) });
-    assert!(sentence.contains("last column of tiles, which sticks out"), "{sentence}");
-}
-
-#[test]
-fn the_map_marks_the_wrong_tile_and_no_other() {
-    let problem = problem(96, 160, 8);
-    let operands = Operands::new(&problem).unwrap();
+/// What is said of a product whose elements are these.
+fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize) -> f32) -> Verification {
+    let operands = Operands::new(problem).unwrap();
     let Operands::F32 { a, b } = &operands else { unreachable!() };
-    let words: Vec<u32> = (0..96 * 160)
-        .map(|place| {
-            let (row, col) = (place / 160, place % 160);
-            if (row, col) == (40, 100) { 9.0 } else { right(a, b, row, col, [160, 8]) }.to_bits()
-        })
-        .collect();
-    let verdict = verify(&problem, &operands, SHAPE, &mut HostRows { words: &words, n: 160 }).unwrap();
-    let map = verdict.map.unwrap().to_string();
-    assert_eq!(map.lines().take(3).map(str::trim).collect::<Vec<_>>(), [". . . . .", ". . . x .", ". . . . ."]);
+    let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
+    let wrong = Wrong { a, b, m, n, k };
+    let words: Vec<u32> = (0..m * n).map(|place| value(&wrong, place / n, place % n).to_bits()).collect();
+    let verdict = verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n }).unwrap();
+    assert!(!verdict.ok);
+    verdict
 }
 
 /// Each mistake in a product whose edges are all different, or in a square if it takes one.
 #[test]
 fn each_mistake_is_called_by_its_name_and_no_other() {
-    type Wrong = fn(&[f32], &[f32], usize, usize, [usize; 3]) -> f32;
-    fn part(a: &[f32], b: &[f32], row: usize, col: usize, [n, k]: [usize; 2], over: std::ops::Range<usize>) -> f32 {
-        over.map(|i| a[row * k + i] * b[i * n + col]).sum()
+    const POISON: f32 = f32::from_bits(u32::MAX);
+    assert_eq!(POISON.to_bits(), Dtype::F32.poison());
+    type Mistake = fn(&Wrong, usize, usize) -> f32;
+    let cases: [(&str, [u64; 3], Mistake); 26] = [
+        ("wrong: they are 0;", [40, 50, 70], |_, _, _| 0.0),
+        ("wrong: C equals its transpose", [64, 64, 64], |w, row, col| w.right(col, row)),
+        ("wrong: C equals its transpose", [40, 50, 70], |w, row, col| {
+            let place = row * w.n + col;
+            w.right(place % w.m, place / w.m)
+        }),
+        ("wrong: the operands are swapped", [48, 48, 48], |w, row, col| Wrong { a: w.b, b: w.a, ..*w }.right(row, col)),
+        ("wrong: A is read transposed", [40, 50, 70], |w, row, col| {
+            (0..w.k).map(|i| w.a[i * w.m + row] * w.b[i * w.n + col]).sum()
+        }),
+        ("wrong: B is read transposed", [40, 50, 70], |w, row, col| {
+            (0..w.k).map(|i| w.a[row * w.k + i] * w.b[col * w.k + i]).sum()
+        }),
+        ("wrong: the last K tile is missing", [40, 50, 96], |w, row, col| w.part(row, col, 0..64)),
+        ("wrong: the last K tile is missing", [40, 50, 64], |w, row, col| w.part(row, col, 0..32)),
+        ("wrong: the last, partial K tile is missing", [40, 50, 70], |w, row, col| w.part(row, col, 0..64)),
+        ("wrong: the last, partial K tile is missing", [40, 50, 33], |w, row, col| w.part(row, col, 0..32)),
+        ("wrong: the first K tile is missing", [40, 50, 96], |w, row, col| w.part(row, col, 32..96)),
+        ("wrong: only the first K tile", [40, 50, 96], |w, row, col| w.part(row, col, 0..32)),
+        ("wrong: only the last K tile", [40, 50, 96], |w, row, col| w.part(row, col, 64..96)),
+        ("wrong: the last k is missing", [40, 50, 70], |w, row, col| w.part(row, col, 0..69)),
+        ("wrong: the last k is missing", [40, 50, 64], |w, row, col| w.part(row, col, 0..63)),
+        ("wrong: the last k is missing", [40, 50, 32], |w, row, col| w.part(row, col, 0..31)),
+        ("wrong: the first k is missing", [40, 50, 70], |w, row, col| w.part(row, col, 1..70)),
+        ("wrong: they are twice the product", [40, 50, 70], |w, row, col| 2.0 * w.right(row, col)),
+        ("wrong: they have the wrong sign", [40, 50, 70], |w, row, col| -w.right(row, col)),
+        ("wrong: they belong to the row below", [40, 50, 70], |w, row, col| w.right((row + 1).min(39), col)),
+        ("wrong: they belong to the row above", [40, 50, 70], |w, row, col| w.right(row.saturating_sub(1), col)),
+        ("wrong: they belong to the column to the right", [40, 50, 70], |w, row, col| w.right(row, (col + 1).min(49))),
+        ("wrong: they belong to the column to the left", [40, 50, 70], |w, row, col| {
+            w.right(row, col.saturating_sub(1))
+        }),
+        ("C was never written", [40, 50, 64], |_, _, _| POISON),
+        ("are NaN", [40, 50, 64], |_, _, _| f32::from_bits(0x7FC0_0000)),
+        (
+            "last column of tiles, which sticks out",
+            [96, 150, 64],
+            |w, row, col| {
+                if col >= 128 { 1e6 } else { w.right(row, col) }
+            },
+        ),
+    ];
+    for (name, [m, n, k], mistake) in cases {
+        let sentence = verdict(SHAPE, &problem(m, n, k), mistake).diagnosis.unwrap();
+        assert!(sentence.contains(name), "{name} at {m}×{n}×{k}: {sentence}");
     }
-    let cases: [(&str, [u64; 3], Wrong); 18] = [
-        ("they are 0;", [40, 50, 70], |_, _, _, _, _| 0.0),
-        ("C equals its transpose", [40, 50, 70], |a, b, row, col, [m, n, k]| {
-            let place = row * n + col;
-            part(a, b, place % m, place / m, [n, k], 0..k)
-        }),
-        ("the operands are swapped", [48, 48, 48], |a, b, row, col, [_, n, k]| part(b, a, row, col, [n, k], 0..k)),
-        ("A is read transposed", [40, 50, 70], |a, b, row, col, [m, n, k]| {
-            (0..k).map(|i| a[i * m + row] * b[i * n + col]).sum()
-        }),
-        ("B is read transposed", [40, 50, 70], |a, b, row, col, [_, _, k]| {
-            (0..k).map(|i| a[row * k + i] * b[col * k + i]).sum()
-        }),
-        ("the last K tile is missing", [40, 50, 96], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..64)),
-        ("the last, partial K tile", [40, 50, 70], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..64)),
-        ("the last, partial K tile", [40, 50, 33], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..32)),
-        ("the first K tile is missing", [40, 50, 96], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 32..k)),
-        ("only the first K tile", [40, 50, 96], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..32)),
-        ("only the last K tile", [40, 50, 96], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 64..k)),
-        ("the last k is missing", [40, 50, 70], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..k - 1)),
-        ("the last k is missing", [40, 50, 32], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 0..k - 1)),
-        ("the first k is missing", [40, 50, 70], |a, b, row, col, [_, n, k]| part(a, b, row, col, [n, k], 1..k)),
-        ("they are twice the product", [40, 50, 70], |a, b, row, col, [_, n, k]| {
-            2.0 * part(a, b, row, col, [n, k], 0..k)
-        }),
-        ("they have the wrong sign", [40, 50, 70], |a, b, row, col, [_, n, k]| -part(a, b, row, col, [n, k], 0..k)),
-        ("they belong to the row below", [40, 50, 70], |a, b, row, col, [m, n, k]| {
-            part(a, b, (row + 1).min(m - 1), col, [n, k], 0..k)
-        }),
-        ("they belong to the column to the right", [40, 50, 70], |a, b, row, col, [_, n, k]| {
-            part(a, b, row, (col + 1).min(n - 1), [n, k], 0..k)
-        }),
-    ];
-    let above: Wrong = |a, b, row, col, [_, n, k]| part(a, b, row.saturating_sub(1), col, [n, k], 0..k);
-    let left: Wrong = |a, b, row, col, [_, n, k]| part(a, b, row, col.saturating_sub(1), [n, k], 0..k);
-    let more = [
-        ("they belong to the row above", [40, 50, 70], above),
-        ("they belong to the column to the left", [40, 50, 70], left),
-    ];
-    for (name, [m, n, k], mistake) in cases.into_iter().chain(more) {
-        let size = [m, n, k].map(|edge| edge as usize);
-        let sentence = wrong(&problem(m, n, k), |a, b, row, col| mistake(a, b, row, col, size));
-        assert!(sentence.contains(&format!("wrong: {name}")), "{name} at {m}×{n}×{k}: {sentence}");
+    // A kernel without tiles of K misses a k and no tile.
+    let shape = Shape { tile_k: 1, ..SHAPE };
+    for (name, range) in [("the last k is missing", 0..69), ("the first k is missing", 1..70)] {
+        let found = verdict(shape, &problem(40, 50, 70), |w, row, col| w.part(row, col, range.clone()));
+        assert!(found.diagnosis.is_some_and(|sentence| sentence.contains(name)), "{name}");
     }
 }
 
 #[test]
-fn a_kernel_without_tiles_of_k_misses_a_k_and_no_tile() {
-    let shape = Shape { tile_k: 1, ..SHAPE };
-    for (name, range) in [("the last k is missing", 0..69), ("the first k is missing", 1..70)] {
-        let sentence = wrong_in(shape, &problem(40, 50, 70), |a, b, row, col| {
-            range.clone().map(|i| a[row * 70 + i] * b[i * 50 + col]).sum()
-        });
-        assert!(sentence.contains(name), "{sentence}");
-    }
+fn a_wrong_tile_is_named_and_marked_by_its_column_and_row() {
+    let poison = f32::from_bits(Dtype::F32.poison());
+    let tile = |row, col| row / 32 == 1 && col / 32 == 3;
+    let unwritten =
+        verdict(SHAPE, &problem(96, 160, 8), |w, row, col| if tile(row, col) { poison } else { w.right(row, col) });
+    let sentence = unwritten.diagnosis.unwrap();
+    assert!(sentence.contains("tile (3,1) was never written"), "{sentence}");
+    let one = verdict(
+        SHAPE,
+        &problem(96, 160, 8),
+        |w, row, col| {
+            if (row, col) == (40, 100) { 9.0 } else { w.right(row, col) }
+        },
+    );
+    let map = one.map.unwrap().to_string();
+    assert_eq!(map.lines().take(3).map(str::trim).collect::<Vec<_>>(), [". . . . .", ". . . x .", ". . . . ."]);
 }
 
 /// Wrapping integers are compared exactly: a sum that overflows is still known for what it is.
@@ -196,39 +169,30 @@ fn every_method_lets_the_product_through_and_nothing_else() {
 }
 
 #[test]
-#[allow(clippy::float_cmp)] // products of small integers are exact
 fn the_right_product_is_computed_panel_by_panel() {
     // Two rows a panel, and one in the last.
-    let n = 3_usize << 20;
-    let problem = Problem { fill: Fill::Integers, ..problem(5, n as u64, 1) };
-    let operands = Operands::new(&problem).unwrap();
-    let Operands::F32 { a, b } = &operands else { unreachable!() };
-    let words = right_product(&problem, &operands).unwrap();
-    assert_eq!(words.len(), 5 * n);
-    for (row, a) in a.iter().enumerate() {
-        let row = &words[row * n..(row + 1) * n];
-        assert!(row.iter().zip(b).all(|(&word, b)| f32::from_bits(word) == a * b));
+    let problem = Problem { fill: Fill::Integers, ..problem(5, 3 << 20, 1) };
+    for problem in [problem, Problem { dtype: Dtype::I32, ..problem }] {
+        let operands = Operands::new(&problem).unwrap();
+        let expected: Vec<u32> = match &operands {
+            Operands::F32 { a, b } => a.iter().flat_map(|a| b.iter().map(move |b| (a * b).to_bits())).collect(),
+            Operands::I32 { a, b } => a.iter().flat_map(|a| b.iter().map(move |b| (a * b).0 as u32)).collect(),
+        };
+        let words = right_product(&problem, &operands).unwrap();
+        let zero_or_same = |(&one, &other): (&u32, &u32)| one == other || (one << 1, other << 1) == (0, 0);
+        assert!(words.len() == expected.len() && words.iter().zip(&expected).all(zero_or_same));
     }
-    let integers = Problem { dtype: Dtype::I32, ..problem };
-    let Operands::I32 { a, b } = Operands::new(&integers).unwrap() else { unreachable!() };
-    let words = right_product(&integers, &Operands::I32 { a: a.clone(), b: b.clone() }).unwrap();
-    assert_eq!((words[0], words[4 * n + 1]), ((a[0] * b[0]).0 as u32, (a[4] * b[1]).0 as u32));
 }
 
 #[test]
-fn only_a_large_product_of_rounded_sums_has_a_twin() {
+fn only_a_large_product_of_rounded_sums_has_a_twin_and_the_host_holds_what_the_method_needs() {
     let large = problem(100_000, 100_000, 100_000);
     assert_eq!(twin(&large), Some(Problem { fill: Fill::Integers, ..large }));
     assert_eq!(twin(&Problem { fill: Fill::Integers, ..large }), None);
     assert_eq!(twin(&problem(10, 10, 10)), None);
-}
-
-#[test]
-fn the_hosts_bytes_are_those_of_the_panel_and_of_what_the_method_adds() {
     // Every row is in one panel: 16 bytes an element of C, 12 for each of B and of A's rows.
     assert_eq!(host_bytes(&problem(100, 1000, 10)), 16 * 100_000 + 12 * (10_000 + 1000));
     // 83 rows a panel.
-    let large = problem(100_000, 100_000, 100_000);
     assert_eq!(host_bytes(&Problem { dtype: Dtype::I32, ..large }), 4 * 8_300_000);
     assert_eq!(host_bytes(&large), 4 * 8_300_000 + 4 * 20_000_000_000);
 }

@@ -5,6 +5,7 @@ use common::analysis::HazardReport;
 use common::device::SimOptions;
 use common::diagnostic;
 use common::fault::KernelFault;
+use common::hazard_kind::ReportKind;
 use simt::HazardKind;
 
 use crate::lab::candidate::Candidate;
@@ -121,5 +122,5 @@ pub fn explain(error: &anyhow::Error) -> String {
 
 /// Whether a hazard is a cause of wrong products that a look at the product does not show.
 fn is_a_cause(hazard: &HazardReport) -> bool {
-    hazard.kind.hazard().is_some_and(HazardKind::is_hidden_cause)
+    matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause())
 }

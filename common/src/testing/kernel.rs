@@ -1,0 +1,120 @@
+//! A kernel of a step as one trial runs it: which code, made for which device, and one product of it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::check::verify_on;
+use crate::code::{Code, Source};
+use crate::device::{Device, DeviceInfo};
+use crate::exec::Session;
+use crate::matrix::Operands;
+use crate::plan::{Plan, Specialisation};
+use crate::problem::{Dtype, Fill, Problem};
+use crate::step::{Defect, Step, Variant};
+use crate::verify::Verification;
+use crate::{host, nvrtc};
+
+/// A step's own kernel or one of its variants, in one element type.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    pub step: &'static Step,
+    pub variant: Option<&'static Variant>,
+    pub dtype: Dtype,
+    /// Whether the trial runs what NVRTC compiles beside what is committed. A trial of what is committed allows no other
+    /// plan: on a machine without NVRTC there is nothing else.
+    pub compiled: bool,
+}
+
+impl Kernel {
+    /// All kernels of a step, as they are committed.
+    pub(super) fn all(step: &'static Step) -> impl Iterator<Item = Self> {
+        let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
+        variants.flat_map(move |variant| {
+            [Dtype::F32, Dtype::I32].map(|dtype| Self { step, variant, dtype, compiled: false })
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.variant.map_or("kernel", |variant| variant.name)
+    }
+
+    pub(super) fn defect(self) -> Defect {
+        self.variant.map_or(Defect::None, |variant| variant.defect)
+    }
+
+    pub(super) fn source(self) -> Result<Source> {
+        Source::read(&self.step.source_path(self.variant))
+    }
+
+    pub(super) fn problem(self, [m, n, k]: [u64; 3], seed: u64) -> Problem {
+        Problem { m, n, k, dtype: self.dtype, fill: Fill::Uniform, seed }
+    }
+
+    /// The simulator's device to plan for.
+    pub(super) fn device(self) -> DeviceInfo {
+        DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(host::total_bytes()) }
+    }
+
+    pub(super) fn plan(self, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+        self.step.plan_of(self.variant)(problem, device)
+    }
+
+    /// Whether this trial runs the plan; an error if it must be committed and is not.
+    pub(super) fn takes(self, plan: &Plan) -> Result<bool> {
+        let committed = self.step.committed_of(self.variant).contains(&plan.specialisation);
+        let stem = || plan.specialisation.stem(self.name());
+        ensure!(committed || self.compiled, "a plan without NVRTC takes {}, which is not committed", stem());
+        Ok(committed != self.compiled)
+    }
+
+    /// The trials on the simulator: of what is committed, and of what is compiled if that is anything else. The latter says
+    /// so in its name, and is ignored without NVRTC. A problem is its size and the multiprocessors of the device.
+    pub(super) fn trials(
+        self,
+        name: &str,
+        problems: impl IntoIterator<Item = ([u64; 3], u32)>,
+        test: fn(Self) -> Result<()>,
+    ) -> Vec<Trial> {
+        let compiled = Self { compiled: true, ..self };
+        let compiles = problems.into_iter().any(|(size, sm_count)| {
+            let plan = self.plan(&self.problem(size, 1), &DeviceInfo { sm_count, ..compiled.device() });
+            plan.is_ok_and(|plan| compiled.takes(&plan).unwrap_or(true))
+        });
+        // Counter-examples are committed in f32 only.
+        let committed = self.variant.is_none() || self.dtype == Dtype::F32;
+        let committed = committed.then(|| trial(name.into(), move || test(self)));
+        let compiled = compiles.then(|| {
+            let trial = trial(format!("compiled::{name}"), move || test(compiled));
+            trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err())
+        });
+        committed.into_iter().chain(compiled).collect()
+    }
+
+    /// Runs and verifies one product.
+    pub(super) fn product_on(self, device: &mut dyn Device, plan: Plan, problem: &Problem) -> Result<Verification> {
+        let code = code(&self.source()?, &plan.specialisation, device.info())?;
+        let session = Session::new(device, problem, plan, &code)?;
+        verify_on(device, &session, problem, &Operands::new(problem)?)
+    }
+}
+
+/// A trial that tells an error with its causes.
+pub(super) fn trial(name: String, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
+    Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
+}
+
+/// The code of a source; what is compiled is compiled once in a program of tests.
+pub(super) fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<Code> {
+    static KNOWN: Mutex<Option<HashMap<String, Code>>> = Mutex::new(None);
+    let key = format!("{} {specialisation:?} {:?} {}", source.hash, device.kind, device.compute_capability);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(code) = known().get_or_insert_default().get(&key) {
+        return Ok(code.clone());
+    }
+    let code = source.code(specialisation, device, source.committed_folder().as_deref())?;
+    known().get_or_insert_default().insert(key, code.clone());
+    Ok(code)
+}
