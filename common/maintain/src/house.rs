@@ -42,8 +42,11 @@ mod tests {
     #[test]
     fn every_file_is_short_and_says_its_idea() {
         for folder in crates() {
+            for file in course::files::below(&folder, "rs") {
+                let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+                assert!(lines <= LONGEST, "{} has {lines} lines", workspace::display(&file));
+            }
             for room in rooms(&folder).unwrap() {
-                assert!(room.lines <= LONGEST, "{} has {} lines", room.name, room.lines);
                 assert!(!room.idea.is_empty(), "{} does not begin with //! and its idea", room.name);
             }
         }
@@ -101,8 +104,12 @@ mod tests {
     fn a_parent_that_passes_on_what_its_children_define_is_no_circle_and_tests_do_not_count() {
         let found = made(&[
             ("src/lib.rs", "//! r\nmod a; pub use a::two::Two;"),
-            ("src/a.rs", "//! a\nmod one; pub mod two; pub use one::One; use two::Two; mod own { use super::One; }"),
+            (
+                "src/a.rs",
+                "//! a\nmod one; pub mod two; pub use one::One; use two::Two; mod own { use super::One; } #[cfg(test)] mod tests;",
+            ),
             ("src/a/one.rs", "//! one\npub struct One; #[cfg(test)] mod tests { use crate::a::two::Two; }"),
+            ("src/a/tests.rs", "//! tests\nuse super::One;"),
             ("src/a/two.rs", "//! two\nuse super::One;"),
         ]);
         assert_eq!(circles(&found), Vec::<Vec<String>>::new());

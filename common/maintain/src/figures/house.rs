@@ -11,7 +11,7 @@ const WIDTH: f64 = 760.0;
 const LEFT: f64 = 34.0;
 const ROW: f64 = 22.0;
 /// Pixels of a letter of a label, on average.
-const LETTER: f64 = 6.3;
+const LETTER: f64 = 6.7;
 
 /// A room's name and where its box begins, and how wide it is.
 type Label = (String, f64, f64);

@@ -20,14 +20,18 @@ struct File {
     paths: Vec<Vec<String>>,
     /// What names of this file stand for, if they come from elsewhere: `use` declarations outside of tests.
     imports: BTreeMap<String, Vec<String>>,
+    /// Modules of its own that are there in tests only.
+    tests: Vec<ModulePath>,
 }
 
-/// All files below a crate's `src`, with what they use.
+/// All files below a crate's `src` but those of tests, with what they use.
 pub fn rooms(crate_folder: &Path) -> Result<Vec<Room>> {
     let mut files = Vec::new();
     for path in below(&crate_folder.join("src"), "rs") {
         files.push(read(crate_folder, &path)?);
     }
+    let tests: Vec<ModulePath> = files.iter().flat_map(|file| file.tests.clone()).collect();
+    files.retain(|file| !tests.iter().any(|test| file.path.starts_with(test)));
     let by_path: BTreeMap<&[String], usize> =
         files.iter().enumerate().map(|(number, file)| (file.path.as_slice(), number)).collect();
     let used: Vec<BTreeSet<usize>> = files
@@ -60,11 +64,12 @@ fn read(crate_folder: &Path, path: &Path) -> Result<File> {
     let first: Vec<&str> = documentation.take_while(|line| !line.is_empty()).collect();
     let first = first.join(" ");
     let idea = first.split_once(". ").map_or(first.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
-    let mut names = Names { here: module.clone(), paths: Vec::new(), imports: BTreeMap::new(), braces: 0 };
+    let mut names = Names { here: module.clone(), ..Names::default() };
+    names.library = crate_folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     names.visit_file(&syntax);
     let room =
         Room { name: parts.join("/"), lines: text.lines().count(), idea: idea.to_owned(), uses: BTreeSet::new() };
-    Ok(File { room, path: module, paths: names.paths, imports: names.imports })
+    Ok(File { room, path: module, paths: names.paths, imports: names.imports, tests: names.tests })
 }
 
 /// The file in which a path ends: modules are followed as far as they go, and a name that its file only passes on is
@@ -96,20 +101,30 @@ fn resolve(
 }
 
 /// Collects the paths of a file, outside of its tests, from the crate's root on.
+#[derive(Default)]
 struct Names {
     here: ModulePath,
+    /// The name of the crate, by which a program beside a library calls it.
+    library: String,
     paths: Vec<Vec<String>>,
     imports: BTreeMap<String, Vec<String>>,
     /// How many modules in braces are around.
     braces: usize,
+    tests: Vec<ModulePath>,
 }
 
 impl Names {
-    /// `self`, `super` and `crate` in place of where they lead.
+    /// `self`, `super`, `crate` and the library's name in place of where they lead.
     fn rooted(&self, path: &[String]) -> Vec<String> {
         let mut base = self.here.clone();
         let mut rest = path;
         let mut relative = false;
+        if let Some((first, more)) = path.split_first()
+            && *first == self.library
+            && self.here == ["main.rs"]
+        {
+            return [&["crate".to_owned()], more].concat();
+        }
         while let Some((first, more)) = rest.split_first() {
             match first.as_str() {
                 "crate" => base.clear(),
@@ -154,7 +169,9 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
 
 impl<'ast> Visit<'ast> for Names {
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        if !is_test(&module.attrs) {
+        if is_test(&module.attrs) {
+            self.tests.push([self.here.as_slice(), &[module.ident.to_string()]].concat());
+        } else {
             // Within braces, `super` is this file.
             self.here.push(module.ident.to_string());
             self.braces += 1;
