@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 pub struct Room {
     /// Its path within the crate, with `/` between the parts.
     pub name: String,
-    /// Lines of the file, tests included.
-    pub lines: usize,
     /// The first sentence of its documentation.
     pub idea: String,
     /// The other files of the crate that it uses: positions in the list of rooms.

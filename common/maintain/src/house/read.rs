@@ -67,8 +67,7 @@ fn read(crate_folder: &Path, path: &Path) -> Result<File> {
     let mut names = Names { here: module.clone(), ..Names::default() };
     names.library = crate_folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     names.visit_file(&syntax);
-    let room =
-        Room { name: parts.join("/"), lines: text.lines().count(), idea: idea.to_owned(), uses: BTreeSet::new() };
+    let room = Room { name: parts.join("/"), idea: idea.to_owned(), uses: BTreeSet::new() };
     Ok(File { room, path: module, paths: names.paths, imports: names.imports, tests: names.tests })
 }
 

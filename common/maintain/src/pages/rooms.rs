@@ -11,18 +11,13 @@ pub fn table() -> Result<String> {
     let mut text = String::new();
     for name in CRATES {
         let rooms = house::rooms(&workspace::root().join(name))?;
-        let lines: usize = rooms.iter().map(|room| room.lines).sum();
         let row = |(room, floor): (&house::Room, usize)| {
             let file = room.name.trim_start_matches("src/").trim_end_matches(".rs");
             vec![format!("`{file}`"), floor.to_string(), room.idea.clone()]
         };
         let rows: Vec<Vec<String>> = house::floors(&rooms).into_iter().rev().map(row).collect();
-        text += &format!(
-            "### {name}\n\n{} files, {} lines\n\n{}\n",
-            rooms.len(),
-            common::units::grouped(lines as u64),
-            markdown(&["file", "floor", "what is in it"], &rows)
-        );
+        let table = markdown(&["file", "floor", "what is in it"], &rows);
+        text += &format!("### {name}\n\n{} files\n\n{table}\n", rooms.len());
     }
     Ok(text)
 }

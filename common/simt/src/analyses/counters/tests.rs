@@ -35,7 +35,7 @@ fn requested(requests: &[Request]) -> Counts {
 #[test]
 fn every_counter_is_summed_and_shown() {
     let mut counts = Counts::default();
-    assert_eq!(counts.entries().map(|(_, count)| count), [0; 21]);
+    assert!(counts.entries().iter().all(|(_, count)| *count == 0));
     let one = Counts { flop: 6, global_load_bytes: 4, shared_load_wavefronts: 2, shared_store_wavefronts: 3, ..counts };
     counts += &one;
     counts += &one;
