@@ -6,6 +6,8 @@ use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::instructions::{Slot, slots, types};
 use crate::lower::inst::{Detail, Function, Op, Rounding};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// A row of the table, as the decoder needs it.
 struct Row {
@@ -52,6 +54,17 @@ macro_rules! rows {
 }
 static ROWS: &[Row] = &crate::instructions::instructions!(rows);
 
+/// The rows of each name, in the order of the table: a kernel has thousands of statements, and the table hundreds of rows.
+static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {
+    let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
+    for row in ROWS {
+        for name in row.names() {
+            rows.entry(name).or_default().push(row);
+        }
+    }
+    rows
+});
+
 /// The modifiers of a statement.
 struct Modifiers {
     rounding: Rounding,
@@ -61,9 +74,8 @@ struct Modifiers {
 }
 
 impl Row {
-    fn named(&self, name: &str) -> bool {
-        let names = self.syntax.split(['.', '{']).next().unwrap_or_default();
-        names.split('|').any(|other| other == name)
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.syntax.split(['.', '{']).next().unwrap_or_default().split('|')
     }
 
     /// The words after the name, and whether each may be left out.
@@ -111,16 +123,13 @@ fn direction(word: &str) -> Option<Rounding> {
 impl Decoder<'_> {
     pub(super) fn plain(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words[0].as_str();
-        let rows: Vec<&Row> = ROWS.iter().filter(|row| row.named(name)).collect();
-        if rows.is_empty() {
-            return Err(self.refuse(format!("`{name}`")));
-        }
+        let Some(rows) = BY_NAME.get(name) else { return Err(self.refuse(format!("`{name}`"))) };
         let kind = self.kind(&mut words)?;
         let fitting = rows
             .iter()
             .filter(|row| types::contains(row.types, kind))
             .find_map(|row| Some((row, row.fit(words.clone())?)));
-        let Some((row, modifiers)) = fitting else { return Err(self.misfit(name, &rows, kind, &words)) };
+        let Some((row, modifiers)) = fitting else { return Err(self.misfit(name, rows, kind, &words)) };
         self.count(statement, row.from.len() + 1)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1..]);
         let of = |slot: Slot| match slot {
