@@ -1,6 +1,6 @@
-//! Where generated parts stand in a page: between `<!-- generated:NAME ARGUMENTS -->` and `<!-- /generated -->`.
+//! Where generated parts stand in a page: between a comment that names the part and a comment that ends it.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 const BEGIN: &str = "<!-- generated:";
 const END: &str = "<!-- /generated -->";
@@ -17,7 +17,13 @@ pub fn replace(page: &str, mut make: impl FnMut(&[&str]) -> Result<String>) -> R
         let words: Vec<&str> = head[BEGIN.len()..head.len() - 3].split_whitespace().collect();
         fresh += before;
         fresh += head;
-        fresh += &make(&words).with_context(|| head.to_owned())?;
+        let part = make(&words).with_context(|| head.to_owned())?;
+        // Else the part would end there the next time, and what follows would stay for good.
+        ensure!(
+            !part.contains(BEGIN) && !part.contains(END),
+            "{head} makes a text with a marker in it; write the text otherwise"
+        );
+        fresh += &part;
         fresh += END;
         rest = &body[end + END.len()..];
     }
@@ -45,5 +51,14 @@ mod tests {
             assert!(replace(page, |_| Ok(String::new())).unwrap_err().to_string().contains("has no end"));
         }
         assert!(replace("no part", |_| Ok(String::new())).is_ok());
+    }
+
+    #[test]
+    fn a_part_with_a_marker_in_it_is_refused() {
+        let page = "<!-- generated:one --><!-- /generated -->";
+        for marker in [BEGIN, END] {
+            let error = replace(page, |_| Ok(format!("a {marker} b"))).unwrap_err();
+            assert!(error.to_string().contains("a marker in it"), "{error}");
+        }
     }
 }
