@@ -1,6 +1,6 @@
 //! The labs: the learner's copy of a starting kernel, and the checklist that grades it.
 //!
-//! What a lab asks is data beside it ([`data`]). Grading runs on the simulator, in this process, so that it gives the
+//! What a lab asks is data beside it (`data`). Grading runs on the simulator, in this process, so that it gives the
 //! same verdict on every machine and takes a second.
 
 mod candidate;
