@@ -188,10 +188,10 @@ impl<'ast> Visit<'ast> for Names {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         if !is_test(&item.attrs) {
-            let names = self.imports.clone();
-            self.tree(&item.tree, &[]);
             // What a module in braces imports has no name in the file.
-            if self.braces > 0 {
+            let names = (self.braces > 0).then(|| self.imports.clone());
+            self.tree(&item.tree, &[]);
+            if let Some(names) = names {
                 self.imports = names;
             }
         }
