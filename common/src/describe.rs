@@ -9,7 +9,13 @@ use crate::host;
 use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
 use crate::problem::Problem;
-use crate::step::Step;
+use crate::step::{Role, Step};
+
+/// Names of the step's variants with this role, or of all.
+fn names(step: &Step, role: Option<Role>) -> Vec<String> {
+    let variants = step.variants.iter().filter(|variant| role.is_none_or(|role| variant.role == role));
+    variants.map(|variant| variant.name.to_owned()).collect()
+}
 
 /// A line for each variant: its name and the first comment of its file.
 pub fn list_variants(step: &Step) -> Result<String> {
@@ -47,7 +53,9 @@ pub struct Description {
     pub title: String,
     /// Whether the step runs on the host.
     pub host: bool,
-    /// Names of its variants.
+    /// Names of the rungs on the way to its kernel, in their order.
+    pub rungs: Vec<String>,
+    /// Names of all its variants, rungs included.
     pub variants: Vec<String>,
     /// Every source (its path within the step's folder) with every specialisation for which PTX is committed.
     pub sources: Vec<(String, Vec<Specialisation>)>,
@@ -70,13 +78,18 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
     let plan = step.plan_of(variant);
     let mut sources = vec![("kernel.cu".to_owned(), step.committed_of(None))];
     let variants = step.variants.iter();
-    sources.extend(variants.map(|variant| (format!("variants/{}.cu", variant.name), step.committed_of(Some(variant)))));
+    sources.extend(
+        variants.map(|variant| {
+            (format!("{}/{}.cu", variant.role.folder(), variant.name), step.committed_of(Some(variant)))
+        }),
+    );
     let host = if step.host.is_some() { Kind::Host } else { device.kind };
     let description = Description {
         name: step.name.into(),
         title: step.title.into(),
         host: step.host.is_some(),
-        variants: step.variants.iter().map(|variant| variant.name.to_owned()).collect(),
+        rungs: names(step, Some(Role::Rung)),
+        variants: names(step, None),
         sources,
         default_size: (step.default_size)(&DeviceInfo { kind: host, ..device.clone() }),
         plans: request

@@ -140,8 +140,6 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
 /// The step's plan, or the launch that the learner describes for their own kernel.
 fn plan(step: &Step, variant: Option<&Variant>, args: &Args, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let steps = step.plan_of(variant)(problem, device);
-    // The learner's kernel may know nothing of the step's bands.
-    let steps = if args.kernel.is_some() { steps.map(Plan::without_bands) } else { steps };
     OwnLaunch { block: args.block, tile: args.tile, shared: args.shared }.plan(problem, steps)
 }
 

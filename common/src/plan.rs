@@ -91,9 +91,6 @@ pub struct Plan {
     pub tile_k: u32,
     /// Scratch memory beside A, B and C, in elements.
     pub workspace_elements: u64,
-    /// Whether the launches' z counts bands of columns ([`Plan::in_bands`]).
-    #[serde(default)]
-    pub banded: bool,
     /// The launches, in order, on one stream.
     pub launches: Vec<Launch>,
 }
@@ -143,7 +140,7 @@ impl Plan {
                 }
             })
             .collect();
-        Self { specialisation, tile, tile_k: 1, workspace_elements: 0, banded: false, launches }
+        Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
     }
 
     /// The same with a main loop that walks K in steps of `tile_k`.
@@ -164,21 +161,8 @@ impl Plan {
             let width = (widest.div_ceil(2)..=widest).rev().find(|&width| width > 0 && x.is_multiple_of(width));
             if let Some(width) = width.filter(|&width| *z == 1 && u64::from(*x / width) <= MAX_GRID_YZ) {
                 (*x, *z) = (width, *x / width);
-                self.banded = true;
             }
         }
-        self
-    }
-
-    /// The same with whole grids again: for kernels that know nothing of bands.
-    #[must_use]
-    pub fn without_bands(mut self) -> Self {
-        if self.banded {
-            for Launch { grid: [x, _, z], .. } in &mut self.launches {
-                (*x, *z) = (*x * *z, 1);
-            }
-        }
-        self.banded = false;
         self
     }
 
@@ -228,7 +212,6 @@ mod tests {
                 let banded = whole.clone().in_bands(32);
                 assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
                 assert_eq!(banded.clone().in_bands(32), banded, "cut once only");
-                assert_eq!(banded.without_bands(), whole);
             }
         }
     }
@@ -238,7 +221,6 @@ mod tests {
         let mut plan = tiled(&problem(32, 4096, 32), [32, 32], [32, 32]);
         plan.launches[0].grid[2] = 3;
         assert_eq!(plan.clone().in_bands(32), plan);
-        assert_eq!(plan.clone().in_bands(32).without_bands(), plan);
         plan.launches[0].grid = [0, 1, 1];
         assert_eq!(plan.clone().in_bands(0), plan);
     }

@@ -25,11 +25,38 @@ pub enum Defect {
     Edges,
 }
 
-/// A counter-example: the step's kernel with one thing undone, `variants/NAME.cu`.
+/// What another kernel of a step is to the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A kernel on the way to `kernel.cu`, one idea after the one before: `rungs/NAME.cu`.
+    Rung,
+    /// A kernel with one thing undone, to see what it was for: `variants/NAME.cu`.
+    CounterExample,
+    /// A kernel past the end of the course: `beyond/NAME.cu`.
+    Beyond,
+}
+
+impl Role {
+    /// The roles, in the order in which a step lists its variants.
+    pub const ALL: [Self; 3] = [Self::Rung, Self::CounterExample, Self::Beyond];
+
+    /// The folder of such kernels within the step's.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Rung => "rungs",
+            Self::CounterExample => "variants",
+            Self::Beyond => "beyond",
+        }
+    }
+}
+
+/// Another kernel of a step, run with `--variant NAME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Name of the file without `.cu`, and of `--variant`.
     pub name: &'static str,
+    /// What it is to the step.
+    pub role: Role,
     /// What is wrong with it.
     pub defect: Defect,
     /// Its launch, where it differs from the step's own.
@@ -39,9 +66,22 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// A variant launched like the step itself.
+    /// A counter-example launched like the step itself.
     pub const fn same_launch(name: &'static str) -> Self {
-        Self { name, defect: Defect::None, plan: None, specialisations: None }
+        Self { name, role: Role::CounterExample, defect: Defect::None, plan: None, specialisations: None }
+    }
+
+    /// A rung launched like the step itself.
+    pub const fn rung(name: &'static str) -> Self {
+        Self { role: Role::Rung, ..Self::same_launch(name) }
+    }
+
+    /// The same with launches of its own.
+    #[must_use]
+    pub const fn planned(mut self, plan: PlanFn, specialisations: fn(Dtype) -> Vec<Specialisation>) -> Self {
+        self.plan = Some(plan);
+        self.specialisations = Some(specialisations);
+        self
     }
 
     /// The same with a defect.
@@ -78,7 +118,7 @@ pub struct Step {
     /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is committed for
     /// each, and for counter-examples in f32 only.
     pub specialisations: fn(Dtype) -> Vec<Specialisation>,
-    /// The counter-examples.
+    /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
     /// M, N, K where `--size` is not given.
     pub default_size: fn(&DeviceInfo) -> [u64; 3],
@@ -88,7 +128,9 @@ pub struct Step {
 
 /// The file of a kernel in a step's folder, or of the variant of this name.
 pub fn source_path(folder: &Path, variant: Option<&str>) -> PathBuf {
-    folder.join(variant.map_or_else(|| "kernel.cu".to_owned(), |variant| format!("variants/{variant}.cu")))
+    let Some(variant) = variant else { return folder.join("kernel.cu") };
+    let path = |role: Role| folder.join(role.folder()).join(variant).with_extension("cu");
+    Role::ALL.map(path).into_iter().find(|path| path.is_file()).unwrap_or_else(|| path(Role::CounterExample))
 }
 
 impl Step {

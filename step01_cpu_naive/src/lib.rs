@@ -48,7 +48,6 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
         tile: [problem.n as u32, problem.m as u32],
         tile_k: 1,
         workspace_elements: 0,
-        banded: false,
         launches: vec![Launch { entry: "matmul".into(), grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, args }],
     })
 }

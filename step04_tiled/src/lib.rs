@@ -1,13 +1,13 @@
 //! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::{Defect, DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
 /// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
 pub const TILE: u32 = 32;
 
-/// Tiles in a row of a band, at most. On an H100, 264 blocks run at a time: 32 × 8 tiles of C need 32 columns of tiles of B and 8 rows
-/// of A; without bands they would be two rows of C, and need all of B.
+/// Tiles in a row of a band of the variant `bands`, at most. On an H100, 264 blocks run at a time: 32 × 8 tiles of C need 32 columns of
+/// tiles of B and 8 rows of A; without bands they would be two rows of C, and need all of B.
 pub const BAND: u32 = 32;
 
 /// The step.
@@ -18,13 +18,14 @@ pub const STEP: Step = Step {
     plan,
     specialisations,
     variants: &[
+        Variant::rung("1_multiples").planned(plan_multiples, specialisations),
         Variant::same_launch("uncoalesced_b"),
         Variant::same_launch("bank_conflicts"),
         Variant::same_launch("bank_conflicts_padded"),
-        Variant::same_launch("row_by_row"),
         Variant::same_launch("no_first_barrier").with_defect(Defect::Race),
         Variant::same_launch("no_second_barrier").with_defect(Defect::Race),
         Variant::same_launch("no_edges").with_defect(Defect::Edges),
+        Variant::same_launch("bands").planned(plan_bands, specialisations),
     ],
     default_size,
     host: None,
@@ -32,7 +33,20 @@ pub const STEP: Step = Step {
 
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[("TILE", TILE)]);
-    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE).in_bands(BAND))
+    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE))
+}
+
+/// The first rung has no bounds, so it takes only sizes that need none.
+fn plan_multiples(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    ensure!(
+        [problem.m, problem.n, problem.k].iter().all(|size| size.is_multiple_of(TILE.into())),
+        "1_multiples has no bounds and takes multiples of {TILE} only; choose such a --size, or leave out --variant"
+    );
+    plan(problem, device)
+}
+
+fn plan_bands(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    Ok(plan(problem, device)?.in_bands(BAND))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {

@@ -16,9 +16,6 @@ pub const THREAD_N: u32 = 8;
 /// Threads of a block.
 pub const THREADS: u32 = TILE_M * TILE_N / (THREAD_M * THREAD_N);
 
-/// Tiles in a row of a band, at most: 8 tiles are as wide as a band of step 4.
-pub const BAND: u32 = 8;
-
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
@@ -27,7 +24,11 @@ pub const STEP: Step = Step {
     plan,
     specialisations,
     variants: &[
-        Variant::same_launch("inner_product"),
+        Variant::rung("1_column").planned(plan_column, columns),
+        Variant::rung("2_tile").planned(plan_tile, tiles),
+        Variant::rung("3_pointers").planned(plan_tile, tiles),
+        Variant::rung("4_wide_loads"),
+        Variant::same_launch("inner_product").planned(plan_tile, tiles),
         Variant::same_launch("no_unroll"),
         Variant::same_launch("no_padding"),
         Variant::same_launch("plain_lanes"),
@@ -35,6 +36,40 @@ pub const STEP: Step = Step {
     default_size,
     host: None,
 };
+
+/// Rows, columns and depth of the tiles of the first rung, whose threads compute one column each: more threads, and a smaller tile.
+const COLUMN_TILE: [u32; 3] = [64, 64, 32];
+
+fn column(dtype: Dtype) -> Specialisation {
+    let [tile_m, tile_n, tile_k] = COLUMN_TILE;
+    let defines = [("TILE_M", tile_m), ("TILE_N", tile_n), ("TILE_K", tile_k), ("THREAD_M", THREAD_M)];
+    Specialisation::single(dtype, &defines)
+}
+
+fn columns(dtype: Dtype) -> Vec<Specialisation> {
+    vec![column(dtype)]
+}
+
+fn plan_column(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
+    let [tile_m, tile_n, tile_k] = COLUMN_TILE;
+    let threads = tile_m / THREAD_M * tile_n;
+    Ok(Plan::tiled(problem, column(problem.dtype), [threads, 1], [tile_n, tile_m]).with_tile_k(tile_k))
+}
+
+/// The rungs before wide loads copy B one element at a time.
+fn tile(dtype: Dtype) -> Specialisation {
+    let defines =
+        [("TILE_M", TILE_M), ("TILE_N", TILE_N), ("TILE_K", TILE_K), ("THREAD_M", THREAD_M), ("THREAD_N", THREAD_N)];
+    Specialisation::single(dtype, &defines)
+}
+
+fn tiles(dtype: Dtype) -> Vec<Specialisation> {
+    vec![tile(dtype)]
+}
+
+fn plan_tile(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
+    Ok(Plan::tiled(problem, tile(problem.dtype), [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
+}
 
 /// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers, which are here to be exact, are
 /// committed once, in the form that takes any N.
@@ -56,7 +91,7 @@ fn specialisation(dtype: Dtype, vector: u32) -> Specialisation {
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let specialisation = specialisation(problem.dtype, vector(problem, device));
-    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K).in_bands(BAND))
+    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {

@@ -1,83 +1,59 @@
-// The thread tile as inner products: each element of C in turn walks all k of the tiles, and every FMA reads both operands from shared memory.
+// The thread tile as inner products: one element of C after the other walks along k, and every
+// multiplication reads both its factors from shared memory.
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
+// TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
+// THREAD_M, THREAD_N      rows and columns of C that a thread computes
+constexpr int ROWS = TILE_M / THREAD_M;  // threads in a column; a thread's rows are ROWS apart
+constexpr int COLS = TILE_N / THREAD_N;  // threads in a row; a thread's columns are COLS apart
+constexpr int THREADS = ROWS * COLS;
 
-// TILE_M, TILE_N     rows and columns of C that a block computes
-// TILE_K             depth of the tiles of A and B in shared memory
-// THREAD_M, THREAD_N rows and columns of C that a thread computes
-// VECTOR             elements of B in one copy: 4 where every row of B starts on 16 bytes, else 1
-
-// A warp's lanes form a grid of 4 x 8, so a warp computes WARP_M x WARP_N elements of C.
-constexpr int WARP_M = 4 * THREAD_M, WARP_N = 8 * THREAD_N;
-constexpr int THREADS = 32 * (TILE_M / WARP_M) * (TILE_N / WARP_N);
-// The block copies A_ROWS rows of A at a time, 8 threads a row (one sector), and B_ROWS rows of B, up to a warp a row.
-constexpr int A_ROWS = THREADS / 8, B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32, B_ROWS = THREADS / B_THREADS;
-
-struct alignas(16) Four { ELEMENT at[4]; };  // moved by one 128-bit instruction
-
-// Copies one or four elements to shared memory; outside of the matrix they are zeros.
-template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool inside)
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    if (COUNT == 4)
-        *(Four*)to = inside ? *(const Four*)from : Four{};
-    else
-        *to = inside ? *from : ELEMENT(0);
-}
+    const int thread = threadIdx.x;
+    const int x = thread % COLS;
+    const int y = thread / COLS;
+    const int row0 = blockIdx.y * TILE_M;
+    const int col0 = blockIdx.x * TILE_N;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
-{
-    // A's tile lies transposed, so that four rows are four neighbours; 4 words of padding keep the copies free of bank conflicts.
-    __shared__ alignas(16) ELEMENT As[TILE_K][TILE_M + 4];
-    __shared__ alignas(16) ELEMENT Bs[TILE_K][TILE_N];
-
-    // A thread computes squares of 4 x 4 elements, 16 rows and 32 columns apart, from row, col of the block's tile on. Lanes 2 apart
-    // share rows and lanes 1 apart share columns: such 128-bit loads of shared memory take 2 wavefronts, the fewest there are.
-    const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-    const int row = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
-    const int col = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
-    const int first_row = blockIdx.y * TILE_M, first_col = (blockIdx.z * gridDim.x + blockIdx.x) * TILE_N;  // z: bands of columns
-
-    // This thread's share of the copies. Rows of A past M start over at 0: any will do, as what they give is not stored.
-    const int a_row = thread / 8, a_k = thread % 8;
-    const ELEMENT* a_from[TILE_M / A_ROWS];
-    for (int i = 0; i < TILE_M / A_ROWS; ++i)
-        a_from[i] = A + (size_t)((first_row + a_row + i * A_ROWS) % M) * K + a_k;
-    const int b_k = thread / B_THREADS, b_col = thread % B_THREADS * VECTOR, columns = N - first_col - b_col;
-    const ELEMENT* b_from = B + (size_t)b_k * N + first_col + b_col;
+    __shared__ ELEMENT As[TILE_M][TILE_K];
+    __shared__ ELEMENT Bs[TILE_K][TILE_N];
 
     ELEMENT sum[THREAD_M][THREAD_N] = {};
-    for (int left = K; left > 0; left -= TILE_K) {
-        for (int k = 0; k < TILE_K; k += 8)
-            for (int i = 0; i < TILE_M / A_ROWS; ++i)
-                copy<1>(&As[k + a_k][a_row + i * A_ROWS], a_from[i] + k, k + a_k < left);
-        for (int k = 0; k < TILE_K; k += B_ROWS) {
-            const int inside = k + b_k < left ? columns : 0;
-            for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
-                copy<VECTOR>(&Bs[k + b_k][b_col + n], b_from + (size_t)k * N + n, n < inside);
+    for (int k0 = 0; k0 < K; k0 += TILE_K) {
+        // Cooperative load, as in step 3: a tile has more elements than the block has threads.
+        for (int i = thread; i < TILE_M * TILE_K; i += THREADS) {
+            const int row = row0 + i / TILE_K;
+            const int k = k0 + i % TILE_K;
+            As[i / TILE_K][i % TILE_K] = row < M && k < K ? A[(size_t)row * K + k] : 0;
         }
-        for (int i = 0; i < TILE_M / A_ROWS; ++i) a_from[i] += TILE_K;
-        b_from += (size_t)TILE_K * N;
-        __syncthreads();  // the tiles are complete before anyone reads them ...
+        for (int i = thread; i < TILE_K * TILE_N; i += THREADS) {
+            const int k = k0 + i / TILE_N;
+            const int col = col0 + i % TILE_N;
+            Bs[i / TILE_N][i % TILE_N] = k < K && col < N ? B[(size_t)k * N + col] : 0;
+        }
+        // No thread may read the tiles before every thread has stored its elements ...
+        __syncthreads();
 
-        #pragma unroll  // the sums stay in registers ...
+        // The sums stay in registers, and the loads in the inner loop: if that were unrolled too, the
+        // compiler would find the outer product by itself.
+        #pragma unroll
         for (int m = 0; m < THREAD_M; ++m)
             #pragma unroll
             for (int n = 0; n < THREAD_N; ++n)
-                #pragma unroll 4  // ... and the loads in this loop, or the compiler finds the outer product by itself
+                #pragma unroll 4
                 for (int k = 0; k < TILE_K; ++k)
-                    sum[m][n] += As[k][row + m / 4 * 16 + m % 4] * Bs[k][col + n / 4 * 32 + n % 4];
-        __syncthreads();  // ... and read by everyone before the next ones overwrite them
+                    sum[m][n] += As[y + m * ROWS][k] * Bs[k][x + n * COLS];
+        // ... and no thread may store the next tiles before every thread has read these.
+        __syncthreads();
     }
 
-    // One element at a time: 128-bit stores would tie the sums to aligned registers throughout the loop, and cost FMAs.
     for (int m = 0; m < THREAD_M; ++m) {
-        const int r = first_row + row + m / 4 * 16 + m % 4;
-        for (int n = 0; n < THREAD_N && r < M; ++n) {
-            const int c = first_col + col + n / 4 * 32 + n % 4;
-            if (c < N) C[(size_t)r * N + c] = sum[m][n];
-        }
+        const int row = row0 + y + m * ROWS;
+        if (row < M)
+            for (int n = 0; n < THREAD_N; ++n) {
+                const int col = col0 + x + n * COLS;
+                if (col < N) C[(size_t)row * N + col] = sum[m][n];
+            }
     }
 }

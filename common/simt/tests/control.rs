@@ -226,6 +226,10 @@ fn shuffles_votes_and_matches() {
     });
     check("shfl.sync.bfly.b32 %b, %a, 16, 31, -1;", &|lane| value(lane ^ 16));
     check("setp.lt.u32 %p1, %t, 10; vote.sync.ballot.b32 %b, %p1, -1;", &|_| 0x3ff);
+    check("mov.pred %p1, 0; setp.lt.u32 %p2, %t, 10; @%p2 mov.pred %p1, -1; selp.u32 %b, 1, 0, %p1;", &|t| {
+        u32::from(t < 10)
+    });
+    check("selp.u32 %b, 7, 8, 1; selp.u32 %a, 7, 8, 0; shl.b32 %a, %a, 8; or.b32 %b, %b, %a;", &|_| 0x807);
     check("setp.lt.u32 %p1, %t, 10; vote.sync.any.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 1);
     check("setp.lt.u32 %p1, %t, 10; vote.sync.all.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 0);
     check("and.b32 %c, %t, 3; match.any.sync.b32 %b, %c, -1;", &|lane| 0x1111_1111 << (lane & 3));

@@ -144,7 +144,7 @@ impl Cause {
         };
         // Rounding of the sum; K terms of absolute value up to 1, or exact.
         let tolerance = match operands {
-            Operands::F32 { .. } => gamma(problem.k) * access.magnitude(sample.row, sample.col) + 1e-30,
+            Operands::F32 { .. } => gamma(problem.k) * access.magnitude(sample.row, sample.col),
             Operands::I32 { .. } => 0.0,
         };
         (got - value).abs() <= tolerance

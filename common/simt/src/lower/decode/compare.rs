@@ -3,7 +3,7 @@
 use super::decoder::{Decoder, pair};
 use super::words::Words;
 use crate::Error;
-use crate::ast::{Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Combine, Compare, Detail, Function, Inst, NONE, Op};
 
 impl Decoder<'_> {
@@ -40,10 +40,15 @@ impl Decoder<'_> {
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         self.count(statement, 4)?;
-        let (condition, negated) = self.condition(&operands[3])?;
         if kind == Type::Pred || matches!(kind.bytes(), 1 | 16) {
             return Err(self.refuse("this type"));
         }
+        if let Operand::Integer(condition) = operands[3] {
+            let chosen = &operands[if condition != 0 { 1 } else { 2 }];
+            let mov = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
+            return self.compute(mov, (&operands[0], kind), &[(chosen, kind)]);
+        }
+        let (condition, negated) = self.condition(&operands[3])?;
         let mut inst = Inst::new(if kind.bytes() == 8 { Op::Selp64 } else { Op::Selp32 });
         inst.d = self.destination(&operands[0], kind)?;
         let (yes, no) = if negated { (2, 1) } else { (1, 2) };

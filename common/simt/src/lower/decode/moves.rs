@@ -4,7 +4,8 @@ use super::decoder::Decoder;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{Detail, Function, Inst, Op};
+use crate::lower::inst::{Compare, Detail, Function, Inst, Op};
+use crate::lower::preset::Preset;
 
 impl Decoder<'_> {
     pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -16,6 +17,9 @@ impl Decoder<'_> {
             (Operand::Vector(parts), _) => return self.unpack(parts, from, kind),
             (_, Operand::Vector(parts)) => return self.pack(to, parts, kind),
             _ => {}
+        }
+        if let (Type::Pred, Operand::Integer(value)) = (kind, from) {
+            return self.constant_predicate(to, *value != 0);
         }
         if kind == Type::Pred {
             let (a, negated) = self.condition(from)?;
@@ -42,6 +46,17 @@ impl Decoder<'_> {
             2 | 4 => self.compute(Op::Mov32, (to, kind), &[(from, kind)]),
             _ => Err(self.refuse("this type")),
         }
+    }
+
+    /// `mov.pred %p1, 0`, of which the compiler makes the start of a flag.
+    fn constant_predicate(&mut self, to: &Operand, value: bool) -> Result<(), Error> {
+        let mut detail = Detail::new(Function::Set, Type::U32);
+        detail.compare = Compare::Ne;
+        let d = self.destination(to, Type::Pred)?;
+        let [a, b] = [u64::from(value), 0].map(|bits| self.preset(Preset::Constant(bits), false));
+        let imm = self.detail(detail);
+        self.push(Inst { d, a, b, imm, ..Inst::new(Op::Setp) });
+        Ok(())
     }
 
     /// `mov.b64 {%r1, %r2}, %rd1`
