@@ -87,7 +87,8 @@ fn check(kernel: Kernel) -> Result<()> {
         let hazards = device.observations().hazards.unwrap_or_default();
         // A kernel without edge handling is right at multiples of its tile.
         let right = kernel.defect() == Defect::Edges && super::is_whole(size);
-        judge(if right { Defect::None } else { kernel.defect() }, found, &hazards).with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
+        judge(if right { Defect::None } else { kernel.defect() }, found, &hazards)
+            .with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
     }
     Ok(())
 }
