@@ -2,10 +2,12 @@
 
 mod counters;
 mod hazards;
+mod ratios;
 mod trace;
 
 pub use counters::{CounterSum, Counters, LineCounters};
 pub use hazards::{HazardReport, HazardThread, fault, hazards};
+pub use ratios::{RATIOS, Ratio};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
 /// What the analyses that were asked for saw since they were asked last.

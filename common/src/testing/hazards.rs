@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 use simt::HazardKind;
 
-use super::kernel::{Kernel, code};
+use super::kernel::{Kernel, code, is_whole};
 use crate::analysis::HazardReport;
 use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
@@ -86,7 +86,7 @@ fn check(kernel: Kernel) -> Result<()> {
         let found = kernel.product_on(&mut device, plan, &problem);
         let hazards = device.observations().hazards.unwrap_or_default();
         // A kernel without edge handling is right at multiples of its tile.
-        let right = kernel.defect() == Defect::Edges && super::is_whole(size);
+        let right = kernel.defect() == Defect::Edges && is_whole(size);
         judge(if right { Defect::None } else { kernel.defect() }, found, &hazards)
             .with_context(|| size.map(|edge| edge.to_string()).join("×"))?;
     }

@@ -1,23 +1,9 @@
 //! What the simulator shows of each kernel in place of times: its traffic, its conflicts, its barriers, its occupancy.
 
-use common::analysis::Counters;
+use common::analysis::RATIOS;
 use common::units::number;
 
 use crate::record::Entry;
-
-/// A column: its heading, and what stands in it, with `-` where there is nothing to divide by.
-type Column = (&'static str, fn(&Entry, &Counters) -> Option<f64>);
-
-const COLUMNS: &[Column] = &[
-    ("flop/byte", |_, counters| Some(counters.flop_per_byte)),
-    ("sectors/load", |_, counters| ratio(counters, "global_load_sectors", "global_load_requests")),
-    ("sh. wavefronts/FMA", |_, counters| Some(32.0 * ratio(counters, "shared_load_wavefronts", "fma_threads")?)),
-    ("conflicts", |_, counters| {
-        Some((counters.get("shared_load_bank_conflicts") + counters.get("shared_store_bank_conflicts")) as f64)
-    }),
-    ("barriers", |_, counters| Some(counters.get("barriers") as f64)),
-    ("warps/SM", |entry, _| Some(64.0 * entry.occupancy.as_ref()?.occupancy)),
-];
 
 /// What the headings stand for.
 pub const LEGEND: &str = "
@@ -29,25 +15,23 @@ pub const LEGEND: &str = "
   warps/SM             warps that an SM of an H100 holds at a time, of 64
 ";
 
-fn ratio(counters: &Counters, above: &str, below: &str) -> Option<f64> {
-    let below = counters.get(below);
-    (below > 0).then(|| counters.get(above) as f64 / below as f64)
-}
-
 /// The headings of the columns.
 pub fn head() -> impl Iterator<Item = &'static str> {
-    COLUMNS.iter().map(|(name, _)| *name)
+    RATIOS.iter().map(|(name, _)| *name).chain(["warps/SM"])
 }
 
-/// The cells of a kernel; none if it was not counted.
+/// The cells of a kernel, with `-` for what has no value; none if it was not counted.
 pub fn cells(entry: &Entry) -> Option<Vec<String>> {
     let counters = entry.counters.as_ref()?;
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-    Some(COLUMNS.iter().map(|(_, value)| cell(value(entry, counters))).collect())
+    let warps = entry.occupancy.as_ref().map(|occupancy| 64.0 * occupancy.occupancy);
+    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use common::analysis::Counters;
+
     use super::*;
     use crate::record::Outcome;
 
