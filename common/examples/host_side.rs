@@ -16,7 +16,8 @@ const BLOCK: u32 = 16;
 /// C = A·B on the GPU, and the time that the kernel took in milliseconds.
 fn multiply(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Result<(Vec<f32>, f32)> {
     // SAFETY: this only asks whether the driver's library can be opened.
-    ensure!(unsafe { sys::is_culib_present() }, "no NVIDIA driver was found; this example needs one, and a GPU");
+    let driver = unsafe { sys::is_culib_present() };
+    ensure!(driver, "no NVIDIA driver was found; run this on a machine with an NVIDIA GPU");
     let context = CudaContext::new(0).context("the first GPU does not open; run cargo course doctor")?;
     let stream = context.default_stream();
 
@@ -39,7 +40,7 @@ fn multiply(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Result<(Vec<f32>, f3
     let begin = stream.record_event(Some(CU_EVENT_DEFAULT))?;
     let mut call = stream.launch_builder(&matmul);
     call.arg(&a).arg(&b).arg(&mut c).arg(&rows).arg(&cols).arg(&inner);
-    // SAFETY: these are the kernel's parameters, in its order, and the matrices have m·k, k·n and m·n elements.
+    // SAFETY: these are the kernel's parameters, and the matrices are as large as it takes them to be.
     unsafe { call.launch(launch) }?;
     let end = stream.record_event(Some(CU_EVENT_DEFAULT))?;
 
@@ -56,7 +57,10 @@ fn run() -> Result<f32> {
     let (c, milliseconds) = multiply(&a, &vec![1.0; k * n], [m, n, k])?;
     for (row, (of_a, of_c)) in a.chunks(k).zip(c.chunks(n)).enumerate() {
         let sum: f32 = of_a.iter().sum();
-        ensure!(of_c.iter().all(|element| (element - sum).abs() < 0.5), "row {row} of C is wrong; every element should be {sum}");
+        ensure!(
+            of_c.iter().all(|element| (element - sum).abs() < 0.5),
+            "row {row} of C is wrong; every element should be {sum}"
+        );
     }
     Ok(milliseconds)
 }
