@@ -51,4 +51,20 @@ mod tests {
             assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
         }
     }
+
+    #[test]
+    fn drawings_made_by_hand_have_a_text_alternative_and_can_be_read_on_a_phone() {
+        let drawings = course::files::below(&workspace::root().join("docs/src/drawings"), "svg");
+        assert!(!drawings.is_empty());
+        for path in drawings {
+            let svg = course::files::read(&path).unwrap();
+            let name = path.display();
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
+            for size in svg.split("font-size=\"").skip(1) {
+                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(size >= 13, "{name}: words of {size}");
+            }
+        }
+    }
 }
