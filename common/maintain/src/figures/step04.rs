@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use simt::Space;
 
 use super::accesses::{self, Event, Matrix, What, touched};
-use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
@@ -18,7 +18,7 @@ pub fn walk() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step04-walk",
-        width: 720,
+        width: 640,
         height: 450,
         title: "The tiles of A and B that one block of step 4 loads, along K",
         description: &format!(
@@ -84,7 +84,7 @@ pub fn banks() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step04-banks",
-        width: 720,
+        width: 640,
         height: 380,
         title: "Words that one access of a warp wants from each of the 32 banks",
         description: "Recorded from runs at 32×32×32: the load of B's tile in the inner loop. In the kernel of step 4 each bank delivers one word: one wavefront. In the variant with bank conflicts one bank has to deliver \
@@ -114,9 +114,9 @@ pub fn banks() -> Result<String> {
             let base = y + 92.0;
             drawing.text(8.0, base + 12.0, HPos::Left, LABEL, "bank");
             for (bank, count) in counts.into_iter().enumerate() {
-                let x = 42.0 + bank as f64 * 21.0;
+                let x = 44.0 + bank as f64 * 18.5;
                 drawing.rect(x, base, 17.0, 15.0, INK, 0.25);
-                drawing.text(x + 8.5, base + 11.5, HPos::Center, SMALL, &bank.to_string());
+                drawing.text(x + 8.5, base + 12.0, HPos::Center, LABEL, &bank.to_string());
                 let colour = if most > 1 { RED } else { GREEN };
                 for word in 0..count {
                     let height = if most > 1 { 2.0 } else { 8.0 };
