@@ -14,19 +14,18 @@ pub fn outer() -> Result<String> {
         kind: Kind::Figure,
         name: "step05-outer",
         width: 640,
-        height: 400,
+        height: 376,
         title: "The outer product of a thread in registers, for one k",
         description: "Eight elements of A in a column, eight elements of B in a row, and between them a square of 8×8 sums. One sum is marked, with the element of A in its row and the element of B in its column: \
          sum[2][5] += a[2] · b[5].",
     };
     picture::draw(&frame, |drawing| {
-        let (left, top, cell) = (150.0, 76.0, 36.0);
+        let (left, top, cell) = (160.0, 76.0, 36.0);
         let place = |number: usize| number as f64 * cell;
         let (m, n) = (2, 5);
-        drawing.text(left, 20.0, HPos::Left, TITLE, "b: 8 elements of a row of Bs");
-        drawing.text(8.0, top - 10.0, HPos::Left, TITLE, "a: 8 elements");
-        drawing.text(8.0, top + 8.0, HPos::Left, LABEL, "of a column");
-        drawing.text(8.0, top + 24.0, HPos::Left, LABEL, "of As");
+        drawing.text(left, 20.0, HPos::Left, TITLE, "b: from a row of Bs");
+        drawing.text(8.0, top + 14.0, HPos::Left, TITLE, "a: from a");
+        drawing.text(8.0, top + 32.0, HPos::Left, TITLE, "column of As");
         for number in 0..EDGE {
             let chosen = |marked| if number == marked { 0.95 } else { 0.4 };
             drawing.rect(left + place(number), top - cell - 10.0, cell - 2.0, cell - 2.0, ORANGE, chosen(n));
@@ -54,15 +53,8 @@ pub fn outer() -> Result<String> {
         drawing.line((left, y), (x, y), BLUE, 2.5, 1.0);
         drawing.line((x, top), (x, y), ORANGE, 2.5, 1.0);
         let right = left + place(EDGE) + 14.0;
-        drawing.text(right, top + 14.0, HPos::Left, TITLE, "64 sums");
+        drawing.text(right, top + 14.0, HPos::Left, TITLE, "the sums");
         drawing.text(right, y + 4.0, HPos::Left, LABEL, "sum[2][5] += a[2] · b[5]");
-        drawing.text(
-            left,
-            top + place(EDGE) + 22.0,
-            HPos::Left,
-            LABEL,
-            "16 loads from shared memory, 64 multiply-adds",
-        );
         Ok(())
     })
 }

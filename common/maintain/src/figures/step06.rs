@@ -80,7 +80,7 @@ pub fn timeline() -> Result<String> {
                 for (pair, [from, to]) in bars.iter().enumerate() {
                     let (x, width) = (left + *from as f64 * scale, (to - from) as f64 * scale);
                     drawing.rect(x + 1.0, y + down, (width - 2.0).max(1.0), 30.0, colour, 0.85);
-                    if width > 10.0 {
+                    if width > 14.0 {
                         drawing.text(x + width / 2.0, y + down + 20.0, HPos::Center, NUMBER, &pair.to_string());
                     }
                 }
