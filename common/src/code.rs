@@ -99,6 +99,12 @@ impl Source {
         Ok(Self { path: path.to_owned(), display, text, hash })
     }
 
+    /// The comment at the head of the file, as one line.
+    pub fn comment(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
+        lines.collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether the file is PTX already.
     pub fn is_ptx(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "ptx")

@@ -1,6 +1,6 @@
 //! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
@@ -8,14 +8,13 @@ use crate::analysis::Observations;
 use crate::baseline::Baseline;
 use crate::check::verify_on;
 use crate::cli::Args;
-use crate::code::{Code, Registers, Source};
+use crate::code::{Code, Source};
 use crate::device::{self, Choice, Device, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
 use crate::info::{DeviceInfo, Kind};
 use crate::matrix::Operands;
 use crate::memory;
-use crate::occupancy::{self, BlockNeeds, Occupancy};
 use crate::own_launch::OwnLaunch;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -31,7 +30,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let operands = Operands::new(&run.problem)?;
     let (verification, observations) = run.verify(args, &operands)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
-    let occupancy = run.occupancy();
+    let occupancy = run.session.occupancy(run.device.as_ref(), &run.code, run.committed.as_deref());
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -103,21 +102,6 @@ impl Run {
         let baseline =
             args.baseline.map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
         Ok((timing, baseline))
-    }
-
-    /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for committed
-    /// PTX.
-    fn occupancy(&self) -> Option<Occupancy> {
-        let (kernel, launch) = (self.session.main_kernel()?, self.session.plan().launches.first()?);
-        let resources = self.device.resources(kernel);
-        let committed: Option<&Path> = self.committed.as_deref();
-        let recorded = || Registers::read(committed?).of(self.code.committed.as_deref()?, &launch.entry);
-        let needs = BlockNeeds {
-            threads: launch.block.iter().product(),
-            registers: resources.registers.or_else(recorded),
-            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
-        };
-        Some(occupancy::occupancy(needs, &self.device.info().sm, self.device.resident_blocks(kernel, launch)))
     }
 }
 

@@ -71,6 +71,9 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     let can = |&size: &[u64; 3]| (step.plan)(&kernel.problem(size, 1), &info).is_ok();
     let all = SHAPES.iter().all(can);
     let mut sizes: Vec<[u64; 3]> = if all { SHAPES.to_vec() } else { SMALL_SHAPES.to_vec() };
+    // A rung may have limits that its step has not.
+    sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
+    ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
     // A single thread would take minutes for it; the loops on the host take no time.
     if all && variant.is_none() && dtype == Dtype::F32 && step.host.is_none() {
         sizes.push(TALL);

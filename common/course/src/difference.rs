@@ -54,7 +54,7 @@ fn coloured(text: &str) -> String {
 }
 
 /// Lines that are gone and lines that are new, without empty ones and comments.
-fn size(one: &str, other: &str) -> (usize, usize) {
+pub fn size(one: &str, other: &str) -> (usize, usize) {
     let text = diff(&code(one), &code(other));
     let count = |sign: char| text.lines().filter(|line| line.starts_with(sign)).count();
     (count('-'), count('+'))

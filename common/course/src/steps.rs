@@ -50,6 +50,11 @@ pub fn expect<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder>
     })
 }
 
+/// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.
+pub fn split(kernel: &str) -> (&str, Option<&str>) {
+    kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
+}
+
 impl StepFolder {
     /// The step's number as people write it: `4`.
     pub fn number(&self) -> &str {
