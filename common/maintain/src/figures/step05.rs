@@ -13,19 +13,17 @@ pub fn outer() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step05-outer",
-        width: 640,
-        height: 376,
+        width: 360,
+        height: 404,
         title: "The outer product of a thread in registers, for one k",
         description: "Eight elements of A in a column, eight elements of B in a row, and between them a square of 8×8 sums. One sum is marked, with the element of A in its row and the element of B in its column: \
          sum[2][5] += a[2] · b[5].",
     };
     picture::draw(&frame, |drawing| {
-        let (left, top, cell) = (160.0, 76.0, 36.0);
+        let (left, top, cell) = (60.0, 76.0, 36.0);
         let place = |number: usize| number as f64 * cell;
         let (m, n) = (2, 5);
         drawing.text(left, 20.0, HPos::Left, TITLE, "b: from a row of Bs");
-        drawing.text(8.0, top + 14.0, HPos::Left, TITLE, "a: from a");
-        drawing.text(8.0, top + 32.0, HPos::Left, TITLE, "column of As");
         for number in 0..EDGE {
             let chosen = |marked| if number == marked { 0.95 } else { 0.4 };
             drawing.rect(left + place(number), top - cell - 10.0, cell - 2.0, cell - 2.0, ORANGE, chosen(n));
@@ -52,9 +50,9 @@ pub fn outer() -> Result<String> {
         let (x, y) = (left + place(n) + cell / 2.0, top + place(m) + cell / 2.0);
         drawing.line((left, y), (x, y), BLUE, 2.5, 1.0);
         drawing.line((x, top), (x, y), ORANGE, 2.5, 1.0);
-        let right = left + place(EDGE) + 14.0;
-        drawing.text(right, top + 14.0, HPos::Left, TITLE, "the sums");
-        drawing.text(right, y + 4.0, HPos::Left, LABEL, "sum[2][5] += a[2] · b[5]");
+        let below = top + place(EDGE) + 16.0;
+        drawing.text(14.0, below, HPos::Left, TITLE, "a: from a column of As");
+        drawing.text(14.0, below + 20.0, HPos::Left, LABEL, "marked: sum[2][5] += a[2] · b[5]");
         Ok(())
     })
 }
@@ -70,8 +68,8 @@ fn tile(drawing: &mut Canvas, variant: Option<&str>, title: &str, y: f64) -> Res
     };
     let (block, warp) = (of(None, None), of(Some(0), None));
     let (rows, columns) = extent(&block);
-    let (x, scale) = (20.0, 600.0 / columns as f64);
-    drawing.text(x, y + 14.0, HPos::Left, TITLE, &format!("{title}, block tile {rows}×{columns}"));
+    let (x, scale) = (8.0, 340.0 / columns as f64);
+    drawing.text(x, y + 14.0, HPos::Left, TITLE, &format!("{title}, in {rows}×{columns}"));
     let top = y + 24.0;
     drawing.outline(x, top, scale, [rows, columns]);
     drawing.cells(x, top, scale, &block, INK, 0.12);
@@ -83,7 +81,7 @@ fn tile(drawing: &mut Canvas, variant: Option<&str>, title: &str, y: f64) -> Res
     let legend = top + rows as f64 * scale + 20.0;
     drawing.legend(x, legend, GREEN, 0.35, "warp 0");
     for (place, (lane, colour)) in lanes.into_iter().enumerate() {
-        drawing.legend(x + 100.0 + place as f64 * 90.0, legend, colour, 0.95, &format!("lane {lane}"));
+        drawing.legend(x + 85.0 + place as f64 * 85.0, legend, colour, 0.95, &format!("lane {lane}"));
     }
     Ok(())
 }
@@ -93,15 +91,15 @@ pub fn thread_tile() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step05-thread-tile",
-        width: 640,
-        height: 730,
+        width: 360,
+        height: 466,
         title: "The elements of C that a block, a warp and a thread of step 5 compute, in rungs 3 and 4",
         description: "Recorded from the stores of runs at 128×256×16. In rung 3, 64 elements of a thread are spread over the tile of the block, 8 rows and 16 columns apart. In rung 4 the lanes of a warp form a grid of 4×8, and each thread owns four squares \
          of 4×4 elements; lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows.",
     };
     picture::draw(&frame, |drawing| {
         tile(drawing, Some("3_pointers"), "rung 3: elements spread", 8.0)?;
-        tile(drawing, Some("4_wide_loads"), "rung 4: squares of 4×4", 374.0)
+        tile(drawing, Some("4_wide_loads"), "rung 4: squares of 4×4", 242.0)
     })
 }
 
@@ -110,15 +108,15 @@ pub fn to_and_fro() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step05-to-and-fro",
-        width: 640,
-        height: 320,
+        width: 360,
+        height: 236,
         title: "The order of a thread's 64 multiply-adds for one k",
         description: "Two squares of 8×8 sums with a line through their centres. On the left each row is walked from left to right, and a dashed line jumps back to the start of the next row. On the right every second row is walked from right to left, \
          so the line never jumps.",
     };
     picture::draw(&frame, |drawing| {
         for (panel, title) in ["rung 4: row by row", "rung 5: to and fro"].into_iter().enumerate() {
-            let (left, top, cell) = (12.0 + panel as f64 * 322.0, 36.0, 32.0);
+            let (left, top, cell) = (8.0 + panel as f64 * 180.0, 36.0, 21.0);
             drawing.text(left, 22.0, HPos::Left, TITLE, title);
             let mut before = None;
             for m in 0..EDGE {
@@ -135,7 +133,7 @@ pub fn to_and_fro() -> Result<String> {
                     before = Some(here);
                 }
             }
-            let words = if panel == 0 { "red: both a and b change" } else { "one of a and b stays, each time" };
+            let words = if panel == 0 { "red: a and b change" } else { "a or b stays, every time" };
             drawing.text(left, top + EDGE as f64 * cell + 16.0, HPos::Left, LABEL, words);
         }
         Ok(())

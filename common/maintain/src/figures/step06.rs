@@ -53,7 +53,7 @@ pub fn timeline() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step06-timeline",
-        width: 640,
+        width: 360,
         height: 268,
         title: "When a warp of step 5 and of step 6 fetches a pair of tiles, and when it multiplies it",
         description: &format!(
@@ -70,8 +70,8 @@ pub fn timeline() -> Result<String> {
         .enumerate()
         {
             let order = order(&accesses::of_first_warp(step, SIZE)?);
-            let scale = 540.0 / order.end.max(1) as f64;
-            let left = 84.0;
+            let scale = 272.0 / order.end.max(1) as f64;
+            let left = 80.0;
             let y = 8.0 + number as f64 * 136.0;
             drawing.text(8.0, y + 14.0, HPos::Left, TITLE, title);
             let rows = [("on its way", &order.flights, BLUE, 30.0), ("multiplied", &order.multiplied, GREEN, 68.0)];
@@ -80,7 +80,7 @@ pub fn timeline() -> Result<String> {
                 for (pair, [from, to]) in bars.iter().enumerate() {
                     let (x, width) = (left + *from as f64 * scale, (to - from) as f64 * scale);
                     drawing.rect(x + 1.0, y + down, (width - 2.0).max(1.0), 30.0, colour, 0.85);
-                    if width > 14.0 {
+                    if width > 9.0 {
                         drawing.text(x + width / 2.0, y + down + 20.0, HPos::Center, NUMBER, &pair.to_string());
                     }
                 }
