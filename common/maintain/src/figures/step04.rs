@@ -22,7 +22,8 @@ pub fn walk() -> Result<String> {
         height: 350,
         title: "The tiles of A and B that one block of step 4 loads, along K",
         description: &format!(
-            "Recorded from block (1,1) of a run at {m}×{n}×{k}. At each of four steps the block loads a tile of 32×32 elements of A, one further to the right, \
+            "Recorded from block (1,1) of a run at {m}×{n}×{k}. At each of four steps the block loads a tile of \
+            32×32 elements of A, one further to the right, \
              and one of B, one further down. It writes one tile of C."
         ),
     };
@@ -85,7 +86,8 @@ pub fn banks() -> Result<String> {
         width: 360,
         height: 380,
         title: "Words that one access of a warp wants from each of the 32 banks",
-        description: "Recorded from runs at 32×32×32: the load of B's tile in the inner loop. In the kernel of step 4 each bank delivers one word: one wavefront. In the variant with bank conflicts one bank has to deliver \
+        description: "Recorded from runs at 32×32×32: the load of B's tile in the inner loop. In the kernel of step \
+        4 each bank delivers one word: one wavefront. In the variant with bank conflicts one bank has to deliver \
          32 words, one after the other. With a column of padding each bank delivers one again.",
     };
     picture::draw(&frame, |drawing| {

@@ -16,7 +16,8 @@ pub fn outer() -> Result<String> {
         width: 360,
         height: 404,
         title: "The outer product of a thread in registers, for one k",
-        description: "Eight elements of A in a column, eight elements of B in a row, and between them a square of 8×8 sums. One sum is marked, with the element of A in its row and the element of B in its column: \
+        description: "Eight elements of A in a column, eight elements of B in a row, and between them a square of \
+        8×8 sums. One sum is marked, with the element of A in its row and the element of B in its column: \
          sum[2][5] += a[2] · b[5].",
     };
     picture::draw(&frame, |drawing| {
@@ -94,7 +95,9 @@ pub fn thread_tile() -> Result<String> {
         width: 360,
         height: 466,
         title: "The elements of C that a block, a warp and a thread of step 5 compute, in rungs 3 and 4",
-        description: "Recorded from the stores of runs at 128×256×16. In rung 3, 64 elements of a thread are spread over the tile of the block, 8 rows and 16 columns apart. In rung 4 the lanes of a warp form a grid of 4×8, and each thread owns four squares \
+        description: "Recorded from the stores of runs at 128×256×16. In rung 3, 64 elements of a thread are spread \
+        over the tile of the block, 8 rows and 16 columns apart. In rung 4 the lanes of a warp form a grid of 4×8, \
+        and each thread owns four squares \
          of 4×4 elements; lanes 0 and 1 own the same columns, lanes 0 and 2 the same rows.",
     };
     picture::draw(&frame, |drawing| {
@@ -111,7 +114,9 @@ pub fn to_and_fro() -> Result<String> {
         width: 360,
         height: 236,
         title: "The order of a thread's 64 multiply-adds for one k",
-        description: "Two squares of 8×8 sums with a line through their centres. On the left each row is walked from left to right, and a dashed line jumps back to the start of the next row. On the right every second row is walked from right to left, \
+        description: "Two squares of 8×8 sums with a line through their centres. On the left each row is walked \
+        from left to right, and a red line jumps back to the start of the next row. On the right every second \
+        row is walked from right to left, \
          so the line never jumps.",
     };
     picture::draw(&frame, |drawing| {

@@ -8,8 +8,8 @@ use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, T
 
 const SIZE: [u64; 3] = [1024, 1024, 64];
 
-/// What a warp does with its pairs of tiles, in accesses since its start: a pair is multiplied between two barriers, and is
-/// on its way from its first load or copy to the next barrier.
+/// What a warp does with its pairs of tiles, in accesses since its start: a pair is multiplied between two
+/// barriers, and is on its way from its first load or copy to the next barrier.
 #[derive(Default)]
 struct Order {
     flights: Vec<[usize; 2]>,
@@ -57,8 +57,10 @@ pub fn timeline() -> Result<String> {
         height: 268,
         title: "When a warp of step 5 and of step 6 fetches a pair of tiles, and when it multiplies it",
         description: &format!(
-            "Recorded from warp 0 of runs at {m}×{n}×{k}, one unit for each access: an order, not a time. In step 5 a pair of tiles is on its way, then a barrier, then it is multiplied, then a barrier. \
-             In step 6 the next pair is on its way while the current one is multiplied, and there is one barrier for each pair."
+            "Recorded from warp 0 of runs at {m}×{n}×{k}, one unit for each access: an order, not a time. In step 5 \
+            a pair of tiles is on its way, then a barrier, then it is multiplied, then a barrier. \
+             In step 6 the next pair is on its way while the current one is multiplied, and there is one barrier \
+             for each pair."
         ),
     };
     picture::draw(&frame, |drawing| {
