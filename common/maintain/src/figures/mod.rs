@@ -21,7 +21,9 @@ const FIGURES: &[Figure] = &[
     ("step02-sectors", step02::sectors),
     ("step04-walk", step04::walk),
     ("step04-banks", step04::banks),
+    ("step05-outer", step05::outer),
     ("step05-thread-tile", step05::thread_tile),
+    ("step05-to-and-fro", step05::to_and_fro),
     ("step06-timeline", step06::timeline),
     ("house", house::house),
 ];
