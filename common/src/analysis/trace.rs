@@ -62,11 +62,11 @@ fn as_in_the_formula(mut accesses: Vec<AccessReport>) -> Vec<AccessReport> {
     let mut at = 0;
     while let Some([one, other]) = accesses.get(at..at + 2) {
         let loads = one.kind == "load" && other.kind == "load" && one.space == other.space;
-        let swapped = loads && (&one.file, one.line) == (&other.file, other.line) && other.array < one.array;
-        if swapped {
+        let pair = loads && (&one.file, one.line) == (&other.file, other.line) && other.array != one.array;
+        if pair && other.array < one.array {
             accesses.swap(at, at + 1);
         }
-        at += if swapped { 2 } else { 1 };
+        at += if pair { 2 } else { 1 };
     }
     accesses
 }

@@ -70,4 +70,20 @@ mod tests {
         assert!(rows[0].starts_with("| `1_multiples` | +") && rows[1].starts_with("| `kernel` | +6 −3"), "{text}");
         assert_eq!(rows.len(), 2);
     }
+
+    /// One idea at a time: what a kernel adds to the one before it fits a page, and so does the kernel.
+    #[test]
+    fn every_rung_is_short_and_adds_little() {
+        let kernels = kernels().unwrap();
+        let texts: Vec<String> = kernels.iter().map(|kernel| text(kernel).unwrap()).collect();
+        for (at, (kernel, text)) in kernels.iter().zip(&texts).enumerate() {
+            let before = at.checked_sub(1).map_or("", |at| &texts[at]);
+            let (_, new) = difference::size(before, text);
+            assert!(new <= 45, "{kernel} adds {new} lines");
+            assert!(text.lines().count() <= 100, "{kernel} has {} lines", text.lines().count());
+            let wide = text.lines().find(|line| line.chars().count() > 100);
+            assert!(wide.is_none(), "{kernel} has a line of more than 100 columns: {wide:?}");
+        }
+        assert!(kernels.len() >= 13, "{kernels:?}");
+    }
 }

@@ -45,7 +45,7 @@ fn with_record(
     }
 }
 
-/// A chart and where its numbers are from.
+/// A chart.
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
@@ -56,7 +56,8 @@ pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
             return Ok(format!("*Record `{name}` has nothing to draw here.*"));
         }
         let link = relative(page.path, &chart_path(name, chart));
-        Ok(format!("![{}]({link})\n\n{}", chart.alternative(record), source(name, record)))
+        // Where the numbers are from is said in the chart.
+        Ok(format!("![{}]({link})", chart.alternative(record)))
     })
 }
 
