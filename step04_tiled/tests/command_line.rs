@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         trial("a_fault_shows_its_instruction_and_a_remedy", a_fault_shows_its_instruction_and_a_remedy),
         trial("help_and_lists_end_well", help_and_lists_end_well),
         trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
+        trial("a_launch_line_holds_when_the_file_is_run_by_hand", a_launch_line_holds_when_the_file_is_run_by_hand),
         trial("bands_are_for_the_steps_own_kernels", bands_are_for_the_steps_own_kernels),
     ];
     for (name, args, words) in bad_usage() {
@@ -203,6 +204,25 @@ fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
     let launch = serde_json::json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
     ensure!(report["launch"] == launch, "{}", report["launch"]);
     Ok(())
+}
+
+/// The launch line of a file holds; what the command line says wins over it; a wrong line is an error that names it.
+fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
+    let body = "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;";
+    let source = std::fs::read_to_string(ptx("launch_line.ptx", body))?;
+    let with = |line: &str| file("launch_line.ptx", format!("{line}\n{source}").as_bytes());
+    let kernel = with("// launch: block 4,2 tile 4,3 shared 128")?;
+    for (options, block, shared) in
+        [(&[][..], [4, 2, 1], 128), (&["--block", "8,2"][..], [8, 2, 1], 128), (&["--shared", "64"][..], [4, 2, 1], 64)]
+    {
+        let (report, _) = json(&[&["--size", "6x10x4", "--kernel", &kernel], options].concat())?;
+        let launch = serde_json::json!({"grid": [3, 2, 1], "block": block, "shared_bytes": shared, "launches": 1});
+        ensure!(report["launch"] == launch, "{options:?}: {}", report["launch"]);
+    }
+    let (report, _) = json(&["--size", "6x10x4", "--kernel", &kernel, "--tile", "2,2"])?;
+    ensure!(report["launch"]["grid"] == serde_json::json!([5, 3, 1]), "{}", report["launch"]);
+    let kernel = with("// launch: block 4")?;
+    fails(&["--device", "sim", "--kernel", &kernel], 2, "line 1 is not a launch: block takes two numbers").map(drop)
 }
 
 /// The step cuts wide grids into bands; a kernel that uses blockIdx.x and y alone must be right at those sizes, too.

@@ -367,7 +367,7 @@ fn watched() -> Result<()> {
     let watched = (|| {
         printed("waiting until")?;
         std::fs::copy(root().join("step01_cpu_naive/kernel.cu"), &copy)?;
-        printed("task 2 has passed")
+        printed("tasks 1 and 2 have passed")
     })();
     child.kill()?;
     child.wait()?;

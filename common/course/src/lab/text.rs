@@ -60,7 +60,13 @@ pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
     }
     let green = AnsiColor::Green.on_default().bold();
     let kept = workspace::display(&lab.as_passed(new.last));
-    let _ = writeln!(text, "{green}task {} has passed{green:#}; the file as it is now is kept as {kept}", new.last + 1);
+    let (first, last) = (new.first + 1, new.last + 1);
+    let passed = match last - first {
+        0 => format!("task {last} has passed"),
+        1 => format!("tasks {first} and {last} have passed"),
+        _ => format!("tasks {first} to {last} have passed"),
+    };
+    let _ = writeln!(text, "{green}{passed}{green:#}; the file as it is now is kept as {kept}");
     if let Some(gain) = &new.gain {
         text += &table(gain);
     }
