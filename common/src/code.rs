@@ -355,7 +355,8 @@ mod tests {
     #[test]
     fn what_is_not_committed_says_what_is() {
         let path = PathBuf::from("stepXX_none/variants/slow.cu");
-        let source = Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: None };
+        let source =
+            Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: None };
         let error = |dtype, compute_capability| {
             let device = DeviceInfo { compute_capability, ..DeviceInfo::simulated(0) };
             let specialisation = Specialisation::single(dtype, &[]).for_target(80);

@@ -34,9 +34,8 @@ impl OwnLaunch {
     /// line.
     pub fn read(source: &str) -> Result<Option<Self>> {
         let mut lines = (1..).zip(source.lines().map(str::trim));
-        let found = lines.find_map(|(number, line)| {
-            Some((number, line.strip_prefix("//")?.trim_start().strip_prefix("launch:")?))
-        });
+        let found = lines
+            .find_map(|(number, line)| Some((number, line.strip_prefix("//")?.trim_start().strip_prefix("launch:")?)));
         let Some((number, line)) = found else { return Ok(None) };
         let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -68,11 +67,7 @@ impl OwnLaunch {
     /// This launch, and the other one's where this says nothing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        Self {
-            block: self.block.or(other.block),
-            tile: self.tile.or(other.tile),
-            shared: self.shared.or(other.shared),
-        }
+        Self { block: self.block.or(other.block), tile: self.tile.or(other.tile), shared: self.shared.or(other.shared) }
     }
 
     /// The plan with what the learner asks for in place of what the step plans.

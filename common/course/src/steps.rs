@@ -68,7 +68,12 @@ impl Kernel {
         };
         let kernel = Self { step, variant };
         let there = !name.contains("..") && kernel.source().is_file();
-        ensure!(there, "{} has no kernel {name:?}; choose one of {}", kernel.step.name, kernel.step.kernels().join(", "));
+        ensure!(
+            there,
+            "{} has no kernel {name:?}; choose one of {}",
+            kernel.step.name,
+            kernel.step.kernels().join(", ")
+        );
         Ok(kernel)
     }
 

@@ -109,6 +109,10 @@ const WRONG: &[Case] = &[
     ("no_second_barrier", "4", "step04_tiled/variants/no_second_barrier.cu", Fails("right at", "data race: "), &[]),
     ("no_barriers_in_multiples", "4", MULTIPLES, Fails("right at", "data race: "),
         &[("        __syncthreads();\n", ""), ("        __syncthreads();\n", "")]),
+    ("sum_in_the_loop", "4", MULTIPLES, Fails("right at", "only the last K tile is summed"),
+        &[("    ELEMENT sum = 0;\n    for (int k0 = 0; k0 < K; k0 += TILE) {", "    ELEMENT sum;\n    for (int k0 = 0; k0 < K; k0 += TILE) {\n        sum = 0;")]),
+    ("k0_steps_by_one", "4", MULTIPLES, Fails("right at", "right past the end of B"),
+        &[("k0 += TILE) {", "++k0) {")]),
     ("pointer_stays", "4", MULTIPLES, Fails("right at", "at 64×96×128"), &[("        a_from += TILE;\n", "")]),
     ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "at 64×96×128"),
         &[("b_from += (size_t)TILE * N;", "b_from += TILE;")]),
@@ -136,6 +140,20 @@ const WRONG: &[Case] = &[
         &[("// Each thread", "// launch: block 256,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 16, THREAD_M = 4, THREAD_N = 4;\n// Each thread")]),
     ("sums_in_memory", "5", TILE, Fails("the sums stay in registers", "every index into it must be a constant"),
         &[("for (int m = 0; m < THREAD_M; ++m) {\n        const int row", "#pragma unroll 1\n    for (int m = 0; m < THREAD_M; ++m) {\n        const int row")]),
+    ("tile_of_the_line_too_large", "5", TILE, Fails("right at", "was never written; check the grid"),
+        &[("// Each thread", "// launch: block 128,1 tile 128,128\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("tile_of_the_line_too_small", "5", TILE, Fails("every product is formed once", "make the tile of the launch line and the kernel's constants agree"),
+        &[("// Each thread", "// launch: block 128,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("block_of_the_line_too_large", "5", TILE, Fails("right at", "make the launch line of your file and its constants agree"),
+        &[("// Each thread", "// launch: block 256,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("block_of_the_line_too_small", "5", TILE, Fails("right at", "uninitialised shared memory read: Bs[0][64]"),
+        &[("// Each thread", "// launch: block 64,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("shared_tile_too_small", "5", TILE, Fails("right at", "shared access past the end of its array: Bs"),
+        &[("As[TILE_M][TILE_K];", "As[TILE_K][TILE_K];")]),
+    ("columns_of_a_neighbour", "5", TILE, Fails("right at", "C[0][16] is"),
+        &[("Bs[k][x + n * COLS]", "Bs[k][x + n]")]),
+    ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 4 elements"),
+        &[("As[TILE_K][TILE_M + 4]", "As[TILE_K][TILE_M + 1]")]),
     ("rows_not_tested", "5", TILE, Fails("right at", "out of bounds"), &[("        if (row < M)\n", "")]),
     ("no_padding", "5", "step05_thread_tile/variants/no_padding.cu", Fails("no bank conflicts", "pad the rows of the transposed tile by 4"), &[]),
     ("plain_lanes", "5", "step05_thread_tile/variants/plain_lanes.cu", Fails("at most one pass", "let lanes 1 apart share columns"), &[]),
@@ -145,6 +163,14 @@ const WRONG: &[Case] = &[
     ("one_buffer_one_barrier", "6", BUFFERS, Fails("no hazard", "data race: "),
         &[("const int now = k0 / TILE_K % 2;", "const int now = 0;"), ("store(1 - now);", "store(0);")]),
     ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
+    ("no_first_fetch", "6", BUFFERS, Fails("right at", "uninitialised shared memory read: As"),
+        &[("    store(0);\n", "")]),
+    ("stored_too_early", "6", BUFFERS, Fails("right at", "data race: As"),
+        &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),
+    ("no_include", "6", ASYNC, Fails("compiles", "\"copy\" is undefined"),
+        &[("#include \"async.cuh\"", "")]),
+    ("copies_without_bounds", "6", ASYNC, Fails("right at", "right past the end of B"),
+        &[("k0 + k < b_end);", "true);")]),
     ("no_wait", "6", ASYNC, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
     ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
         &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
@@ -155,7 +181,9 @@ const WRONG: &[Case] = &[
 
 fn main() -> ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
-    trials.extend(ANSWERS.iter().map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))));
+    trials.extend(
+        ANSWERS.iter().map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))),
+    );
     trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
     trials.extend([
         trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
@@ -230,7 +258,10 @@ fn answer(&(lab, tasks, kernel, above, fails): &Answer) -> Result<()> {
     let file = root().join(kernel);
     let file = match above {
         "" => file,
-        above => write(&format!("answer_{lab}_{tasks}_{}", stem(kernel)), &(above.to_owned() + &std::fs::read_to_string(file)?))?,
+        above => write(
+            &format!("answer_{lab}_{tasks}_{}", stem(kernel)),
+            &(above.to_owned() + &std::fs::read_to_string(file)?),
+        )?,
     };
     let (text, status) = grade(lab, &file)?;
     let passed = text.lines().filter(|line| line.starts_with("  passed       task ")).count();
@@ -313,7 +344,8 @@ fn shows_why() -> Result<()> {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");
         let command = text.lines().find_map(|line| line.strip_prefix(&prefix)).context(text.clone())?;
-        let output = Command::new(course::programs::built(step)?).args(command.split(' ')).current_dir(root()).output()?;
+        let output =
+            Command::new(course::programs::built(step)?).args(command.split(' ')).current_dir(root()).output()?;
         let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         ensure!(printed.contains(shown), "{shown:?} is not in what {command} prints: {printed}");
         ensure!(!printed.contains("out of bounds"), "the launch is not that of the lab: {printed}");

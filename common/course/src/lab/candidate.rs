@@ -62,24 +62,9 @@ impl Candidate {
         Self::new(kernel.step, kernel.variant, source, OwnLaunch::default(), seed)
     }
 
-    fn new(
-        step: StepFolder,
-        variant: Option<String>,
-        source: Source,
-        launch: OwnLaunch,
-        seed: u64,
-    ) -> Result<Self> {
+    fn new(step: StepFolder, variant: Option<String>, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        Ok(Self {
-            step,
-            variant,
-            source,
-            launch,
-            plans: RefCell::default(),
-            codes: RefCell::default(),
-            device,
-            seed,
-        })
+        Ok(Self { step, variant, source, launch, plans: RefCell::default(), codes: RefCell::default(), device, seed })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -123,6 +108,11 @@ impl Candidate {
         let mut plan = self.launch.plan(&self.problem(size), steps).map_err(|error| anyhow!("{error}"))?;
         plan.specialisation = without_own_constants(plan.specialisation, &self.source.text);
         Ok(plan)
+    }
+
+    /// Whether the learner's file asks for a launch.
+    pub fn has_own_launch(&self) -> bool {
+        self.launch != OwnLaunch::default()
     }
 
     /// The folder of the step's committed PTX.

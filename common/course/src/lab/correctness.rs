@@ -20,7 +20,8 @@ impl Candidate {
         let text = match compiled {
             Some(Ok(_)) => return Verdict::Passed(None),
             Some(Err(error)) => format!("{error:#}"),
-            None => "the step has no launch for any of the lab's shapes; say yours: // launch: block 32,32 tile 32,32".into(),
+            None => "the step has no launch for any of the lab's shapes; say yours: // launch: block 32,32 tile 32,32"
+                .into(),
         };
         Verdict::Failed(None, Next::new(text, None))
     }
@@ -33,8 +34,15 @@ impl Candidate {
                 Ok(seen) => self.wrong(size, seen.verification),
                 Err(error) if self.plan(size).is_err() => {
                     let ask = "the step's own launch cannot do it; ask for yours in a line of your file, such as";
-                    let text = format!("at {}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192", names(&[size]));
+                    let text = format!(
+                        "at {}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192",
+                        names(&[size])
+                    );
                     Next::new(text, None)
+                }
+                Err(error) if KernelFault::behind(&error).is_none() && self.has_own_launch() => {
+                    let agree = "make the launch line of your file and its constants agree";
+                    Next::new(format!("at {} {error:#}; {agree}", names(&[size])), self.command(size, "--check"))
                 }
                 Err(error) if is_endless(&error) => self.endless(size, shapes, &error),
                 Err(error) => Next::new(at(&names(&[size]), &explain(&error)), self.command(size, "--check")),

@@ -13,9 +13,8 @@ impl Candidate {
     /// Runs the goal's size and compares what it counts with what is asked.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
-        let failed = |found, text: String, options| {
-            Verdict::Failed(found, Next::new(text, self.command(goal.size, options)))
-        };
+        let failed =
+            |found, text: String, options| Verdict::Failed(found, Next::new(text, self.command(goal.size, options)));
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
             Err(error) => return failed(None, at(&name, &explain(&error)), "--check"),
@@ -25,7 +24,8 @@ impl Candidate {
             return failed(None, format!("at {name} the product is wrong: {diagnosis}"), "--check");
         }
         let Some(value) = self.measure(&goal.counter, goal.per.as_deref(), goal.size, &seen) else {
-            let text = format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter);
+            let text =
+                format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter);
             return Verdict::Failed(None, Next::new(text, None));
         };
         let met = goal.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))

@@ -186,15 +186,23 @@ mod tests {
                 let name = format!("{}: {}", step.name, task.name);
                 assert!(!task.hints.is_empty(), "{name} has no hints");
                 assert!(task.open || task.answer.is_some(), "{name} has no answer");
-                assert!(!task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(), "{name} asks nothing");
+                assert!(
+                    !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(),
+                    "{name} asks nothing"
+                );
             }
-            let of_the_course = tasks.iter().flat_map(|task| task.answer.iter().chain(task.speed.iter().map(|speed| &speed.than)));
+            let of_the_course =
+                tasks.iter().flat_map(|task| task.answer.iter().chain(task.speed.iter().map(|speed| &speed.than)));
             for kernel in of_the_course.chain(&lab.data.gain.from) {
                 Kernel::named(&steps, kernel).unwrap();
             }
             let page = files::read(&lab.page()).unwrap();
             for number in 1..=tasks.len() {
-                assert!(page.contains(&format!("\n## Task {number}")), "{}: task {number} is not on the page", step.name);
+                assert!(
+                    page.contains(&format!("\n## Task {number}")),
+                    "{}: task {number} is not on the page",
+                    step.name
+                );
             }
         }
         assert!(labs >= 6, "{labs} labs");

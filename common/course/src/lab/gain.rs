@@ -45,7 +45,8 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
         return None;
     }
     let rows = ROWS.iter().filter_map(|&(name, counter, per)| {
-        let value = |kernel: &Candidate, seen| kernel.measure(counter, per, size, seen).filter(|value| value.is_finite());
+        let value =
+            |kernel: &Candidate, seen| kernel.measure(counter, per, size, seen).filter(|value| value.is_finite());
         let [before, now] =
             [value(&before, &seen_before), value(&now, &seen_now)].map(|value| short(value.unwrap_or(0.0)));
         (before != now).then_some((name, before, now))

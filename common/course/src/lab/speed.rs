@@ -31,7 +31,8 @@ impl Candidate {
                 if mine * speed.factor <= theirs {
                     Verdict::Passed(Some(found))
                 } else {
-                    let text = format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
+                    let text =
+                        format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
                     Verdict::Failed(Some(found), Next::new(text, self.command(speed.size, "--baseline cublas")))
                 }
             }
