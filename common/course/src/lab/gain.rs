@@ -35,8 +35,8 @@ const ROWS: &[Row] = &[
     ("asynchronous copies", "copy_requests", None),
 ];
 
-/// The gain since the learner's file passed the task before `task`, or since the lab's start. `None` if there is nothing
-/// to compare with.
+/// The gain since the learner's file passed the task before `task`, or since the lab's start. `None` if there is
+/// nothing to compare with.
 pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
     let size = lab.data.gain.size;
     let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
