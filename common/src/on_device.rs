@@ -15,7 +15,7 @@ use crate::fault::KernelFault;
 use crate::info::{DeviceInfo, Kind};
 use crate::matrix::Operands;
 use crate::memory;
-use crate::own_launch::OwnLaunch;
+use crate::own_launch::{OwnLaunch, without_own_constants};
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::product::Product as _;
@@ -67,10 +67,13 @@ struct Run {
 
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let source = Source::read(&args.kernel.clone().unwrap_or_else(|| step.source_path(variant)))?;
+        let source = match &args.kernel {
+            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
+            None => Source::read(&step.source_path(variant))?,
+        };
         let mut device = open(args)?;
         let problem = args.problem((step.default_size)(device.info()));
-        let plan = plan(step, variant, args, &problem, device.info())?;
+        let plan = plan(step, variant, args, &source, &problem, device.info())?;
         memory::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let committed = source.committed_folder();
         let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
@@ -121,10 +124,23 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel.
-fn plan(step: &Step, variant: Option<&Variant>, args: &Args, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+fn plan(
+    step: &Step,
+    variant: Option<&Variant>,
+    args: &Args,
+    source: &Source,
+    problem: &Problem,
+    device: &DeviceInfo,
+) -> Result<Plan> {
     let steps = step.plan_of(variant)(problem, device);
-    OwnLaunch { block: args.block, tile: args.tile, shared: args.shared }.plan(problem, steps)
+    if args.kernel.is_none() {
+        return steps;
+    }
+    let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
+    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
+    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
+    Ok(plan)
 }
 
 /// The verdict on a product that a fault of the kernel ended; any other error is passed on.
