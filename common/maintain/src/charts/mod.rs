@@ -21,18 +21,35 @@ pub struct Chart {
     pub name: &'static str,
     /// What it shows, in a line, from the GPU's name and the size of the ladder.
     title: fn(&str, &str) -> String,
+    /// Whether the rungs inside the steps are shown.
+    rungs: bool,
     draw: Draw,
 }
 
-pub const CHARTS: [Chart; 4] = [
-    Chart { name: "ladder", title: |gpu, size| format!("The steps at {size} on {gpu}"), draw: ladder::draw },
-    Chart { name: "speed", title: |gpu, _| format!("Speed over size on {gpu}"), draw: lines::speed },
+pub const CHARTS: [Chart; 5] = [
     Chart {
-        name: "saw-tooth", title: |gpu, _| format!("Speed from 1000³ to 1100³ on {gpu}"), draw: lines::saw_tooth
+        name: "ladder",
+        title: |gpu, size| format!("The steps at {size} on {gpu}"),
+        rungs: false,
+        draw: ladder::draw,
+    },
+    Chart {
+        name: "path",
+        title: |gpu, size| format!("The rungs of all steps at {size} on {gpu}"),
+        rungs: true,
+        draw: ladder::draw,
+    },
+    Chart { name: "speed", title: |gpu, _| format!("Speed over size on {gpu}"), rungs: false, draw: lines::speed },
+    Chart {
+        name: "saw-tooth",
+        title: |gpu, _| format!("Speed from 1000³ to 1100³ on {gpu}"),
+        rungs: false,
+        draw: lines::saw_tooth,
     },
     Chart {
         name: "roofline",
         title: |gpu, size| format!("Roofline of {gpu} with the steps at {size}"),
+        rungs: false,
         draw: roofline::draw,
     },
 ];
@@ -41,7 +58,11 @@ impl Chart {
     /// The SVG, or `None` if the record has nothing to draw.
     pub fn draw(&self, record: &Record) -> Result<Option<String>> {
         let title = (self.title)(&record.device.name, &ladder_size(record));
-        (self.draw)(record, self.name, &title)
+        if self.rungs && !record.has_rungs() {
+            return Ok(None);
+        }
+        let record = if self.rungs { record.clone() } else { record.steps_only() };
+        (self.draw)(&record, self.name, &title)
             .with_context(|| format!("the chart {} of a record of {}", self.name, record.device.name))
     }
 

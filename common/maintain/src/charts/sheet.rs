@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use course::record::{CUBLAS, Record};
+use course::steps::split;
 
 use crate::picture::{self, Canvas, Colour, Frame, HEADING, HPos, INK, Kind, NOTE, SERIES};
 
@@ -38,9 +39,11 @@ pub struct Look {
     pub library: bool,
 }
 
-/// How a contender looks: by its place among all.
+/// How a contender looks: by its place among all, or, where rungs are shown, by the place of its step.
 pub fn look(record: &Record, name: &str) -> Look {
-    match record.steps.iter().position(|step| step.name == name) {
+    let step = if record.has_rungs() { split(name).0 } else { name };
+    let places = record.steps.iter().filter(|step| !step.rung);
+    match places.map(|step| step.name.as_str()).position(|name| name == step) {
         Some(place) => Look { place, colour: SERIES[place % SERIES.len()], library: false },
         None => Look { place: record.steps.len(), colour: INK, library: name == CUBLAS },
     }

@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<bool> {
         for chart in CHARTS {
             let path = timed::chart_path(name, &chart);
             if wanted(&path)
-                && let Some(svg) = chart.draw(&record.steps_only())?
+                && let Some(svg) = chart.draw(record)?
             {
                 generated.file(&path, &svg)?;
             }

@@ -40,7 +40,7 @@ fn with_record(
         None => page.records.iter().filter(timed).max_by(|(_, a), (_, b)| a.date.cmp(&b.date)),
     };
     match found {
-        Some((name, record)) => show(name, &record.steps_only()),
+        Some((name, record)) => show(name, record),
         None => Ok("*There is no record yet. On a machine with a GPU, `cargo x record OUT` makes one.*".to_owned()),
     }
 }
@@ -49,8 +49,8 @@ fn with_record(
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
-    let chart =
-        chart.with_context(|| format!("there is no chart {kind:?}; write ladder, speed, saw-tooth or roofline"))?;
+    let chart = chart
+        .with_context(|| format!("there is no chart {kind:?}; write ladder, path, speed, saw-tooth or roofline"))?;
     with_record(page, words.first(), |name, record| {
         if chart.draw(record)?.is_none() {
             return Ok(format!("*Record `{name}` has nothing to draw here.*"));
@@ -129,6 +129,7 @@ const VALUES: [&str; 5] = ["time", "TFLOP/s", "of FP32 peak", "of cuBLAS", "over
 /// All steps at one size.
 pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, words.first(), |name, record| {
+        let record = &record.steps_only();
         let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
         let row = |entry: &Entry| {
             let step = record.steps.iter().find(|step| step.name == entry.name);
@@ -144,6 +145,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
 /// All sizes: speed of each step, and what the last step is worth against cuBLAS.
 pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, words.first(), |name, record| {
+        let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
         let of_cublas = format!("{last} of cuBLAS");
@@ -165,6 +167,7 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
     with_record(page, words.first(), |name, record| {
+        let record = &record.steps_only();
         let row = |size: &SizeRecord| {
             let entry = size.entries.iter().find(|entry| entry.name == *step && entry.spread().is_some())?;
             Some(row([&size.words()], record, size, entry))
