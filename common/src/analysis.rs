@@ -1,5 +1,6 @@
 //! What the simulator saw of a run, in the course's terms: counters and hazards with the source beside them.
 
+mod causes;
 mod counters;
 mod hazards;
 mod trace;

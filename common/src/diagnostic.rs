@@ -9,8 +9,10 @@ mod race;
 mod remedy;
 mod render;
 mod situation;
+mod stride;
 mod underline;
 
 pub use found::{fault, hazard, limit};
 pub use render::{Diagnostic, plain, render};
 pub use situation::Arrays;
+pub(crate) use situation::Deed;

@@ -8,6 +8,7 @@ use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
 use crate::cli::CounterDetail;
 use crate::diagnostic;
+use crate::hazard_kind::ReportKind;
 use crate::info::{DeviceInfo, Kind};
 use crate::occupancy::Occupancy;
 use crate::plan::Plan;
@@ -103,6 +104,14 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
+    /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
+    fn causes(&self) -> Option<usize> {
+        let is_cause = |hazard: &&HazardReport| {
+            matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause())
+        };
+        Some(self.hazards.as_ref()?.iter().filter(is_cause).count())
+    }
+
     /// A table for people, with colours that [`crate::output::print`] leaves to terminals.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
@@ -118,7 +127,7 @@ impl Report {
         if let Some(occupancy) = &self.occupancy {
             table.line("occupancy", occupancy.words());
         }
-        table.verification(&self.verification);
+        table.verification(&self.verification, self.causes());
         match &self.timing {
             Some(timing) => table.timing(timing, self.device.kind),
             None if self.device.kind == Kind::Sim && self.verification.ok => {
@@ -172,11 +181,11 @@ impl Table {
         self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
     }
 
-    fn verification(&mut self, verification: &Verification) {
+    fn verification(&mut self, verification: &Verification, causes: Option<usize>) {
         if verification.ok {
             return self.styled(GOOD, "verified", verified(verification));
         }
-        self.styled(BAD, "WRONG", verification.diagnosis.as_deref().unwrap_or_default());
+        self.styled(BAD, "WRONG", verification.words(causes));
         for mismatch in &verification.mismatches {
             let got = match (mismatch.unwritten, mismatch.got) {
                 (true, _) => "never written".to_owned(),

@@ -23,6 +23,19 @@ pub enum Error {
         /// What about it is not supported.
         reason: String,
     },
+    /// The PTX calls a function that is not in the file, or one that calls itself. Refused before anything runs.
+    #[error(
+        "instruction not supported by the simulator: {} at {location}",
+        if *.recursive { format!("the recursive call of {function}") } else { format!("the call of {function}, which is not in the file,") }
+    )]
+    Call {
+        /// The function's name in the PTX: a C++ function's is mangled.
+        function: String,
+        /// Whether the call leads back to a function that has not returned yet.
+        recursive: bool,
+        /// Where the call is.
+        location: Location,
+    },
     /// A limit of the launch was reached before the kernel ended.
     #[error("limit reached: {0}")]
     Limit(Limit),

@@ -15,6 +15,7 @@ mod diagnose;
 mod freivalds;
 mod judge;
 mod method;
+mod mistakes;
 mod reference;
 mod rows;
 mod spread;
@@ -47,6 +48,9 @@ pub struct Verification {
     pub worst_bound_share: Option<f64>,
     /// What is wrong, in a sentence; `null` where nothing is.
     pub diagnosis: Option<String>,
+    /// Whether the elements alone tell what is wrong; if not, the simulator's search for hazards may.
+    #[serde(skip)]
+    pub certain: bool,
     /// The first wrong elements.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub mismatches: Vec<Mismatch>,
@@ -66,9 +70,23 @@ impl Verification {
             max_error: None,
             worst_bound_share: None,
             diagnosis: Some(reason),
+            certain: true,
             mismatches: Vec::new(),
             map: None,
             seconds: 0.0,
+        }
+    }
+
+    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to look.
+    pub fn words(&self, hazards: Option<usize>) -> String {
+        let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
+        match hazards {
+            Some(1..) if !self.certain => {
+                let count = diagnosis.split(": ").next().unwrap_or_default();
+                format!("{count}: the hazards below say why")
+            }
+            None if !self.certain => format!("{diagnosis}; run with --device sim --check to look for races and the like"),
+            _ => diagnosis.to_owned(),
         }
     }
 }
@@ -119,13 +137,16 @@ fn verify_by(
         }
     };
     let ok = found.wrong_elements == 0;
+    let diagnosis = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found));
+    let certain = diagnosis.as_ref().is_none_or(|diagnosis| diagnosis.certain);
     let known = |value: f64| value.is_finite().then_some(value);
     Ok(Verification {
         ok,
         method,
         max_error: known(found.max_error),
         worst_bound_share: known(found.worst_share),
-        diagnosis: (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found)),
+        diagnosis: diagnosis.map(|diagnosis| diagnosis.text),
+        certain,
         mismatches: found.first.clone(),
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),

@@ -14,7 +14,7 @@ macro_rules! kinds {
         }
 
         impl HazardKind {
-            /// All of them, worst first.
+            /// All of them: what others may follow from comes first.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
             /// A short name.
@@ -28,6 +28,10 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// Threads of a block meet at different barriers.
+    DifferentBarriers = "different barriers",
+    /// A barrier opened after threads of the block had ended.
+    ExitBeforeBarrier = "exit before a barrier",
     /// Two threads access the same place, at least one writes, and nothing orders them.
     Race = "data race",
     /// A place that an asynchronous copy still fills was read.
@@ -42,10 +46,6 @@ kinds! {
     UnsetRegister = "unset register read",
     /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
     WrongArray = "shared access past the end of its array",
-    /// Threads of a block meet at different barriers.
-    DifferentBarriers = "different barriers",
-    /// A barrier opened after threads of the block had ended.
-    ExitBeforeBarrier = "exit before a barrier",
     /// An element of an output array was written more than once.
     WrittenTwice = "element written more than once",
     /// An element of an output array was never written.

@@ -1,0 +1,10 @@
+// launch 5,2 16,16 0 32 70 60
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    const int col = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row < M && col < N) {
+        float sum = 0;
+        for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+        C[row * N + col] = sum;
+    }
+}
