@@ -9,6 +9,9 @@ pub use counters::{CounterSum, Counters, LineCounters};
 pub use hazards::{HazardReport, HazardThread, fault, hazards};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
+use crate::hazard_kind::ReportKind;
+use crate::verify::Verification;
+
 /// What the analyses that were asked for saw since they were asked last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
@@ -18,4 +21,24 @@ pub struct Observations {
     pub hazards: Option<Vec<HazardReport>>,
     /// What the traced threads did, where any was to be traced.
     pub trace: Option<Vec<ThreadReport>>,
+}
+
+impl Observations {
+    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some of
+    /// them were written never or twice.
+    #[must_use]
+    pub fn beside(mut self, verification: &Verification) -> Self {
+        if !verification.ok && !verification.unclear {
+            self.forget_coverage();
+        }
+        self
+    }
+
+    /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
+    pub fn forget_coverage(&mut self) {
+        let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());
+        if let Some(hazards) = &mut self.hazards {
+            hazards.retain(|hazard| !(coverage(hazard.kind) && hazard.threads.is_empty()));
+        }
+    }
 }

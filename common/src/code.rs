@@ -155,7 +155,9 @@ impl Source {
         let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
         let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
-        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        let mut options = self.options(specialisation, &architecture);
+        options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
+        let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
         Ok(Code {
             ptx: relative_files(&compiled.ptx, &self.display),
             cubin: compiled.cubin,

@@ -4,6 +4,7 @@
 //! [`Diagnostic`] is plain data. [`hazard`], [`fault`] and [`limit`] write it from what the simulator found; [`render`]
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
+mod call;
 mod found;
 mod race;
 mod remedy;
@@ -12,6 +13,7 @@ mod situation;
 mod stride;
 mod underline;
 
+pub use call::call;
 pub use found::{fault, hazard, limit};
 pub use render::{Diagnostic, plain, render};
 pub use situation::Arrays;

@@ -20,6 +20,7 @@ pub mod exec;
 pub mod exit;
 pub mod fault;
 pub mod hazard_kind;
+mod headers;
 pub mod host;
 pub mod info;
 pub mod json;

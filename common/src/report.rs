@@ -106,9 +106,8 @@ impl Report {
 
     /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
     fn causes(&self) -> Option<usize> {
-        let is_cause = |hazard: &&HazardReport| {
-            matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause())
-        };
+        let is_cause =
+            |hazard: &&HazardReport| matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause());
         Some(self.hazards.as_ref()?.iter().filter(is_cause).count())
     }
 

@@ -53,6 +53,9 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
         }
         Err(Error::Fault(fault)) => Ok(analysis::fault(&fault, &arrays).text()),
         Err(Error::Limit(limit)) => Ok(diagnostic::plain(&diagnostic::limit(&limit).unwrap())),
+        Err(Error::Call { function, recursive, location }) => {
+            Ok(format!("{}\n", diagnostic::call(&function, recursive, &location)))
+        }
         Err(other) => Err(other),
     }
 }

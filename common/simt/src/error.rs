@@ -200,7 +200,7 @@ impl fmt::Display for AccessKind {
 pub enum Limit {
     /// The launch executed more warp instructions than allowed: most often a loop that never ends.
     #[error(
-        "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end? A larger limit can be set"
+        "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end?"
     )]
     Instructions {
         /// The limit, in warp instructions.

@@ -17,18 +17,18 @@ pub fn roots<T>(found: Vec<(Hazard, T)>) -> Vec<(Hazard, T)> {
 
 /// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
 fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
-    use HazardKind::{
-        DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice,
-    };
+    use HazardKind::{DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice};
     match (cause.kind, other.kind) {
-        // Threads that are missing have loaded nothing, and are missing at the next barrier too.
-        (DifferentBarriers, UninitialisedShared | ExitBeforeBarrier) | (ExitBeforeBarrier, UninitialisedShared) => true,
+        // Threads that have left load and store nothing any more, and are missing at the next barrier too.
+        (DifferentBarriers, ExitBeforeBarrier) => true,
+        (DifferentBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race | WrittenTwice, WrittenTwice | NeverWritten) => {
             let follows = other.parties.is_empty() || cause.kind == Race;
             two_write(cause) && follows && array(&cause.place) == array(&other.place)
         }
+        (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| array(&race.place) == "C"),
         _ => false,
     }
 }
@@ -63,9 +63,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_a_cause_is_left_out_and_nothing_else() {
-        use HazardKind::{
-            DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice,
-        };
+        use HazardKind::{DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice};
         let (waits, ended) = ("waits at the barrier", "has ended");
         let exit = |barrier, end| hazard(ExitBeforeBarrier, "barrier 0", &[(waits, barrier), (ended, end)]);
         let met = hazard(DifferentBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
@@ -77,12 +75,14 @@ mod tests {
         let twice = |array| hazard(WrittenTwice, &format!("{array}[4], {array}[5] (2 of 9 elements)"), &[]);
         let never = |array| hazard(NeverWritten, &format!("{array}[7] (1 of 9 elements)"), &[]);
         // What was found, and the places of what stays.
-        let cases: [(Vec<Hazard>, &[usize]); 11] = [
+        let cases: [(Vec<Hazard>, &[usize]); 13] = [
             (vec![exit(5, 2), exit(8, 2), unset.clone()], &[0]),
             (vec![exit(5, 2), exit(5, 3)], &[0, 1]),
             (vec![met.clone(), exit(5, 2), unset.clone()], &[0]),
             (vec![unset.clone(), shared.clone()], &[0, 1]),
-            (vec![exit(5, 2), shared, never("C")], &[0, 1, 2]),
+            (vec![exit(5, 2), shared.clone(), never("C")], &[0, 1]),
+            (vec![shared.clone(), shared], &[0, 1]),
+            (vec![owners.clone(), owners.clone(), read.clone()], &[0]),
             (vec![owners.clone(), twice("C"), never("C")], &[0]),
             (vec![owners.clone(), twice("D"), never("D")], &[0, 1, 2]),
             (vec![same.clone(), twice("C"), never("C")], &[0]),

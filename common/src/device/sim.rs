@@ -95,8 +95,10 @@ fn explain_in(error: simt::Error, arrays: &Arrays) -> anyhow::Error {
         }
         simt::Error::Limit(ref limit) => {
             let stopped = diagnostic::limit(limit);
-            let text = format!("{error} with --instruction-limit");
-            anyhow::Error::new(KernelFault { stopped, ..KernelFault::new(text) })
+            anyhow::Error::new(KernelFault { stopped, ..KernelFault::new(error.to_string()) })
+        }
+        simt::Error::Call { ref function, recursive, ref location } => {
+            anyhow!("{}", diagnostic::call(function, recursive, location))
         }
         other => anyhow!("{other}"),
     }

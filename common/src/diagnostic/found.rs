@@ -111,7 +111,12 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
         note: None,
-        help: remedy::fault(&fault.kind, arrays, &at(&fault.location), code_at(&mut Sources::default(), &fault.location)),
+        help: remedy::fault(
+            &fault.kind,
+            arrays,
+            &at(&fault.location),
+            code_at(&mut Sources::default(), &fault.location),
+        ),
     }
 }
 

@@ -60,8 +60,8 @@ fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> S
     let code = code_at(sources, &ended.location).trim();
     if code.contains("return") {
         format!(
-            "do not return in {end}: threads without an element of C still have to load the tiles and to wait in \
-             {barrier}; let them go on, and put the condition around the store instead"
+            "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
+             let them load 0 if there is nothing to load, and put the condition around the store of C instead"
         )
     } else if code == "}" {
         format!("let all threads of the block reach the barrier in {barrier}: some go past it to the end of the kernel")
@@ -359,7 +359,8 @@ mod tests {
             FaultKind::Trap,
             FaultKind::Other("strange".into()),
         ];
-        let remedies: std::collections::BTreeSet<String> = others.iter().map(|kind| fault(kind, &arrays(), "", "")).collect();
+        let remedies: std::collections::BTreeSet<String> =
+            others.iter().map(|kind| fault(kind, &arrays(), "", "")).collect();
         assert_eq!(remedies.len(), others.len(), "each has a remedy of its own");
     }
 }

@@ -17,7 +17,9 @@ pub fn remedy(code: &str, array: &str) -> Option<String> {
     let (element, columns) = element(array)?;
     let uses = underline::uses(code, array);
     let wrong = uses.iter().find_map(|found| wrong_factor(&code[found.span.clone()], columns))?;
-    Some(format!("multiply the row by {columns} and not by {wrong}: {array} has {columns} columns, so its elements are {element}"))
+    Some(format!(
+        "multiply the row by {columns} and not by {wrong}: {array} has {columns} columns, so its elements are {element}"
+    ))
 }
 
 /// The size by which an index multiplies, if it is not this one.

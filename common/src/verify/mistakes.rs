@@ -153,8 +153,7 @@ pub fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
 }
 
 /// Which index counts what.
-pub const AXES: &str =
-    "row must follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x";
+pub const AXES: &str = "row must follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x";
 
 /// What a kernel with square tiles computes if threadIdx.x counts its rows: thread (x, y) stores A[row][k0 + x] at As[y][x],
 /// so that As[y][k] is the same for every y, and Bs[k][x] for every x.
@@ -175,17 +174,13 @@ fn swapped_in_tiles(Problem { m, n, k, .. }: Problem, tile: u64) -> Box<dyn Fn(&
 fn strides(&Problem { m, n, k, .. }: &Problem) -> Vec<Cause> {
     let sizes = [("M", m), ("N", n), ("K", k)];
     let mut causes = Vec::new();
-    let mut add = |array: &str, element: &str, right: u64, values: fn(&Access, u64, u64, u64) -> Vec<f64>| {
-        let (_, columns) = element.split_once(" * ").unwrap_or_default();
-        let columns = &columns[..1];
-        for (name, stride) in sizes.iter().filter(|(_, size)| *size != right) {
-            let stride = *stride;
-            let words =
-                format!("the rows of {array} are taken to have {name} elements, and have {columns}; an element is {element}");
+    let mut add = |words: &str, element: &str, right: u64, values: fn(&Access, u64, u64, u64) -> Vec<f64>| {
+        for (name, stride) in sizes.into_iter().filter(|&(_, size)| size != right) {
+            let words = format!("{words} as if it had {name}; its element {element}");
             causes.push(Cause { words, values: Box::new(move |access, row, col| values(access, stride, row, col)) });
         }
     };
-    add("C", "C[row * N + col]", n, |access, stride, row, col| {
+    add("C has N columns, and is written", "(row, col) is C[row * N + col]", n, |access, stride, row, col| {
         let Problem { m, n, k, .. } = *access.problem;
         let place = row * n + col;
         // Of all elements that are stored here one came last.
@@ -193,11 +188,11 @@ fn strides(&Problem { m, n, k, .. }: &Problem) -> Vec<Cause> {
         let last = (place / stride).min(m - 1);
         (first..=last).filter_map(|row| access.element(row, place - row * stride, 0..k)).collect()
     });
-    add("A", "A[row * K + k]", k, |access, stride, row, col| {
+    add("A has K columns, and is read", "(row, k) is A[row * K + k]", k, |access, stride, row, col| {
         let Problem { n, k, .. } = *access.problem;
         access.sum(0..k, |i| row * stride + i, |i| i * n + col).into_iter().collect()
     });
-    add("B", "B[k * N + col]", n, |access, stride, row, col| {
+    add("B has N columns, and is read", "(k, col) is B[k * N + col]", n, |access, stride, row, col| {
         let k = access.problem.k;
         access.sum(0..k, |i| row * k + i, |i| i * stride + col).into_iter().collect()
     });

@@ -48,9 +48,9 @@ pub struct Verification {
     pub worst_bound_share: Option<f64>,
     /// What is wrong, in a sentence; `null` where nothing is.
     pub diagnosis: Option<String>,
-    /// Whether the elements alone tell what is wrong; if not, the simulator's search for hazards may.
+    /// Whether the elements alone do not tell what is wrong; the simulator's search for hazards may.
     #[serde(skip)]
-    pub certain: bool,
+    pub unclear: bool,
     /// The first wrong elements.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub mismatches: Vec<Mismatch>,
@@ -70,7 +70,7 @@ impl Verification {
             max_error: None,
             worst_bound_share: None,
             diagnosis: Some(reason),
-            certain: true,
+            unclear: false,
             mismatches: Vec::new(),
             map: None,
             seconds: 0.0,
@@ -81,11 +81,13 @@ impl Verification {
     pub fn words(&self, hazards: Option<usize>) -> String {
         let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
         match hazards {
-            Some(1..) if !self.certain => {
+            Some(1..) if self.unclear => {
                 let count = diagnosis.split(": ").next().unwrap_or_default();
                 format!("{count}: the hazards below say why")
             }
-            None if !self.certain => format!("{diagnosis}; run with --device sim --check to look for races and the like"),
+            None if self.unclear => {
+                format!("{diagnosis}; run with --device sim --check to look for races and the like")
+            }
             _ => diagnosis.to_owned(),
         }
     }
@@ -138,7 +140,7 @@ fn verify_by(
     };
     let ok = found.wrong_elements == 0;
     let diagnosis = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found));
-    let certain = diagnosis.as_ref().is_none_or(|diagnosis| diagnosis.certain);
+    let unclear = diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.certain);
     let known = |value: f64| value.is_finite().then_some(value);
     Ok(Verification {
         ok,
@@ -146,7 +148,7 @@ fn verify_by(
         max_error: known(found.max_error),
         worst_bound_share: known(found.worst_share),
         diagnosis: diagnosis.map(|diagnosis| diagnosis.text),
-        certain,
+        unclear,
         mismatches: found.first.clone(),
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),

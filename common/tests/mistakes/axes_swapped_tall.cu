@@ -1,4 +1,5 @@
-// launch 2,5 16,16 0 70 32 60
+// launch: block 16,16 tile 16,16
+// size: 70x32x60
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     const int col = blockIdx.y * blockDim.y + threadIdx.y;

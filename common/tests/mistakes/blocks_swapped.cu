@@ -1,4 +1,5 @@
-// launch 5,2 16,16 0 32 70 60
+// launch: block 16,16 tile 16,16
+// size: 32x70x60
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[16][16];
     __shared__ float Bs[16][16];

@@ -1,4 +1,5 @@
-// launch 4,3 16,16 0 40 50 60
+// launch: block 16,16 tile 16,16
+// size: 40x50x60
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;

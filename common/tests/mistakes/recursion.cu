@@ -1,4 +1,5 @@
-// launch 4,3 16,16 0 40 50 60
+// launch: block 16,16 tile 16,16
+// size: 40x50x60
 // The sum of a row times a column, by halves.
 __device__ __noinline__ float sum_of(const float* a, const float* b, int K, int N) {
     if (K == 1) return *a * *b;

@@ -1,4 +1,5 @@
-// launch 3,4 16,16 0 50 40 60
+// launch: block 16,16 tile 16,16
+// size: 50x40x60
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[16][16];
     __shared__ float Bs[16][16];

@@ -1,4 +1,5 @@
-// launch 4,3 16,32 0 40 50 60
+// launch: block 16,32 tile 16,16
+// size: 40x50x60
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     // Two rows of threads for each row of C.
     const int row = blockIdx.y * 16 + threadIdx.y / 2;

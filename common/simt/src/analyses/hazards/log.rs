@@ -41,7 +41,14 @@ impl Log {
     /// Notes a hazard that an earlier access and this one are.
     #[cold]
     #[inline(never)]
-    pub(super) fn pair<A>(&mut self, plan: &Plan, kind: HazardKind, place: Place, old: Earlier, access: &LaneAccess<A>) {
+    pub(super) fn pair<A>(
+        &mut self,
+        plan: &Plan,
+        kind: HazardKind,
+        place: Place,
+        old: Earlier,
+        access: &LaneAccess<A>,
+    ) {
         let earlier = old.record.instruction();
         let first = self.side(old.record.thread(), earlier, plan.action(earlier, old.writes));
         let action = plan.action(access.instruction, access.writes);
