@@ -137,7 +137,7 @@ fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<String> {
     let all_looked_at = found.compared == m * n;
     let as_many = !all_looked_at || found.unwritten == m * n - rows * cols;
     (as_many && found.tiles.iter().all(fits))
-        .then(|| format!("only the first {part} {of} of C are written, so row and col are swapped; {AXES}"))
+        .then(|| format!("only the first {part} {of} of C are written: row and col are probably swapped; {AXES}"))
 }
 
 /// Which tiles were never written.

@@ -83,7 +83,8 @@ impl Verification {
         match hazards {
             Some(1..) if self.unclear => {
                 let count = diagnosis.split(": ").next().unwrap_or_default();
-                format!("{count}: the hazards below say why")
+                let say = if hazards == Some(1) { "hazard below says" } else { "hazards below say" };
+                format!("{count}: the {say} why")
             }
             None if self.unclear => {
                 format!("{diagnosis}; run with --device sim --check to look for races and the like")

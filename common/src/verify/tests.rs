@@ -133,15 +133,19 @@ fn each_mistake_is_called_by_its_name_and_no_other() {
             w.swapped_tiles(row, col)
         }),
         (
-            "wrong: only the first 64 columns of C are written, so row and col are swapped",
+            "wrong: only the first 64 columns of C are written: row and col are probably swapped",
             [40, 150, 70],
             |w, row, col| {
                 if col < 64 { w.right(row, col) } else { POISON }
             },
         ),
-        ("wrong: only the first 64 rows of C are written, so row and col are swapped", [150, 40, 70], |w, row, col| {
-            if row < 64 { w.right(row, col) } else { POISON }
-        }),
+        (
+            "wrong: only the first 64 rows of C are written: row and col are probably swapped",
+            [150, 40, 70],
+            |w, row, col| {
+                if row < 64 { w.right(row, col) } else { POISON }
+            },
+        ),
         ("C was never written", [40, 50, 64], |_, _, _| POISON),
         ("of them NaN", [40, 50, 64], |_, _, _| f32::from_bits(0x7FC0_0000)),
         (
@@ -188,7 +192,7 @@ fn a_race_is_not_taken_for_lower_precision() {
             "{words}"
         );
         assert!(raced.words(Some(0)).ends_with("they lie in 4 tiles"));
-        assert!(raced.words(Some(1)).ends_with("of 4096 elements looked at are wrong: the hazards below say why"));
+        assert!(raced.words(Some(1)).ends_with("of 4096 elements looked at are wrong: the hazard below says why"));
     }
 }
 
