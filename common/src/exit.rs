@@ -36,7 +36,7 @@ pub fn finish(result: Result<bool>) -> ExitCode {
     let text = diagnostic.map_or_else(
         || format!("error: {error:#}\n"),
         |diagnostic| {
-            let slow = "a kernel that does end and needs more takes a larger --instruction-limit";
+            let slow = "a kernel that ends but needs more instructions takes a larger --instruction-limit";
             let note = fault.and_then(|fault| fault.stopped.as_ref()).map(|_| slow.to_owned());
             diagnostic::render(&Diagnostic { note: note.or_else(|| diagnostic.note.clone()), ..diagnostic.clone() })
         },

@@ -141,10 +141,7 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
                 ..Mark::default()
             }],
             note: None,
-            help: format!(
-                "look at the loop around {}: in every pass something must bring its condition closer to its end",
-                at(location)
-            ),
+            help: "does a loop never end? Look at its condition, and at what changes its counter".into(),
         }),
         _ => None,
     }

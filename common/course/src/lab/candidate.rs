@@ -110,7 +110,7 @@ impl<'a> Candidate<'a> {
         let problem = self.problem(size);
         let session = Session::new(device, &problem, plan.clone(), &code)?;
         let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
-        let observations = device.observations();
+        let observations = device.observations().beside(&verification);
         Ok(Seen {
             verification,
             counters: observations.counters,
