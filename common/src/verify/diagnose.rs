@@ -82,7 +82,7 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     }
     if found.unwritten == wrong {
         return match swapped(problem, shape, found) {
-            Some(words) => certain(format!("{count}: {words}")),
+            Some(words) => certain(format!("{count}: {}; {words}", unwritten(problem, shape, found))),
             None => guess(format!(
                 "{count}: {}; check the grid and the bounds of the store",
                 unwritten(problem, shape, found)
@@ -137,7 +137,7 @@ fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<String> {
     let all_looked_at = found.compared == m * n;
     let as_many = !all_looked_at || found.unwritten == m * n - rows * cols;
     (as_many && found.tiles.iter().all(fits))
-        .then(|| format!("only the first {part} {of} of C are written: row and col are probably swapped; {AXES}"))
+        .then(|| format!("C is written in its first {part} {of} only, so row and col are probably swapped: {AXES}"))
 }
 
 /// Which tiles were never written.
@@ -283,9 +283,15 @@ mod tests {
             found.wrong_elements = found.unwritten;
             swapped(&Problem { m, n, ..problem(0) }, SHAPE, &found)
         };
-        assert!(never(64, 160, 64, 64).is_some_and(|words| words.starts_with("only the first 64 columns of C are")));
-        assert!(never(40, 150, 40, 64).is_some_and(|words| words.starts_with("only the first 64 columns of C are")));
-        assert!(never(160, 64, 64, 64).is_some_and(|words| words.starts_with("only the first 64 rows of C are")));
+        assert!(
+            never(64, 160, 64, 64).is_some_and(|words| words.starts_with("C is written in its first 64 columns only"))
+        );
+        assert!(
+            never(40, 150, 40, 64).is_some_and(|words| words.starts_with("C is written in its first 64 columns only"))
+        );
+        assert!(
+            never(160, 64, 64, 64).is_some_and(|words| words.starts_with("C is written in its first 64 rows only"))
+        );
         assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64), never(160, 64, 64, 32)], [None, None, None]);
         assert_eq!(never(64, 64, 64, 32), None, "a square looks right with swapped axes");
     }

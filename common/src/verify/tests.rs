@@ -133,14 +133,14 @@ fn each_mistake_is_called_by_its_name_and_no_other() {
             w.swapped_tiles(row, col)
         }),
         (
-            "wrong: only the first 64 columns of C are written: row and col are probably swapped",
+            "C is written in its first 64 columns only, so row and col are probably swapped",
             [40, 150, 70],
             |w, row, col| {
                 if col < 64 { w.right(row, col) } else { POISON }
             },
         ),
         (
-            "wrong: only the first 64 rows of C are written: row and col are probably swapped",
+            "C is written in its first 64 rows only, so row and col are probably swapped",
             [150, 40, 70],
             |w, row, col| {
                 if row < 64 { w.right(row, col) } else { POISON }
