@@ -181,8 +181,11 @@ impl Nvrtc {
     /// wheel puts them.
     pub fn header_folders(&self) -> Vec<PathBuf> {
         let Some(lib) = self.path.parent() else { return Vec::new() };
-        let folders = ["../include", "../../cuda_runtime/include"].map(|folder| lib.join(folder));
-        folders.into_iter().filter(|folder| folder.join("cuda_fp16.h").is_file()).collect()
+        let wheels = ["cuda_runtime", "cuda_nvcc", "cuda_cccl", "curand"];
+        let mut folders = wheels.map(|wheel| lib.join("../..").join(wheel).join("include")).to_vec();
+        folders.retain(|folder| folder.is_dir());
+        folders.extend(Some(lib.join("../include")).filter(|folder| folder.join("cuda_fp16.h").is_file()));
+        folders
     }
 
     /// The best target for a device: the newest that is not newer than it.
