@@ -15,11 +15,11 @@ use crate::verify::Verification;
 /// What the analyses that were asked for saw since they were asked last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// Counters, where they were asked for.
+    /// Counters, if they were asked for.
     pub counters: Option<Counters>,
-    /// Hazards, where they were asked for; none found is an empty list.
+    /// Hazards, if they were asked for; none found is an empty list.
     pub hazards: Option<Vec<HazardReport>>,
-    /// What the traced threads did, where any was to be traced.
+    /// What the traced threads did, if any was to be traced.
     pub trace: Option<Vec<ThreadReport>>,
 }
 

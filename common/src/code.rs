@@ -33,11 +33,11 @@ pub struct Source {
 pub struct Code {
     /// PTX text.
     pub ptx: String,
-    /// Machine code of the device, where PTX would not load.
+    /// Machine code of the device, if PTX would not load.
     pub cubin: Option<Vec<u8>>,
     /// Where it comes from, for messages: a file, and how it was compiled.
     pub origin: String,
-    /// Name of the committed file, where it is one.
+    /// Name of the committed file, if it is one.
     pub committed: Option<String>,
     /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
     pub source: (String, Vec<(String, i64)>),
@@ -58,7 +58,7 @@ impl Registers {
     /// Name of the file in a step's `ptx/` folder.
     pub const FILE: &str = "registers.json";
 
-    /// The record of a `ptx/` folder; empty where there is none.
+    /// The record of a `ptx/` folder; empty if there is none.
     pub fn read(folder: &Path) -> Self {
         let text = std::fs::read_to_string(folder.join(Self::FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
@@ -83,7 +83,7 @@ fn hex(hasher: Sha256) -> String {
 }
 
 impl Source {
-    /// Reads `.cu` or `.ptx`. The error says why the file is no kernel.
+    /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
         let bytes = std::fs::read(path)
@@ -116,7 +116,7 @@ impl Source {
         [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
     }
 
-    /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
+    /// Code for the device: the file itself if it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
             return Ok(Code {

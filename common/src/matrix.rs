@@ -39,7 +39,7 @@ pub fn integer_range(k: u64) -> i32 {
 }
 
 impl Operands {
-    /// Draws A and B of a problem. Fails where the host has no memory for them.
+    /// Draws A and B of a problem. Fails if the host has no memory for them.
     pub fn new(problem: &Problem) -> Result<Self> {
         let seeds = [problem.seed.wrapping_mul(2), problem.seed.wrapping_mul(2).wrapping_add(1)];
         let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
@@ -80,7 +80,7 @@ impl Operands {
     }
 }
 
-/// Allocates without aborting the process where memory is short.
+/// Allocates without aborting the process if memory is short.
 pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(len).map_err(|_| {
@@ -107,7 +107,7 @@ fn uniform(word: u32) -> f32 {
     (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0
 }
 
-/// Uniform in [-range, range] without 0 where the range is 1: a product of signs is never lost.
+/// Uniform in [-range, range] without 0 if the range is 1: a product of signs is never lost.
 fn integer(word: u32, range: i32) -> i32 {
     if range == 1 {
         return if word & 1 == 0 { -1 } else { 1 };

@@ -15,7 +15,7 @@ pub fn device_bytes(problem: &Problem, workspace_elements: u64) -> u64 {
     elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))
 }
 
-/// Fails where the problem does not fit the device or the host.
+/// Fails if the problem does not fit the device or the host.
 ///
 /// The host holds A and B, and of C no more than a panel of rows at a time (see `verify`).
 pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
@@ -45,7 +45,7 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
     Ok(())
 }
 
-/// Fails where the problem does not fit the host, on which it is computed.
+/// Fails if the problem does not fit the host, on which it is computed.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
     let needed = device_bytes(problem, 0).saturating_add(verify::host_bytes(problem));
     let available = host::available_bytes();

@@ -44,7 +44,7 @@ pub struct Launch {
 /// A kernel source with the constants it is compiled with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Specialisation {
-    /// Distinguishes the specialisations of one source and element type in file names; empty where there is one only.
+    /// Distinguishes the specialisations of one source and element type in file names; empty if there is only one.
     pub name: String,
     /// The element type; defines `ELEMENT` as `float` or `int`.
     pub dtype: Dtype,
@@ -154,7 +154,7 @@ impl Plan {
     /// those of the next, and blocks that run at the same time share more of what they read.
     ///
     /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and at least half
-    /// as wide as `widest`; where no such width divides the grid, or where z counts something else already, it stays as it is.
+    /// as wide as `widest`; if no such width divides the grid, or if z counts something else already, it stays as it is.
     #[must_use]
     pub fn in_bands(mut self, widest: u32) -> Self {
         for Launch { grid: [x, _, z], .. } in &mut self.launches {

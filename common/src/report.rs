@@ -66,7 +66,7 @@ pub struct Report {
     /// The step in one line.
     #[serde(skip)]
     pub title: String,
-    /// The counter-example, where one was run.
+    /// The rung or counter-example, if one was run.
     pub variant: Option<String>,
     /// Where it ran.
     pub device: DeviceReport,
@@ -79,18 +79,18 @@ pub struct Report {
     /// How many blocks an SM holds, and what limits them; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub occupancy: Option<Occupancy>,
-    /// What the hardware's counters would show; absent on a GPU and where they were not asked for.
+    /// What the hardware's counters would show; absent on a GPU, and if they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
-    /// Races and the like; absent where they were not looked for.
+    /// Races and the like; absent if they were not looked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hazards: Option<Vec<HazardReport>>,
-    /// Accesses of the threads that were to be traced; absent where none was.
+    /// Accesses of the threads that were to be traced; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<Vec<ThreadReport>>,
     /// Whether the product is right.
     pub verification: Verification,
-    /// How long it took; absent on the simulator and where the product is wrong.
+    /// How long it took; absent on the simulator, and if the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
     /// What `--baseline` asked for.

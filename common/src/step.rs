@@ -21,7 +21,7 @@ pub enum Defect {
     None,
     /// A barrier is missing: the product may be right by luck, and the race is always there.
     Race,
-    /// Nothing keeps it inside the matrices where a size is no multiple of the tile.
+    /// Nothing keeps it inside the matrices if a size is not a multiple of the tile.
     Edges,
 }
 
@@ -59,9 +59,9 @@ pub struct Variant {
     pub role: Role,
     /// What is wrong with it.
     pub defect: Defect,
-    /// Its launch, where it differs from the step's own.
+    /// Its launch, if it differs from the step's own.
     pub plan: Option<PlanFn>,
-    /// Its committed specialisations, where they differ from the step's own.
+    /// Its committed specialisations, if they differ from the step's own.
     pub specialisations: Option<fn(Dtype) -> Vec<Specialisation>>,
 }
 
@@ -120,7 +120,7 @@ pub struct Step {
     pub specialisations: fn(Dtype) -> Vec<Specialisation>,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
-    /// M, N, K where `--size` is not given.
+    /// M, N, K if `--size` is not given.
     pub default_size: fn(&DeviceInfo) -> [u64; 3],
     /// The product on the host, in the step that runs there.
     pub host: Option<HostProduct>,

@@ -34,9 +34,9 @@ pub struct HazardThread {
     pub thread: [u32; 3],
     /// What it did: `writes`, `reads`, ...
     pub action: String,
-    /// The file, relative to the workspace; `null` where the PTX has no line information.
+    /// The file, relative to the workspace; `null` if the PTX has no line information.
     pub file: Option<String>,
-    /// The line in the file, or in the PTX where there is no file.
+    /// The line in the file, or in the PTX if there is no file.
     pub line: u32,
     /// Text of the line, or the instruction.
     pub text: String,

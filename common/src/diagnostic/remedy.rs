@@ -109,7 +109,7 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
             let elements = bytes / 4;
             let where_not = match space {
                 Space::Shared => format!("give the rows of the shared array a multiple of {elements} elements"),
-                _ => format!("take narrower accesses where a row does not start at a multiple of {elements} elements"),
+                _ => format!("take narrower accesses if a row does not start at a multiple of {elements} elements"),
             };
             format!("an access of {bytes} bytes needs an address that is a multiple of {bytes}: {where_not}")
         }

@@ -153,7 +153,7 @@ fn unwritten(problem: &Problem, shape: Shape, found: &Found) -> String {
     }
 }
 
-/// Where the wrong elements are, where nothing is known of their values.
+/// Where the wrong elements are, if nothing is known of their values.
 fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
     let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let (last_x, last_y) = ((problem.n - 1) / tile_x, (problem.m - 1) / tile_y);

@@ -1,11 +1,11 @@
 //! Is C the product? Checked for every run, before anything is timed.
 //!
 //! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product
-//!   computed exactly; where that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
+//!   computed exactly; if that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
 //!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
 //! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
 //!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1).
-//!   Where that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
+//!   If that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
 //!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
 //!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
 //!
@@ -42,11 +42,11 @@ pub struct Verification {
     pub ok: bool,
     /// How that was found out.
     pub method: Method,
-    /// Largest difference from the reference; `null` where an element is NaN or the method knows no differences.
+    /// Largest difference from the reference; `null` if an element is NaN or the method knows no differences.
     pub max_error: Option<f64>,
     /// Largest difference as a share of its own bound: above 1 is wrong. `null` as above.
     pub worst_bound_share: Option<f64>,
-    /// What is wrong, in a sentence; `null` where nothing is.
+    /// What is wrong, in a sentence; `null` if nothing is.
     pub diagnosis: Option<String>,
     /// Whether the elements alone do not tell what is wrong; the simulator's search for hazards may.
     #[serde(skip)]
@@ -171,7 +171,7 @@ pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>>
     Ok(words)
 }
 
-/// The integer twin that a problem must pass first, where its method wants one.
+/// The integer twin that a problem must pass first, if its method wants one.
 pub fn twin(problem: &Problem) -> Option<Problem> {
     (Method::choose(problem) == Method::FreivaldsAndSampledRows).then_some(Problem { fill: Fill::Integers, ..*problem })
 }
