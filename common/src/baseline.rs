@@ -71,7 +71,9 @@ impl Baseline {
     ) -> Self {
         let reason = match device.info().kind {
             Kind::Cuda => cublas::refuses(&matrices.problem),
-            Kind::Sim | Kind::Host => Some("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one"),
+            Kind::Sim | Kind::Host => {
+                Some("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one")
+            }
         };
         if let Some(reason) = reason {
             return Self::missing(reason);

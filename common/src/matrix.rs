@@ -84,7 +84,10 @@ impl Operands {
 pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(len).map_err(|_| {
-        anyhow::anyhow!("the host has no {} bytes for a matrix; choose a smaller --size", len * size_of::<T>())
+        anyhow::anyhow!(
+            "the host does not have the {} bytes that a matrix needs; choose a smaller --size",
+            len * size_of::<T>()
+        )
     })?;
     vec.resize(len, T::default());
     Ok(vec)

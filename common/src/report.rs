@@ -187,11 +187,11 @@ impl Table {
         self.styled(BAD, "WRONG", verification.words(causes));
         for mismatch in &verification.mismatches {
             let got = match (mismatch.unwritten, mismatch.got) {
-                (true, _) => "never written".to_owned(),
-                (false, Some(got)) => got.to_string(),
-                (false, None) => "NaN or infinite".to_owned(),
+                (true, _) => "was never written".to_owned(),
+                (false, Some(got)) => format!("is {got}"),
+                (false, None) => "is NaN or infinite".to_owned(),
             };
-            self.line("", format!("C[{}][{}] is {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+            self.line("", format!("C[{}][{}] {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
         }
         if let Some(map) = &verification.map {
             self.0 += &format!("{map}\n");
@@ -213,7 +213,7 @@ impl Table {
             self.line("", format!("{launch} with launch and wait, {end_to_end} with the copies of A, B and C"));
         }
         if let Some(first) = timing.first_launch_ms.map(ms) {
-            self.line("", format!("{first} for the very first launch, which loads the kernel and counts nowhere else"));
+            self.line("", format!("{first} for the very first launch, which also loads the kernel and is not counted"));
         }
         let share = timing.peak_share.map(|share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
         self.line("speed", format!("{:.1} GFLOP/s{}", timing.gflops, share.unwrap_or_default()));

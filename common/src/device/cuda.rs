@@ -137,7 +137,7 @@ impl CudaDevice {
         let count = device_count()?;
         ensure!(
             index < count,
-            "there is no cuda:{index}, the machine has {count} CUDA device{}; choose cuda:{}",
+            "there is no cuda:{index}, because the machine has {count} CUDA device{}; choose cuda:{}",
             if count == 1 { "" } else { "s" },
             if count == 1 { "0".to_owned() } else { format!("0 to cuda:{}", count - 1) }
         );
@@ -326,7 +326,7 @@ impl Device for CudaDevice {
         }
         .map_err(|error| match error.0 {
             CUresult::CUDA_ERROR_INVALID_VALUE => anyhow!(
-                "the GPU takes no grid of {x}×{y}×{z} blocks of {block_x}×{block_y}×{block_z} threads with {} bytes of shared memory; choose a smaller --block or --shared",
+                "the GPU does not accept a grid of {x}×{y}×{z} blocks of {block_x}×{block_y}×{block_z} threads with {} bytes of shared memory; choose a smaller --block or --shared",
                 launch.shared_bytes
             ),
             _ => explain(error, "launching the kernel"),
