@@ -24,8 +24,8 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some of
-    /// them were written never or twice.
+    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some
+    /// of them were written never or twice.
     #[must_use]
     pub fn beside(mut self, verification: &Verification) -> Self {
         if !verification.ok && !verification.unclear {

@@ -43,7 +43,8 @@ pub struct Code {
     pub source: (String, Vec<(String, i64)>),
 }
 
-/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture: `ptx/registers.json`.
+/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture:
+/// `ptx/registers.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registers {
     /// The architecture, e.g. `sm_90`.
@@ -269,8 +270,8 @@ fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Ve
     }
 }
 
-/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source` is
-/// the name under which the source was compiled.
+/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source`
+/// is the name under which the source was compiled.
 fn relative_files(ptx: &str, source: &str) -> String {
     let root = format!("{}/", workspace::root().display());
     let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What to do about an `#include` that NVRTC does not find.
 
-/// Headers of CUDA that hold functions for kernels, by the beginning of their names, and the pip package that brings them.
+/// Headers of CUDA that hold functions for kernels, by the beginning of their names, and the pip package that brings
+/// them.
 const FOR_KERNELS: [(&str, &str); 13] = [
     ("cuda_fp16", "nvidia-cuda-runtime-cu12"),
     ("cuda_bf16", "nvidia-cuda-runtime-cu12"),

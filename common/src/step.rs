@@ -10,7 +10,8 @@ use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 use crate::workspace;
 
-/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem breaks.
+/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
+/// breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
 
 /// What is wrong with a counter-example on purpose.
@@ -115,8 +116,8 @@ pub struct Step {
     pub title: &'static str,
     /// The launches of `kernel.cu`.
     pub plan: PlanFn,
-    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is committed for
-    /// each, and for counter-examples in f32 only.
+    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
+    /// committed for each, and for counter-examples in f32 only.
     pub specialisations: fn(Dtype) -> Vec<Specialisation>,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
@@ -156,8 +157,8 @@ impl Step {
         source_path(&self.path(), variant.map(|variant| variant.name))
     }
 
-    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared with
-    /// the kernel, so they come in f32 only.
+    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
+    /// with the kernel, so they come in f32 only.
     pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
         match variant {
             None => [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect(),

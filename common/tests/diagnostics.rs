@@ -1,6 +1,6 @@
-//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and its
-//! remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file again, to be
-//! read as a diff.
+//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and
+//! its remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file
+//! again, to be read as a diff.
 
 #[path = "../simt/tests/sections/mod.rs"]
 mod sections;

@@ -1,6 +1,7 @@
-//! What a learner is told of the commonest mistakes in a product: kernels of `mistakes/`, each wrong in its own way, and in
-//! `mistakes.txt` what a run says of them, without and with `--check`. The cause has to come first, and alone if all else
-//! follows from it. `SNAPSHOTS=overwrite cargo test -p common --test mistakes` writes the file again, to be read as a diff.
+//! What a learner is told of the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in its own way;
+//! `mistakes.txt` has what a run says of it, without and with `--check`. The cause has to come first, and alone if all
+//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test mistakes` writes the file again, to be read
+//! as a diff.
 //!
 //! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
 //! `simt/tests/corpus/make_ptx.py`.
@@ -11,6 +12,7 @@ mod sections;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use common::analysis::HazardReport;
 use common::check::verify_on;
 use common::code::Code;
 use common::device::{self, Choice, Device, SimOptions};
@@ -48,8 +50,9 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
     let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
     let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
-    let checked = hazards.iter().map(|hazard| format!("\n{}", hazard.text())).collect::<String>();
-    Ok(format!("product: {product}\nhazards: {}\n{checked}", hazards.len()))
+    let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
+    let blank = if hazards.is_empty() { "" } else { "\n" };
+    Ok(format!("product: {product}\nhazards: {}\n{blank}{}", hazards.len(), checked.join("\n")))
 }
 
 /// An error for people.

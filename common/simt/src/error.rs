@@ -25,8 +25,8 @@ pub enum Error {
     },
     /// The PTX calls a function that is not in the file, or one that calls itself. Refused before anything runs.
     #[error(
-        "instruction not supported by the simulator: {} at {location}",
-        if *.recursive { format!("the recursive call of {function}") } else { format!("the call of {function}, which is not in the file,") }
+        "instruction not supported by the simulator: the call of {function}, {}, at {location}",
+        if *.recursive { "which leads back to itself" } else { "which is not in the file" }
     )]
     Call {
         /// The function's name in the PTX: a C++ function's is mangled.

@@ -106,8 +106,8 @@ impl GlobalMemory {
 
     /// Allocates `bytes` bytes of zeros called `name`, in elements of `element_bytes` (used in messages).
     ///
-    /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long as
-    /// the kernel leaves most of it alone.
+    /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long
+    /// as the kernel leaves most of it alone.
     ///
     /// # Errors
     /// [`Error::Usage`] when `bytes` or `element_bytes` is zero, or the host has no memory left.

@@ -20,8 +20,8 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
     use HazardKind::{DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice};
     match (cause.kind, other.kind) {
         // Threads that have left load and store nothing any more, and are missing at the next barrier too.
-        (DifferentBarriers, ExitBeforeBarrier) => true,
-        (DifferentBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
+        (DifferentBarriers, ExitBeforeBarrier)
+        | (DifferentBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race | WrittenTwice, WrittenTwice | NeverWritten) => {

@@ -42,8 +42,8 @@ pub struct HazardThread {
     pub text: String,
 }
 
-/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative, and
-/// only those from which others follow.
+/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
+/// and only those from which others follow.
 pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
     let mut sources = Sources::default();
     // An unrolled loop has many instructions for one line.

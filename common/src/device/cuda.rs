@@ -59,7 +59,8 @@ fn name_of(error: DriverError) -> String {
     }
 }
 
-/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a [`KernelFault`].
+/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a
+/// [`KernelFault`].
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
     let fault = |what: &str| {

@@ -237,7 +237,8 @@ impl Device for SimDevice {
         let counters = std::mem::take(&mut self.counters);
         let mut hazards = std::mem::take(&mut self.hazards);
         if self.writers_of_c > 1 {
-            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of it.
+            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of
+            // it.
             hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         }
         self.writers_of_c = 0;

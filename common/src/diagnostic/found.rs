@@ -52,10 +52,8 @@ fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
     if let (HazardKind::ExitBeforeBarrier, [waits, ended]) = (hazard.kind, &hazard.parties[..]) {
         let barrier = at(&waits.location);
         let returns = code_at(sources, &ended.location).contains("return");
-        return match returns {
-            true => format!("threads left the kernel before the barrier in {barrier}"),
-            false => format!("threads never came to the barrier in {barrier}"),
-        };
+        let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
+        return format!("{missed} the barrier in {barrier}");
     }
     let output = arrays.in_place(&hazard.place).is_some_and(|name| arrays.role(name) == Role::Output);
     hazard.place.clone() + happens(hazard, output)

@@ -1,5 +1,5 @@
-//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is, whether
-//! it was read or written, by which threads, and in which lines.
+//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is,
+//! whether it was read or written, by which threads, and in which lines.
 
 use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
 

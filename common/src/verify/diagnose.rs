@@ -105,8 +105,8 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     guess(format!("{count}: {}", place(problem, shape, found)))
 }
 
-/// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each other,
-/// so that they grow with the square root of K; a term that is missing, or is another's, weighs more.
+/// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each
+/// other, so that they grow with the square root of K; a term that is missing, or is another's, weighs more.
 fn is_rounding(problem: &Problem, found: &Found) -> bool {
     /// The rounding error of bfloat16, the coarsest type that somebody may compute with, and room for the worst of
     /// many elements.

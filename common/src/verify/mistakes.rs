@@ -8,7 +8,10 @@ use crate::matrix::Operands;
 use crate::plan::Shape;
 use crate::problem::{Dtype, Problem};
 
-/// What a mistake may leave in the element of a row and a column.
+/// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
+type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
+
+/// The same, if it may leave one of several values.
 type Values = Box<dyn Fn(&Access, u64, u64) -> Vec<f64>>;
 
 /// A mistake, and what C holds if it is made.
@@ -84,7 +87,7 @@ pub fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
     let tile_k = u64::from(shape.tile_k.max(1));
     let last_tile = (k - 1) / tile_k * tile_k;
     let mut causes: Vec<Cause> = Vec::new();
-    let mut add = |words: &str, value: Box<dyn Fn(&Access, u64, u64) -> Option<f64>>| {
+    let mut add = |words: &str, value: Value| {
         let values: Values = Box::new(move |access, row, col| value(access, row, col).into_iter().collect());
         causes.push(Cause { words: words.to_owned(), values });
     };
@@ -155,9 +158,9 @@ pub fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
 /// Which index counts what.
 pub const AXES: &str = "row must follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x";
 
-/// What a kernel with square tiles computes if threadIdx.x counts its rows: thread (x, y) stores A[row][k0 + x] at As[y][x],
-/// so that As[y][k] is the same for every y, and Bs[k][x] for every x.
-fn swapped_in_tiles(Problem { m, n, k, .. }: Problem, tile: u64) -> Box<dyn Fn(&Access, u64, u64) -> Option<f64>> {
+/// What a kernel with square tiles computes if threadIdx.x counts its rows: thread (x, y) stores A[row][k0 + x] at
+/// As[y][x], so that As[y][k] is the same for every y, and Bs[k][x] for every x.
+fn swapped_in_tiles(Problem { m, n, k, .. }: Problem, tile: u64) -> Value {
     Box::new(move |access, row, col| {
         let (row0, col0) = (row / tile * tile, col / tile * tile);
         let parts = (0..tile).filter(|i| row0 + i < m && col0 + i < n);

@@ -4,7 +4,8 @@
 //!   computed exactly; if that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
 //!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
 //! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
-//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1).
+//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section
+//!   3.1).
 //!   If that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
 //!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
 //!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
@@ -77,7 +78,8 @@ impl Verification {
         }
     }
 
-    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to look.
+    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to
+    /// look.
     pub fn words(&self, hazards: Option<usize>) -> String {
         let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
         match hazards {

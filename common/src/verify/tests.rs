@@ -30,12 +30,12 @@ impl Wrong<'_> {
         self.part(row, col, 0..self.k)
     }
 
-    /// What lies where (row, col) belongs if the last of all elements was stored whose row times `stride` and column lead
-    /// there.
+    /// What lies where (row, col) belongs if the last of all elements was stored whose row times `stride` and column
+    /// lead there.
     fn stored_by_rows_of(&self, stride: usize, row: usize, col: usize) -> f32 {
         let place = row * self.n + col;
         let rows = (0..self.m).filter(|&row| (row * stride..row * stride + self.n).contains(&place));
-        rows.last().map_or(f32::from_bits(Dtype::F32.poison()), |row| self.right(row, place - row * stride))
+        rows.max().map_or(f32::from_bits(Dtype::F32.poison()), |row| self.right(row, place - row * stride))
     }
 
     /// The sum if A and B are read as if their rows had these lengths.
@@ -168,8 +168,8 @@ fn each_mistake_is_called_by_its_name_and_no_other() {
     }
 }
 
-/// A sum in lower precision is off by a little everywhere; one that takes terms of another tile, as a race leaves it, by more,
-/// and the product alone does not tell why.
+/// A sum in lower precision is off by a little everywhere; one that takes terms of another tile, as a race leaves it,
+/// by more, and the product alone does not tell why.
 #[test]
 fn a_race_is_not_taken_for_lower_precision() {
     let bfloat = |value: f32| f32::from_bits((value.to_bits() + 0x8000) & 0xFFFF_0000);

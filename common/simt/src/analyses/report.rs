@@ -53,13 +53,14 @@ kinds! {
 }
 
 impl HazardKind {
-    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all but
-    /// what the output array itself shows.
+    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
+    /// but what the output array itself shows.
     pub const fn is_hidden_cause(self) -> bool {
         !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage()
     }
 
-    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of that.
+    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of
+    /// that.
     pub const fn is_coverage(self) -> bool {
         matches!(self, Self::WrittenTwice | Self::NeverWritten)
     }
