@@ -81,12 +81,14 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
         ));
     }
     if found.unwritten == wrong {
+        let tiles = unwritten(problem, shape, found);
+        let check = "check the grid and the bounds of the store";
         return match swapped(problem, shape, found) {
-            Some(words) => certain(format!("{count}: {}; {words}", unwritten(problem, shape, found))),
-            None => guess(format!(
-                "{count}: {}; check the grid and the bounds of the store",
-                unwritten(problem, shape, found)
+            Some((part, true)) => certain(format!(
+                "{count}: {tiles}; C is written in its first {part} only, so row and col are probably swapped: {AXES}"
             )),
+            Some(_) => guess(format!("{count}: {tiles}; {check}, and whether row and col are swapped: {AXES}")),
+            None => guess(format!("{count}: {tiles}; {check}")),
         };
     }
     let samples: Vec<&Mismatch> = found.samples.iter().filter(|sample| !sample.unwritten).collect();
@@ -115,14 +117,15 @@ fn is_rounding(problem: &Problem, found: &Found) -> bool {
     relative.is_finite() && relative < COARSEST / (problem.k as f64).sqrt()
 }
 
-/// Whether C is written as far as it would be if its rows were its columns: then the axes of the grid are swapped.
-fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<String> {
+/// Which part of C is written, if that is as far as it would be if its rows were its columns; and whether that is more than
+/// one tile, so that it hardly is by chance. Then the axes of the grid are swapped.
+fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<(String, bool)> {
     let (m, n) = (problem.m, problem.n);
     let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let (rows, cols) = (n.next_multiple_of(tile_x).min(m), m.next_multiple_of(tile_y).min(n));
-    let (part, of) = match (cols < n, rows < m) {
-        (true, _) => (cols, "columns"),
-        (_, true) => (rows, "rows"),
+    let (part, tiles) = match (cols < n, rows < m) {
+        (true, _) => (format!("{cols} columns"), m.div_ceil(tile_y)),
+        (_, true) => (format!("{rows} rows"), n.div_ceil(tile_x)),
         // All of C is written.
         _ => return None,
     };
@@ -136,8 +139,7 @@ fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<String> {
     };
     let all_looked_at = found.compared == m * n;
     let as_many = !all_looked_at || found.unwritten == m * n - rows * cols;
-    (as_many && found.tiles.iter().all(fits))
-        .then(|| format!("C is written in its first {part} {of} only, so row and col are probably swapped: {AXES}"))
+    (as_many && found.tiles.iter().all(fits)).then_some((part, tiles > 1))
 }
 
 /// Which tiles were never written.
@@ -283,15 +285,10 @@ mod tests {
             found.wrong_elements = found.unwritten;
             swapped(&Problem { m, n, ..problem(0) }, SHAPE, &found)
         };
-        assert!(
-            never(64, 160, 64, 64).is_some_and(|words| words.starts_with("C is written in its first 64 columns only"))
-        );
-        assert!(
-            never(40, 150, 40, 64).is_some_and(|words| words.starts_with("C is written in its first 64 columns only"))
-        );
-        assert!(
-            never(160, 64, 64, 64).is_some_and(|words| words.starts_with("C is written in its first 64 rows only"))
-        );
+        assert!(never(64, 160, 64, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
+        assert!(never(40, 150, 40, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
+        assert!(never(160, 64, 64, 64).is_some_and(|words| words == ("64 rows".to_owned(), true)));
+        assert_eq!(never(30, 160, 30, 32), Some(("32 columns".to_owned(), false)), "one tile may be chance");
         assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64), never(160, 64, 64, 32)], [None, None, None]);
         assert_eq!(never(64, 64, 64, 32), None, "a square looks right with swapped axes");
     }
