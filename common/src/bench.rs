@@ -1,7 +1,8 @@
 //! Criterion benches of a step: the same groups and sizes in every step, so that their figures stand side by side.
 //!
 //! On a GPU the time is the device's own (events around the launches). Where there is none, step 1 and the simulator
-//! are benched under names that say so: their figures are the host's, and are never a GPU's.
+//! are benched under names that say so: their figures are the host's, and are never a GPU's. Of the simulator no flop per
+//! second are told, but the counters of each kernel.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -11,18 +12,21 @@ use anyhow::{Result, ensure};
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
+use crate::analysis::RATIOS;
 use crate::check::verify_on;
-use crate::code::Source;
-use crate::device::{self, Choice, Device, SimOptions};
+use crate::code::{Code, Source};
+use crate::device::{self, Choice, Device, SimDevice, SimOptions};
 use crate::exec::Session;
 use crate::info::Kind;
 use crate::matrix::Operands;
 use crate::memory;
 use crate::on_host::host_product;
+use crate::plan::Plan;
 use crate::problem::{Dtype, Fill, Problem};
 use crate::product::Product as _;
-use crate::step::{HostProduct, Step};
+use crate::step::{HostProduct, Role, Step, Variant};
 use crate::timing::{self, Cache};
+use crate::units::number;
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
@@ -32,7 +36,7 @@ const SIM_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [96; 3]];
 const HOST_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [256; 3]];
 
 /// What criterion's groups are called: no figure of the host or the simulator is taken for a GPU's.
-fn group(kind: Kind) -> &'static str {
+fn group_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Cuda => "f32 on the GPU",
         Kind::Host => "f32 on the host",
@@ -68,34 +72,42 @@ pub fn run(step: &Step) -> ExitCode {
 fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
     let mut failed = 0;
-    let mut one =
-        |kind: &str, size: [u64; 3], bench: &mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>| {
-            let [m, n, k] = size;
-            let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-            let group = format!("{kind} {m}x{n}x{k}");
-            eprintln!("{group}: {}", step.name);
-            if let Err(error) = bench(criterion, &Named { step: step.name, group: &group, problem }) {
-                failed += 1;
-                eprintln!("{group}: {} FAILS: {error:#}", step.name);
-            }
-        };
+    let mut one = |kind: &str, variant: Option<&Variant>, [m, n, k]: [u64; 3], bench: Bench| {
+        let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+        let group = format!("{kind} {m}x{n}x{k}");
+        let kernel = variant.map_or_else(|| step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
+        eprintln!("{group}: {kernel}");
+        if let Err(error) = bench(criterion, &Named { kernel: &kernel, group: &group, problem }) {
+            failed += 1;
+            eprintln!("{group}: {kernel} FAILS: {error:#}");
+        }
+    };
     if let Some(host) = step.host {
         for size in HOST_SIZES {
-            one(group(Kind::Host), size, &mut |criterion, named| on_host(host, criterion, named));
+            one(group_name(Kind::Host), None, size, &mut |criterion, named| on_host(host, criterion, named));
         }
         return Ok(failed);
     }
     let kind = device.info().kind;
     let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
+    let others = |role: Role| step.variants.iter().filter(move |variant| variant.role == role).map(Some);
     for &size in sizes {
-        one(group(kind), size, &mut |criterion, named| on_device(step, device.as_mut(), criterion, named));
+        for variant in others(Role::Rung).chain([None]).chain(others(Role::Beyond)) {
+            let mut bench = |criterion: &mut Criterion<FlopPerSecond>, named: &Named| {
+                on_device(step, variant, device.as_mut(), criterion, named)
+            };
+            one(group_name(kind), variant, size, &mut bench);
+        }
     }
     Ok(failed)
 }
 
+/// What benches one kernel at one size.
+type Bench<'a> = &'a mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>;
+
 /// A bench: whose it is, in which group, of what.
 struct Named<'a> {
-    step: &'a str,
+    kernel: &'a str,
     group: &'a str,
     problem: Problem,
 }
@@ -109,8 +121,10 @@ impl Named<'_> {
     ) -> Result<()> {
         let error = RefCell::new(Ok(()));
         let mut group = criterion.benchmark_group(self.group);
-        group.throughput(Throughput::Elements(self.problem.flop() as u64));
-        group.bench_function(BenchmarkId::from_parameter(self.step), |bencher| {
+        if !self.group.starts_with(group_name(Kind::Sim)) {
+            group.throughput(Throughput::Elements(self.problem.flop() as u64));
+        }
+        group.bench_function(BenchmarkId::from_parameter(self.kernel), |bencher| {
             bencher.iter_custom(|products| {
                 time(products).unwrap_or_else(|found| {
                     *error.borrow_mut() = Err(found);
@@ -126,21 +140,25 @@ impl Named<'_> {
 
 fn on_device(
     step: &Step,
+    variant: Option<&Variant>,
     device: &mut dyn Device,
     criterion: &mut Criterion<FlopPerSecond>,
     named: &Named,
 ) -> Result<()> {
     let problem = named.problem;
-    let plan = match (step.plan)(&problem, device.info()) {
+    let plan = match step.plan_of(variant)(&problem, device.info()) {
         Ok(plan) => plan,
         Err(limit) => {
-            eprintln!("{}: {} has none: {limit:#}", named.group, named.step);
+            eprintln!("{}: {} has none: {limit:#}", named.group, named.kernel);
             return Ok(());
         }
     };
     memory::ensure_fits(&problem, Some(&plan), device)?;
-    let source = Source::read(&step.source_path(None))?;
+    let source = Source::read(&step.source_path(variant))?;
     let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    if device.info().kind == Kind::Sim {
+        eprintln!("{}", counted(&problem, plan.clone(), &code)?);
+    }
     let session = Session::new(device, &problem, plan, &code)?;
     let verified = Operands::new(&problem).and_then(|operands| verify_on(device, &session, &problem, &operands));
     let measured = verified.and_then(|verification| {
@@ -149,6 +167,17 @@ fn on_device(
     });
     session.close(device)?;
     measured
+}
+
+/// What the simulator shows of the kernel: its counters take the place of a GPU's time.
+fn counted(problem: &Problem, plan: Plan, code: &Code) -> Result<String> {
+    let mut device = SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
+    let session = Session::new(&mut device, problem, plan, code)?;
+    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
+    session.run(&mut device)?;
+    let counters = device.observations().counters.unwrap_or_default();
+    let ratios = RATIOS.iter().filter_map(|(name, value)| Some(format!("{name} {}", number(value(&counters)?))));
+    Ok(format!("  {}", ratios.collect::<Vec<_>>().join(", ")))
 }
 
 fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Duration> {
@@ -260,7 +289,7 @@ mod tests {
 
     #[test]
     fn no_group_of_the_simulator_looks_like_a_gpus() {
-        assert!(group(Kind::Sim).contains("not a GPU time"));
-        assert!(!group(Kind::Host).contains("GPU"));
+        assert!(group_name(Kind::Sim).contains("not a GPU time"));
+        assert!(!group_name(Kind::Host).contains("GPU"));
     }
 }

@@ -90,7 +90,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE.cu|FILE.ptx")]
     pub kernel: Option<PathBuf>,
 
-    /// Threads per block of --kernel
+    /// Threads per block of --kernel; without it as the file's line // launch: says, else like the step's
     #[arg(long, value_name = "X,Y", value_parser = parse_pair, requires = "kernel")]
     pub block: Option<[u32; 2]>,
 

@@ -26,6 +26,8 @@ pub struct Source {
     pub text: String,
     /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
     pub hash: String,
+    /// A folder whose headers it may include as well.
+    pub headers: Option<PathBuf>,
 }
 
 /// Code that a device can load.
@@ -97,7 +99,20 @@ impl Source {
         let mut seen = Vec::new();
         hash_with_headers(path, &text, &mut hasher, &mut seen);
         let hash = hex(hasher);
-        Ok(Self { path: path.to_owned(), display, text, hash })
+        Ok(Self { path: path.to_owned(), display, text, hash, headers: None })
+    }
+
+    /// The same for a learner's file, which may include the headers of the step that it is for.
+    #[must_use]
+    pub fn with_headers_of(mut self, step: &Path) -> Self {
+        self.headers = Some(step.to_owned());
+        self
+    }
+
+    /// The comment at the head of the file, as one line.
+    pub fn comment(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
+        lines.collect::<Vec<_>>().join(" ")
     }
 
     /// Whether the file is PTX already.
@@ -239,6 +254,7 @@ impl Source {
                 options.push(format!("--include-path={}", step.display()));
             }
         }
+        options.extend(self.headers.iter().map(|folder| format!("--include-path={}", folder.display())));
         options
     }
 }
@@ -348,7 +364,8 @@ mod tests {
     #[test]
     fn what_is_not_committed_says_what_is() {
         let path = PathBuf::from("stepXX_none/variants/slow.cu");
-        let source = Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path };
+        let source =
+            Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: None };
         let error = |dtype, compute_capability| {
             let device = DeviceInfo { compute_capability, ..DeviceInfo::simulated(0) };
             let specialisation = Specialisation::single(dtype, &[]).for_target(80);

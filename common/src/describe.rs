@@ -22,8 +22,7 @@ pub fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
         let source = Source::read(&step.source_path(Some(variant)))?;
-        let comment: Vec<&str> = source.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim).collect();
-        text += &format!("{:<24}{}\n", variant.name, comment.join(" "));
+        text += &format!("{:<24}{}\n", variant.name, source.comment());
     }
     if text.is_empty() {
         text = format!("{} has no variants\n", step.name);
@@ -32,7 +31,7 @@ pub fn list_variants(step: &Step) -> Result<String> {
 }
 
 /// What the course's own program asks a step.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The device to plan for.
     pub device: Option<DeviceInfo>,
@@ -55,7 +54,9 @@ pub struct Description {
     pub host: bool,
     /// Names of the rungs on the way to its kernel, in their order.
     pub rungs: Vec<String>,
-    /// Names of all its variants, rungs included.
+    /// Names of its kernels that lie beyond the course.
+    pub beyond: Vec<String>,
+    /// Names of all its variants, these included.
     pub variants: Vec<String>,
     /// Every source (its path within the step's folder) with every specialisation for which PTX is committed.
     pub sources: Vec<(String, Vec<Specialisation>)>,
@@ -89,6 +90,7 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
         title: step.title.into(),
         host: step.host.is_some(),
         rungs: names(step, Some(Role::Rung)),
+        beyond: names(step, Some(Role::Beyond)),
         variants: names(step, None),
         sources,
         default_size: (step.default_size)(&DeviceInfo { kind: host, ..device.clone() }),

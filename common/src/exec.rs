@@ -1,11 +1,13 @@
 //! A plan on a device: its kernels loaded, and its launches started on the matrices of one problem.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use crate::code::{Code, check_signature};
+use crate::code::{Code, Registers, check_signature};
 use crate::device::{Buffer, Device, Kernel, Value};
+use crate::occupancy::{self, BlockNeeds, Occupancy};
 use crate::plan::{Arg, Launch, Plan, Shape};
 use crate::problem::Problem;
 use crate::product::{FirstRun, Matrices, Product};
@@ -46,6 +48,20 @@ impl Session {
             elements => Some(device.alloc("workspace", elements * 4)?),
         };
         Ok(Self { plan, kernels, matrices, workspace, borrowed, first_run: FirstRun::default() })
+    }
+
+    /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for the PTX that is
+    /// committed in this folder.
+    pub fn occupancy(&self, device: &dyn Device, code: &Code, committed: Option<&Path>) -> Option<Occupancy> {
+        let (kernel, launch) = (self.main_kernel()?, self.plan.launches.first()?);
+        let resources = device.resources(kernel);
+        let recorded = || Registers::read(committed?).of(code.committed.as_deref()?, &launch.entry);
+        let needs = BlockNeeds {
+            threads: launch.block.iter().product(),
+            registers: resources.registers.or_else(recorded),
+            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
+        };
+        Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
     }
 
     /// The plan that is run.

@@ -1,6 +1,6 @@
 //! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
@@ -8,15 +8,14 @@ use crate::analysis::Observations;
 use crate::baseline::Baseline;
 use crate::check::verify_on;
 use crate::cli::Args;
-use crate::code::{Code, Registers, Source};
+use crate::code::{Code, Source};
 use crate::device::{self, Choice, Device, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
 use crate::info::{DeviceInfo, Kind};
 use crate::matrix::Operands;
 use crate::memory;
-use crate::occupancy::{self, BlockNeeds, Occupancy};
-use crate::own_launch::OwnLaunch;
+use crate::own_launch::{OwnLaunch, without_own_constants};
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::product::Product as _;
@@ -31,7 +30,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let operands = Operands::new(&run.problem)?;
     let (verification, observations) = run.verify(args, &operands)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
-    let occupancy = run.occupancy();
+    let occupancy = run.session.occupancy(run.device.as_ref(), &run.code, run.committed.as_deref());
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -68,10 +67,13 @@ struct Run {
 
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let source = Source::read(&args.kernel.clone().unwrap_or_else(|| step.source_path(variant)))?;
+        let source = match &args.kernel {
+            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
+            None => Source::read(&step.source_path(variant))?,
+        };
         let mut device = open(args)?;
         let problem = args.problem((step.default_size)(device.info()));
-        let plan = plan(step, variant, args, &problem, device.info())?;
+        let plan = plan(step, variant, args, &source, &problem, device.info())?;
         memory::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let committed = source.committed_folder();
         let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
@@ -111,21 +113,6 @@ impl Run {
             args.baseline.map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
         Ok((timing, baseline))
     }
-
-    /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for committed
-    /// PTX.
-    fn occupancy(&self) -> Option<Occupancy> {
-        let (kernel, launch) = (self.session.main_kernel()?, self.session.plan().launches.first()?);
-        let resources = self.device.resources(kernel);
-        let committed: Option<&Path> = self.committed.as_deref();
-        let recorded = || Registers::read(committed?).of(self.code.committed.as_deref()?, &launch.entry);
-        let needs = BlockNeeds {
-            threads: launch.block.iter().product(),
-            registers: resources.registers.or_else(recorded),
-            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
-        };
-        Some(occupancy::occupancy(needs, &self.device.info().sm, self.device.resident_blocks(kernel, launch)))
-    }
 }
 
 /// Opens the device; what only the simulator can show takes the simulator.
@@ -144,10 +131,23 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel.
-fn plan(step: &Step, variant: Option<&Variant>, args: &Args, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+fn plan(
+    step: &Step,
+    variant: Option<&Variant>,
+    args: &Args,
+    source: &Source,
+    problem: &Problem,
+    device: &DeviceInfo,
+) -> Result<Plan> {
     let steps = step.plan_of(variant)(problem, device);
-    OwnLaunch { block: args.block, tile: args.tile, shared: args.shared }.plan(problem, steps)
+    if args.kernel.is_none() {
+        return steps;
+    }
+    let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
+    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
+    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
+    Ok(plan)
 }
 
 /// Whether `--check` has something to show of a launch that broke off.

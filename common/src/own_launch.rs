@@ -1,9 +1,11 @@
-//! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel.
+//! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel; and the
+//! constants that their kernel sets itself.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use crate::code::Source;
 use crate::plan::{Plan, Specialisation};
 use crate::problem::Problem;
 
@@ -22,11 +24,18 @@ pub struct OwnLaunch {
 const BLOCK: [u32; 2] = [32, 32];
 
 impl OwnLaunch {
+    /// The launch that a learner's file asks for; nothing if it has no launch line. The error names file and line.
+    pub fn of(source: &Source) -> Result<Self> {
+        let launch = Self::read(&source.text).map_err(|error| anyhow!("{}: {error}", source.display))?;
+        Ok(launch.unwrap_or_default())
+    }
+
     /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` if there is no such
     /// line.
     pub fn read(source: &str) -> Result<Option<Self>> {
         let mut lines = (1..).zip(source.lines().map(str::trim));
-        let found = lines.find_map(|(number, line)| Some((number, line.strip_prefix("// launch:")?)));
+        let found = lines
+            .find_map(|(number, line)| Some((number, line.strip_prefix("//")?.trim_start().strip_prefix("launch:")?)));
         let Some((number, line)) = found else { return Ok(None) };
         let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -55,6 +64,12 @@ impl OwnLaunch {
         Ok(Some(Self { block, tile: pair("tile")?, shared }))
     }
 
+    /// This launch, and the other one's where this says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { block: self.block.or(other.block), tile: self.tile.or(other.tile), shared: self.shared.or(other.shared) }
+    }
+
     /// The plan with what the learner asks for in place of what the step plans.
     ///
     /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
@@ -81,6 +96,29 @@ impl OwnLaunch {
     }
 }
 
+/// The constants of a specialisation without those that a learner's file sets itself: `constexpr int TILE_M = 64;` would
+/// not compile if the host gave the compiler a `TILE_M` as well.
+#[must_use]
+pub fn without_own_constants(mut specialisation: Specialisation, source: &str) -> Specialisation {
+    specialisation.defines.retain(|(name, _)| !sets(source, name));
+    specialisation
+}
+
+/// Whether a source has `#define NAME`, `#undef NAME` or `NAME =`.
+fn sets(source: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    source.lines().map(|line| line.split("//").next().unwrap_or("")).any(|line| {
+        line.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + name.len()..]);
+            let whole = !before.ends_with(is_word) && !after.starts_with(is_word);
+            let after = after.trim_start();
+            let assigned = after.starts_with('=') && !after.starts_with("==");
+            let directive = matches!(before.trim().replace("# ", "#").as_str(), "#define" | "#undef");
+            whole && (assigned || directive)
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +137,7 @@ mod tests {
         assert_eq!(launch, Some(OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) }));
         let launch = OwnLaunch::read("// launch: block 8,8").unwrap();
         assert_eq!(launch, Some(OwnLaunch { block: Some([8, 8]), tile: None, shared: None }));
+        assert_eq!(OwnLaunch::read("//launch: block 8,8").unwrap(), launch, "a blank more or less is no matter");
         assert_eq!(OwnLaunch::read("int x;").unwrap(), None);
         for wrong in
             ["block", "block 8", "block 8,x", "tile 8,8", "block 0,8", "block 8,8 size 3,3", "block 8,8 shared 1,2"]
@@ -106,6 +145,43 @@ mod tests {
             let error = OwnLaunch::read(&format!("// launch: {wrong}")).unwrap_err().to_string();
             assert!(error.contains("line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn a_wrong_line_is_an_error_that_names_file_and_line() {
+        let source = |text: &str| Source {
+            path: "mine/step05.cu".into(),
+            display: "mine/step05.cu".into(),
+            text: text.into(),
+            hash: String::new(),
+            headers: None,
+        };
+        let error = OwnLaunch::of(&source("// x\n// launch: block 8")).unwrap_err().to_string();
+        assert!(error.starts_with("mine/step05.cu: line 2 is not a launch: block takes two numbers"), "{error}");
+        assert_eq!(OwnLaunch::of(&source("int x;")).unwrap(), OwnLaunch::default());
+    }
+
+    #[test]
+    fn what_is_said_first_wins() {
+        let line = OwnLaunch { block: Some([8, 8]), tile: Some([16, 16]), shared: None };
+        let options = OwnLaunch { block: Some([4, 4]), tile: None, shared: Some(64) };
+        let both = OwnLaunch { block: Some([4, 4]), tile: Some([16, 16]), shared: Some(64) };
+        assert_eq!(options.or(line), both);
+        assert_eq!(line.or(OwnLaunch::default()), line);
+    }
+
+    #[test]
+    fn a_constant_that_the_file_sets_is_not_given_again() {
+        let given = |source: &str| {
+            let steps = Specialisation::single(Dtype::F32, &[("TILE_M", 64), ("TILE", 32)]);
+            let names = without_own_constants(steps, source).defines.into_iter().map(|(name, _)| name);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(given("constexpr int ROWS = TILE_M / TILE; if (x == TILE_M) y = TILE;"), "TILE_M TILE");
+        assert_eq!(given("constexpr int TILE_M = 128, TILE_N = 64;"), "TILE");
+        assert_eq!(given("#define TILE 16"), "TILE_M");
+        assert_eq!(given("  # define TILE 16\n#undef TILE_M"), "");
+        assert_eq!(given("// TILE = 16\nif (TILE == 3 || MY_TILE_M = 4) TILE_MORE = 3;"), "TILE_M TILE");
     }
 
     #[test]

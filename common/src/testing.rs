@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use libtest_mimic::Arguments;
 
-use kernel::{Kernel, trial};
+use kernel::{Kernel, is_whole, trial};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
@@ -71,6 +71,9 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     let can = |&size: &[u64; 3]| (step.plan)(&kernel.problem(size, 1), &info).is_ok();
     let all = SHAPES.iter().all(can);
     let mut sizes: Vec<[u64; 3]> = if all { SHAPES.to_vec() } else { SMALL_SHAPES.to_vec() };
+    // A rung may have limits that its step has not.
+    sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
+    ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
     // A single thread would take minutes for it; the loops on the host take no time.
     if all && variant.is_none() && dtype == Dtype::F32 && step.host.is_none() {
         sizes.push(TALL);
@@ -106,11 +109,6 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     // runs until it has to wait, so that a missing barrier shows at some of the sizes.
     ensure!(defect != Defect::Race || choice != Choice::Sim || wrong > 0, "the race shows in the product of no size");
     Ok(())
-}
-
-/// Whether a size is a multiple of the tile of the kernels without edge handling.
-fn is_whole(size: [u64; 3]) -> bool {
-    size.iter().all(|size| size % 32 == 0)
 }
 
 /// Without edge handling the product is right at multiples of every tile, and a fault or wrong at all other sizes.

@@ -32,7 +32,8 @@ fn main() -> ExitCode {
         trial("a_fault_shows_its_instruction_and_a_remedy", a_fault_shows_its_instruction_and_a_remedy),
         trial("help_and_lists_end_well", help_and_lists_end_well),
         trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
-        trial("bands_are_for_the_steps_own_kernels", bands_are_for_the_steps_own_kernels),
+        trial("a_launch_line_holds_when_the_file_is_run_by_hand", a_launch_line_holds_when_the_file_is_run_by_hand),
+        trial("bands_are_for_the_variant_alone", bands_are_for_the_variant_alone),
     ];
     for (name, args, words) in bad_usage() {
         trials.push(trial(&format!("bad_usage::{name}"), move || refused(&args, words)));
@@ -190,7 +191,7 @@ fn help_and_lists_end_well() -> Result<()> {
     ensure!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples"), "{help:?}");
     let variants = run(&["--list-variants"])?;
     let text = String::from_utf8_lossy(&variants.stdout);
-    ensure!(variants.status.success() && text.lines().count() == 7 && text.contains("no_first_barrier"), "{text}");
+    ensure!(variants.status.success() && text.lines().count() == 8 && text.contains("no_first_barrier"), "{text}");
     Ok(())
 }
 
@@ -205,10 +206,31 @@ fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
     Ok(())
 }
 
-/// The step cuts wide grids into bands; a kernel that uses blockIdx.x and y alone must be right at those sizes, too.
-fn bands_are_for_the_steps_own_kernels() -> Result<()> {
+/// The launch line of a file holds; what the command line says wins over it; a wrong line is an error that names it.
+fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
+    let body = "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;";
+    let source = std::fs::read_to_string(ptx("launch_line.ptx", body))?;
+    let with = |line: &str| file("launch_line.ptx", format!("{line}\n{source}").as_bytes());
+    let kernel = with("// launch: block 4,2 tile 4,3 shared 128")?;
+    for (options, block, shared) in
+        [(&[][..], [4, 2, 1], 128), (&["--block", "8,2"][..], [8, 2, 1], 128), (&["--shared", "64"][..], [4, 2, 1], 64)]
+    {
+        let (report, _) = json(&[&["--size", "6x10x4", "--kernel", &kernel], options].concat())?;
+        let launch = serde_json::json!({"grid": [3, 2, 1], "block": block, "shared_bytes": shared, "launches": 1});
+        ensure!(report["launch"] == launch, "{options:?}: {}", report["launch"]);
+    }
+    let (report, _) = json(&["--size", "6x10x4", "--kernel", &kernel, "--tile", "2,2"])?;
+    ensure!(report["launch"]["grid"] == serde_json::json!([5, 3, 1]), "{}", report["launch"]);
+    let kernel = with("// launch: block 4")?;
+    fails(&["--device", "sim", "--kernel", &kernel], 2, "line 1 is not a launch: block takes two numbers").map(drop)
+}
+
+/// The variant `bands` cuts wide grids into bands; the step's own launch, and that of a learner's kernel, has none.
+fn bands_are_for_the_variant_alone() -> Result<()> {
     let naive = concat!(env!("CARGO_MANIFEST_DIR"), "/../step02_gpu_naive/ptx/kernel-f32.sm75.ptx");
-    for (kernel, grid) in [(&[][..], [32, 1, 2]), (&["--kernel", naive][..], [64, 1, 1])] {
+    for (kernel, grid) in
+        [(&["--variant", "bands"][..], [32, 1, 2]), (&[][..], [64, 1, 1]), (&["--kernel", naive][..], [64, 1, 1])]
+    {
         let (report, _) = json(&[&["--size", "1x2048x4"], kernel].concat())?;
         ensure!(report["launch"]["grid"] == serde_json::json!(grid), "{}", report["launch"]);
         ensure!(report["verification"]["ok"] == true, "{}", report["verification"]);

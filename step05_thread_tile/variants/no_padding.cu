@@ -1,4 +1,4 @@
-// The tile of A without padding: the transposed stores of a warp meet in 8 banks, while the loads
+// The tile of A without padding: the transposed stores of a warp meet in 4 banks, while the loads
 // are as fast as before.
 
 // TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles

@@ -1,97 +1,98 @@
-// Lab 6. Prefetching. This is step 5's kernel without its bands, with a tile that is fixed here (the host's own choice of a tile
-// is undone), and the launch that goes with it. VECTOR is still given by the host: 4 where N is a multiple of 4, else 1.
+// Lab 6. Prefetching. This is step 5's kernel, with its constants and its launch written down: they
+// are yours to change. Only VECTOR still comes from the host.
 //
 // launch: block 128,1 tile 128,64
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
+// TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
+// THREAD_M, THREAD_N      rows and columns of C that a thread computes
+// VECTOR                  elements of B in one copy: 4 if its rows start on 16 bytes, else 1
+constexpr int TILE_M = 64;
+constexpr int TILE_N = 128;
+constexpr int TILE_K = 16;
+constexpr int THREAD_M = 8;
+constexpr int THREAD_N = 8;
+constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
+constexpr int WARP_N = 8 * THREAD_N;
+constexpr int THREADS = TILE_M / THREAD_M * (TILE_N / THREAD_N);
+constexpr int A_ROWS = THREADS / 8;                  // rows of A that the block copies at a time
+constexpr int B_ROWS = THREADS / (TILE_N / VECTOR);  // rows of B that the block copies at a time
 
-#undef TILE_M
-#undef TILE_N
-#undef TILE_K
-#undef THREAD_M
-#undef THREAD_N
-constexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16;  // a block's tile of C, and the depth of the tiles of A and B
-constexpr int THREAD_M = 8, THREAD_N = 8;              // a thread's tile of C
+template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // for one access
 
-// A warp's lanes form a grid of 4 x 8, so a warp computes WARP_M x WARP_N elements of C.
-constexpr int WARP_M = 4 * THREAD_M, WARP_N = 8 * THREAD_N;
-constexpr int THREADS = 32 * (TILE_M / WARP_M) * (TILE_N / WARP_N);
-// The block copies A_ROWS rows of A at a time, 8 threads a row (one sector), and B_ROWS rows of B, up to a warp a row.
-constexpr int A_ROWS = THREADS / 8, B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32, B_ROWS = THREADS / B_THREADS;
-
-struct alignas(16) Four { ELEMENT at[4]; };  // moved by one 128-bit instruction
-
-// TODO task 2: copy asynchronously: cp.async, which goes on by itself.
-// Copies one or four elements to shared memory; outside of the matrix they are zeros.
-template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool inside)
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    if (COUNT == 4)
-        *(Four*)to = inside ? *(const Four*)from : Four{};
-    else
-        *to = inside ? *from : ELEMENT(0);
-}
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32;
+    // Lanes 1 apart share columns and lanes 2 apart share rows, so that a load takes 2 wavefronts.
+    const int x = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
+    const int y = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
+    const int row0 = blockIdx.y * TILE_M;
+    const int col0 = blockIdx.x * TILE_N;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
-{
-    // TODO task 1: two pairs of tiles, [2][TILE_K][...], used in turn.
-    // A's tile lies transposed, so that four rows are four neighbours; 4 words of padding keep the copies free of bank conflicts.
+    // TODO task 1: two pairs of tiles, As[2][TILE_K][...] and Bs[2][TILE_K][...], that take turns.
+    // The padding keeps the transposed stores of a warp out of each other's banks.
     __shared__ alignas(16) ELEMENT As[TILE_K][TILE_M + 4];
     __shared__ alignas(16) ELEMENT Bs[TILE_K][TILE_N];
 
-    // A thread computes squares of 4 x 4 elements, 16 rows and 32 columns apart, from row, col of the block's tile on. Lanes 2 apart
-    // share rows and lanes 1 apart share columns: such 128-bit loads of shared memory take 2 wavefronts, the fewest there are.
-    const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-    const int row = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
-    const int col = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
-    const int first_row = blockIdx.y * TILE_M, first_col = blockIdx.x * TILE_N;
-
-    // This thread's share of the copies. Rows of A past M start over at 0: any will do, as what they give is not stored.
-    const int a_row = thread / 8, a_k = thread % 8;
+    // Where this thread's copies of A and of B start, and from which k on there are only zeros.
+    const int a_row = thread / 8;
+    const int a_k = thread % 8;
     const ELEMENT* a_from[TILE_M / A_ROWS];
-    for (int i = 0; i < TILE_M / A_ROWS; ++i)
-        a_from[i] = A + (size_t)((first_row + a_row + i * A_ROWS) % M) * K + a_k;
-    const int b_k = thread / B_THREADS, b_col = thread % B_THREADS * VECTOR, columns = N - first_col - b_col;
-    const ELEMENT* b_from = B + (size_t)b_k * N + first_col + b_col;
+    int a_end[TILE_M / A_ROWS];
+    for (int i = 0; i < TILE_M / A_ROWS; ++i) {
+        a_from[i] = A + (size_t)(row0 + a_row + i * A_ROWS) * K + a_k;
+        a_end[i] = row0 + a_row + i * A_ROWS < M ? K - a_k : 0;
+    }
+    const int b_k = thread / (TILE_N / VECTOR);
+    const int b_col = thread % (TILE_N / VECTOR) * VECTOR;
+    const ELEMENT* b_from = B + (size_t)b_k * N + col0 + b_col;
+    const int b_end = col0 + b_col < N ? K - b_k : 0;
 
-    ELEMENT sum[THREAD_M][THREAD_N] = {}, a[THREAD_M], b[THREAD_N];
-    // TODO task 1: start copying the first pair of tiles here, before the loop.
-    for (int left = K; left > 0; left -= TILE_K) {
-        // TODO task 1: copy the *next* pair, into the other buffer; one barrier for each pair is enough.
-        // TODO task 2: close the copies into a group (commit), and wait for the group before its tiles are read.
-        for (int k = 0; k < TILE_K; k += 8)
-            for (int i = 0; i < TILE_M / A_ROWS; ++i)
-                copy<1>(&As[k + a_k][a_row + i * A_ROWS], a_from[i] + k, k + a_k < left);
-        for (int k = 0; k < TILE_K; k += B_ROWS) {
-            const int inside = k + b_k < left ? columns : 0;
-            for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
-                copy<VECTOR>(&Bs[k + b_k][b_col + n], b_from + (size_t)k * N + n, n < inside);
+    ELEMENT sum[THREAD_M][THREAD_N] = {};
+    // TODO task 1: the first pair of tiles is fetched and stored here, before the loop.
+    for (int k0 = 0; k0 < K; k0 += TILE_K) {
+        // TODO task 1: fetch the *next* pair into registers here, store it after the multiplying.
+        // Cooperative load, as in step 3: a tile has more elements than the block has threads.
+        for (int i = 0; i < TILE_M / A_ROWS; ++i) {
+            for (int k = 0; k < TILE_K; k += 8)
+                As[a_k + k][a_row + i * A_ROWS] = k0 + k < a_end[i] ? a_from[i][k] : 0;
+            a_from[i] += TILE_K;
         }
-        for (int i = 0; i < TILE_M / A_ROWS; ++i) a_from[i] += TILE_K;
-        b_from += (size_t)TILE_K * N;
-        __syncthreads();  // the tiles are complete before anyone reads them ...
+        for (int k = 0; k < TILE_K; k += B_ROWS) {
+            Pack<VECTOR>* to = (Pack<VECTOR>*)&Bs[b_k + k][b_col];
+            *to = k0 + k < b_end ? *(const Pack<VECTOR>*)b_from : Pack<VECTOR>{};
+            b_from += (size_t)B_ROWS * N;
+        }
+        // No thread may read the tiles before every thread has stored its elements ...
+        __syncthreads();
 
-        #pragma unroll  // no loop counter; the loads of one k run ahead of the multiplications of another
+        #pragma unroll
         for (int k = 0; k < TILE_K; ++k) {
-            for (int m = 0; m < THREAD_M; m += 4) *(Four*)&a[m] = *(Four*)&As[k][row + 4 * m];
-            for (int n = 0; n < THREAD_N; n += 4) *(Four*)&b[n] = *(Four*)&Bs[k][col + 8 * n];
+            ELEMENT a[THREAD_M];
+            ELEMENT b[THREAD_N];
+            for (int m = 0; m < THREAD_M; m += 4)
+                *(Pack<4>*)&a[m] = *(const Pack<4>*)&As[k][y + m * 4];
+            for (int n = 0; n < THREAD_N; n += 4)
+                *(Pack<4>*)&b[n] = *(const Pack<4>*)&Bs[k][x + n * 8];
             for (int m = 0; m < THREAD_M; ++m)
                 for (int i = 0; i < THREAD_N; ++i) {
-                    const int n = m % 2 ? THREAD_N - 1 - i : i;  // to and fro: each FMA shares an operand with the one before
+                    const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;
                     sum[m][n] += a[m] * b[n];
                 }
         }
-        __syncthreads();  // ... and read by everyone before the next ones overwrite them
+        // TODO task 1: with two pairs, one barrier for each pair is enough. Which of the two goes?
+        // ... and no thread may store the next tiles before every thread has read these.
+        __syncthreads();
     }
 
-    // One element at a time: 128-bit stores would tie the sums to aligned registers throughout the loop, and cost FMAs.
     for (int m = 0; m < THREAD_M; ++m) {
-        const int r = first_row + row + m / 4 * 16 + m % 4;
-        for (int n = 0; n < THREAD_N && r < M; ++n) {
-            const int c = first_col + col + n / 4 * 32 + n % 4;
-            if (c < N) C[(size_t)r * N + c] = sum[m][n];
-        }
+        const int row = row0 + y + m / 4 * 16 + m % 4;
+        if (row < M)
+            for (int n = 0; n < THREAD_N; ++n) {
+                const int col = col0 + x + n / 4 * 32 + n % 4;
+                if (col < N) C[(size_t)row * N + col] = sum[m][n];
+            }
     }
 }

@@ -6,7 +6,7 @@ use common::plan::{Arg, Launch};
 use common::step::Role;
 use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
-use crate::vector;
+use crate::vector::vector;
 
 /// The variant of step 6.
 pub const VARIANT: Variant =

@@ -1,9 +1,12 @@
 //! Step 6: the next tiles are fetched while the current ones are multiplied.
 
 mod every_shape;
+mod vector;
 
 use anyhow::Result;
 use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+
+use vector::vector;
 
 /// The step.
 pub const STEP: Step = Step {
@@ -72,12 +75,6 @@ impl Tiling {
         // From 8.0 on copies are asynchronous; an older GPU needs NVRTC and compiles the kernel for itself.
         Specialisation::named(format!("{tile_m}x{tile_n}v{vector}"), dtype, &defines).for_target(80)
     }
-}
-
-/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers are committed once, in the form
-/// that takes any N.
-fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
-    if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }
 
 /// The launch with the tiling that should take the least time.

@@ -45,7 +45,7 @@ pub fn build() -> Result<(bool, String)> {
     let root = workspace::root();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mdbook = find(&std::env::var_os("PATH").unwrap_or_default(), &target).context(
-        "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features, or read docs/src/SUMMARY.md and the chapters it names as they are",
+        "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features --features search, or read docs/src/SUMMARY.md and the chapters it names as they are",
     )?;
     let output = Command::new(&mdbook)
         .arg("build")

@@ -1,7 +1,8 @@
-//! The difference between two steps' kernels: the lesson.
+//! The difference between two kernels, of the course or of the learner: the lesson.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -10,22 +11,20 @@ use common::code::Source;
 use common::output::print;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use crate::steps;
+use crate::steps::{self, Kernel};
 
 /// Options of `cargo course diff`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A step, by its number or the start of its name
+    /// A step (4), one of its rungs or counter-examples (5/1_column), or a file of yours (mine/step05.cu)
     one: String,
-    /// The step to compare it with
+    /// The kernel to compare it with, named in the same way
     other: String,
 }
 
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
-    let steps = steps::find()?;
-    let read = |name: &str| -> Result<Source> { Source::read(&steps::expect(&steps, name)?.source(None)) };
-    let (one, other) = (read(&options.one)?, read(&options.other)?);
+    let (one, other) = (named(&options.one)?, named(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
     let text = diff(&one.text, &other.text);
     let text = format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n", one.display, other.display);
@@ -36,6 +35,15 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = AutoStream::auto(std::io::stdout().lock()).write_all(coloured(&text).as_bytes());
     }
     Ok(true)
+}
+
+/// A file, if the name ends like one, else a kernel of the course.
+fn named(name: &str) -> Result<Source> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|extension| extension == "cu") {
+        return Source::read(path);
+    }
+    Source::read(&Kernel::named(&steps::find()?, name)?.source())
 }
 
 /// Lines that are gone in red, lines that are new in green.
@@ -54,7 +62,7 @@ fn coloured(text: &str) -> String {
 }
 
 /// Lines that are gone and lines that are new, without empty ones and comments.
-fn size(one: &str, other: &str) -> (usize, usize) {
+pub fn size(one: &str, other: &str) -> (usize, usize) {
     let text = diff(&code(one), &code(other));
     let count = |sign: char| text.lines().filter(|line| line.starts_with(sign)).count();
     (count('-'), count('+'))

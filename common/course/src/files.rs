@@ -78,6 +78,15 @@ pub fn free_name(path: &Path) -> Result<PathBuf> {
     })
 }
 
+/// A path for a command that the learner pastes where they are: relative to the current folder if it lies inside.
+pub fn from_here(path: &Path) -> String {
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let here = std::env::current_dir().unwrap_or_default();
+    let text = workspace::escaped(absolute.strip_prefix(here).unwrap_or(&absolute));
+    let plain = |c: char| c.is_alphanumeric() || "/\\:._-+".contains(c);
+    if text.chars().all(plain) { text } else { format!("\"{text}\"") }
+}
+
 /// Renames a file.
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|error| {
@@ -110,6 +119,16 @@ mod tests {
         let error = write(&folder.path().join("folder"), "text").unwrap_err().to_string();
         assert!(error.contains("folder cannot be written ("), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "a part was left behind");
+    }
+
+    #[test]
+    fn a_path_can_be_pasted() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(from_here(&here.join("src/files.rs")), "src/files.rs");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("my kernel.cu");
+        fs::write(&path, "").unwrap();
+        assert_eq!(from_here(&path), format!("\"{}\"", path.display()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ struct Cli {
 enum Command {
     /// Begin a lab, or have your kernel graded
     Lab(lab::Options),
-    /// Show how one step's kernel differs from another's: cargo course diff 4 5
+    /// Show how one kernel differs from another: cargo course diff 4 5
     Diff(difference::Options),
     /// Run all steps on the same data, in turns: a table for each size; or show two saved comparisons
     Compare(compare::Options),

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::describe::{Description, Request};
-use common::step::source_path;
+use common::step::{Role, source_path};
 use common::workspace;
 
-use crate::programs;
+use crate::{files, programs};
 
 /// A step's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,56 @@ pub fn expect<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder>
     })
 }
 
+/// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.
+pub fn split(kernel: &str) -> (&str, Option<&str>) {
+    kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
+}
+
+/// A kernel of the course: a step's own, or its variant of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The step.
+    pub step: StepFolder,
+    /// Name of a rung or a counter-example; `None` for the step's `kernel.cu`.
+    pub variant: Option<String>,
+}
+
+impl Kernel {
+    /// The kernel that is named: `5`, `step05`, `5/1_column`, `step05_thread_tile/1_column`.
+    pub fn named(steps: &[StepFolder], name: &str) -> Result<Self> {
+        let (step, variant) = match name.split_once('/') {
+            Some((step, variant)) => (expect(steps, step)?.clone(), Some(variant.to_owned())),
+            None => (expect(steps, name)?.clone(), None),
+        };
+        let kernel = Self { step, variant };
+        let there = !name.contains("..") && kernel.source().is_file();
+        ensure!(
+            there,
+            "{} has no kernel {name:?}; choose one of {}",
+            kernel.step.name,
+            kernel.step.kernels().join(", ")
+        );
+        Ok(kernel)
+    }
+
+    /// Its file.
+    pub fn source(&self) -> PathBuf {
+        self.step.source(self.variant.as_deref())
+    }
+}
+
 impl StepFolder {
+    /// The names of the step's kernels, rungs first.
+    fn kernels(&self) -> Vec<String> {
+        let mut names = vec![self.name.clone()];
+        for role in Role::ALL {
+            let files = files::below(&self.path.join(role.folder()), "cu");
+            let stems = files.iter().filter_map(|file| file.file_stem());
+            names.extend(stems.map(|stem| format!("{}/{}", self.name, stem.to_string_lossy())));
+        }
+        names
+    }
+
     /// The step's number as people write it: `4`.
     pub fn number(&self) -> &str {
         let digits = self.name.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -81,6 +130,25 @@ impl StepFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_is_a_step_or_one_of_its_variants() {
+        let steps = find().unwrap();
+        let named = |name: &str| Kernel::named(&steps, name).map(|kernel| kernel.source());
+        for (name, file) in [
+            ("5", "step05_thread_tile/kernel.cu"),
+            ("5/1_column", "step05_thread_tile/rungs/1_column.cu"),
+            ("step04_tiled/bank_conflicts", "step04_tiled/variants/bank_conflicts.cu"),
+        ] {
+            assert_eq!(named(name).unwrap(), workspace::root().join(file));
+        }
+        let error = named("5/cake").unwrap_err().to_string();
+        assert!(error.contains("no kernel \"5/cake\"; choose one of step05_thread_tile, "), "{error}");
+        assert!(error.contains("step05_thread_tile/1_column"), "{error}");
+        for name in ["99/1_column", "5/", "5/../kernel"] {
+            assert!(named(name).is_err(), "{name}");
+        }
+    }
 
     #[test]
     fn a_step_is_found_by_number_and_by_name_and_others_are_named() {

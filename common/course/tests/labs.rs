@@ -1,7 +1,7 @@
-//! The grading of the labs: each step's own kernel passes, each start fails what it should, and plausible wrong answers
-//! fail at the right line with the right words.
+//! The grading of the labs: each task's answer passes it and fails the next, each start fails what it should, and plausible
+//! wrong answers fail at the right line with the right words.
 //!
-//! A wrong answer is the step's kernel with one piece of text replaced, so that it follows the kernel when that changes.
+//! A wrong answer is a kernel of the course with a piece of text replaced, so that it follows the kernel when that changes.
 
 mod support;
 
@@ -26,17 +26,45 @@ enum Says {
 }
 use Says::{Fails, Refuses};
 
-const KERNELS: [&str; 6] = [
-    "step01_cpu_naive/kernel.cu",
-    "step02_gpu_naive/kernel.cu",
-    "step03_single_block/kernel.cu",
-    "step04_tiled/kernel.cu",
-    "step05_thread_tile/kernel.cu",
-    "step06_prefetch/kernel.cu",
+const NAIVE: &str = "step02_gpu_naive/kernel.cu";
+const BLOCK: &str = "step03_single_block/kernel.cu";
+const MULTIPLES: &str = "step04_tiled/rungs/1_multiples.cu";
+const TILED: &str = "step04_tiled/kernel.cu";
+const COLUMN: &str = "step05_thread_tile/rungs/1_column.cu";
+const TILE: &str = "step05_thread_tile/rungs/2_tile.cu";
+const POINTERS: &str = "step05_thread_tile/rungs/3_pointers.cu";
+const WIDE: &str = "step05_thread_tile/rungs/4_wide_loads.cu";
+const BUFFERS: &str = "step06_prefetch/rungs/1_two_buffers.cu";
+const ASYNC: &str = "step06_prefetch/rungs/2_async_copies.cu";
+
+/// What a learner writes above a kernel whose launch and constants are not those of the step's own.
+const COLUMN_LAUNCH: &str =
+    "// launch: block 512,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n";
+const PREFETCH_LAUNCH: &str = "// launch: block 128,1 tile 128,64\n\
+    constexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n";
+
+/// The lab, how many of its tasks pass, the kernel, what is above it, and what fails then: nothing if the lab is done.
+type Answer = (&'static str, usize, &'static str, &'static str, Option<&'static str>);
+
+#[rustfmt::skip] // one answer is read as a line
+const ANSWERS: &[Answer] = &[
+    ("1", 2, "step01_cpu_naive/kernel.cu", "", Some("at most 1.6 loads")),
+    ("1", 3, "common/course/tests/challenges/step01.cu", "", None),
+    ("2", 2, NAIVE, "", Some("1.3 flop for each global access")),
+    ("2", 3, "common/course/tests/challenges/step02.cu", "", None),
+    ("3", 2, BLOCK, "", Some("right at 32×32×1000")),
+    ("3", 3, "common/course/tests/challenges/step03.cu", "", None),
+    ("4", 1, MULTIPLES, "", Some("right at 1×1×1")),
+    ("4", 2, TILED, "", None),
+    ("5", 1, COLUMN, COLUMN_LAUNCH, Some("at most one shared load for 4")),
+    ("5", 2, TILE, "", Some("at most 1.75 instructions")),
+    ("5", 3, POINTERS, "", Some("at most one shared load for 12")),
+    ("5", 4, WIDE, "", None),
+    ("5", 4, "step05_thread_tile/kernel.cu", "", None),
+    ("6", 1, BUFFERS, PREFETCH_LAUNCH, Some("elements are copied to shared memory asynchronously")),
+    ("6", 2, ASYNC, PREFETCH_LAUNCH, None),
+    ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
 ];
-const NAIVE: &str = KERNELS[1];
-const BLOCK: &str = KERNELS[2];
-const TILED: &str = KERNELS[3];
 
 #[rustfmt::skip] // one case is read as a line or two
 const WRONG: &[Case] = &[
@@ -46,13 +74,13 @@ const WRONG: &[Case] = &[
     ("start_3", "3", "step03_single_block/lab/start.cu", Fails("both factors come from shared", "read both factors from shared memory"), &[]),
     ("start_4", "4", "step04_tiled/lab/start.cu", Fails("right at", "shared store out of bounds"), &[]),
     ("start_5", "5", "step05_thread_tile/lab/start.cu", Fails("at most 1.3 shared loads", "let a thread compute 8 rows"), &[]),
-    ("start_6", "6", "step06_prefetch/lab/start.cu", Fails("at most one barrier for 12", "two buffers, used in turn"), &[]),
+    ("start_6", "6", "step06_prefetch/lab/start.cu", Fails("at most one barrier for 12", "two pairs that take turns"), &[]),
     // Wrong products.
-    ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(14): error"),
+    ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(11): error"),
         &[("ELEMENT sum = 0;", "ELEMENT sum = ;")]),
-    ("sum_not_reset", "1", KERNELS[0], Fails("right at", "C[0][1] is"),
+    ("sum_not_reset", "1", "step01_cpu_naive/kernel.cu", Fails("right at", "C[0][1] is"),
         &[("            ELEMENT sum = 0;\n", ""), ("    for (int row", "    ELEMENT sum = 0;\n    for (int row")]),
-    ("sum_in_c", "1", KERNELS[0], Fails("C is written once", "form the sum in a variable"),
+    ("sum_in_c", "1", "step01_cpu_naive/kernel.cu", Fails("C is written once", "form the sum in a variable"),
         &[("ELEMENT sum = 0;", "C[(size_t)row * N + col] = 0;"), ("                sum += ", "                C[(size_t)row * N + col] += "), ("            C[(size_t)row * N + col] = sum;\n", "")]),
     ("transposed_output", "2", NAIVE, Fails("right at", "C equals its transpose"),
         &[("C[(size_t)row * N + col]", "C[(size_t)col * M + row]")]),
@@ -66,54 +94,105 @@ const WRONG: &[Case] = &[
         &[("if (row < M && col < N)", "if (row < M)")]),
     ("last_k_dropped", "2", NAIVE, Fails("right at", "the sum is never formed"), &[("k < K", "k < K - 1")]),
     ("reads_past_the_end", "2", NAIVE, Fails("right at", "right past the end of"), &[("k < K", "k <= K")]),
-    ("never_ends", "2", NAIVE, Fails("right at", "does a loop never end"), &[("++k", "k += 0")]),
+    ("never_ends", "2", NAIVE, Fails("right at", "does a loop never end? Look at its condition"), &[("++k", "k += 0")]),
     ("writes_nothing", "2", NAIVE, Fails("right at", "C was never written"),
         &[("        C[(size_t)row * N + col] = sum;\n", "        if (sum > 1e30f) C[(size_t)row * N + col] = sum;\n")]),
     // Shared memory.
     ("missing_barrier", "3", BLOCK, Fails("right at", "data race: "), &[("    __syncthreads();\n", "")]),
     ("strided_copy", "3", BLOCK, Fails("the copying is coalesced", "neighbouring threads copy elements that lie apart"),
-        &[("for (int i = thread; i < K * N; i += threads) {", "const int share = (K * N + threads - 1) / threads;\n    for (int i = thread * share; i < min(K * N, (thread + 1) * share); ++i) {")]),
+        &[("for (int i = thread; i < K * N; i += threads)", "const int share = (K * N + threads - 1) / threads;\n    for (int i = thread * share; i < min(K * N, (thread + 1) * share); ++i)")]),
     ("step_2_in_lab_3", "3", NAIVE, Fails("both factors come from shared memory", "read both factors from shared memory"), &[]),
-    ("early_return", "3", BLOCK, Fails("right at", "uninitialised shared memory read"),
+    ("early_return", "3", BLOCK, Fails("right at", "shared"),
         &[("    // Cooperative load", "    if (threadIdx.x == 0 && N > 1) return;\n    // Cooperative load")]),
     // Tiles.
     ("no_first_barrier", "4", "step04_tiled/variants/no_first_barrier.cu", Fails("right at", "data race: "), &[]),
     ("no_second_barrier", "4", "step04_tiled/variants/no_second_barrier.cu", Fails("right at", "data race: "), &[]),
-    ("no_edges", "4", "step04_tiled/variants/no_edges.cu", Fails("right at", "right past the end of A"), &[]),
-    ("dropped_tail", "4", TILED, Fails("right at", "the sum is never formed"),
+    ("no_barriers_in_multiples", "4", MULTIPLES, Fails("right at", "data race: "),
+        &[("        __syncthreads();\n", ""), ("        __syncthreads();\n", "")]),
+    ("sum_in_the_loop", "4", MULTIPLES, Fails("right at", "only the last K tile is summed"),
+        &[("    ELEMENT sum = 0;\n    for (int k0 = 0; k0 < K; k0 += TILE) {", "    ELEMENT sum;\n    for (int k0 = 0; k0 < K; k0 += TILE) {\n        sum = 0;")]),
+    ("k0_steps_by_one", "4", MULTIPLES, Fails("right at", "right past the end of B"),
+        &[("k0 += TILE) {", "++k0) {")]),
+    ("pointer_stays", "4", MULTIPLES, Fails("right at", "at 64×96×128"), &[("        a_from += TILE;\n", "")]),
+    ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "at 64×96×128"),
+        &[("b_from += (size_t)TILE * N;", "b_from += TILE;")]),
+    ("no_edges", "4", "step04_tiled/variants/no_edges.cu", Fails("right at 1×1×1", "right past the end of A"), &[]),
+    ("dropped_tail", "4", TILED, Fails("right at 1×1×1", "the sum is never formed"),
         &[("k0 < K; k0 += TILE", "k0 + TILE <= K; k0 += TILE")]),
-    ("dropped_tail_of_large_k", "4", TILED, Fails("right at", "the last, partial K tile is missing"),
+    ("dropped_tail_of_large_k", "4", TILED, Fails("right at 1×1×1", "the last, partial K tile is missing"),
         &[("k0 < K; k0 += TILE", "k0 == 0 || k0 + TILE <= K; k0 += TILE")]),
     ("unwritten_tile", "4", TILED, Fails("right at", "tile (1,0) was never written"),
         &[("if (row < M && col < N)", "if (row < M && col < N && !(blockIdx.x == 1 && blockIdx.y == 0))")]),
-    ("stale_edge", "4", TILED, Fails("right at", "uninitialised shared memory read"),
-        &[("As[y][x] = k0 < end_a ? *a : 0;", "if (k0 < end_a) As[y][x] = *a;")]),
+    ("stale_edge", "4", TILED, Fails("right at 1×1×1", "uninitialised shared memory read"),
+        &[("As[y][x] = k0 < a_end ? *a_from : 0;", "if (k0 < a_end) As[y][x] = *a_from;")]),
+    ("returns_outside_c", "4", TILED, Fails("right at 1×1×1", "shared"),
+        &[("    ELEMENT sum = 0;", "    if (row >= M || col >= N) return;\n    ELEMENT sum = 0;")]),
     ("uncoalesced_b", "4", "step04_tiled/variants/uncoalesced_b.cu", Fails("both loads are coalesced", "the loads of A or of B are scattered"), &[]),
-    ("bank_conflicts", "4", "step04_tiled/variants/bank_conflicts.cu", Fails("no bank conflicts", "lanes of a warp meet in one bank"), &[]),
+    ("bank_conflicts", "4", "step04_tiled/variants/bank_conflicts.cu", Fails("no bank conflicts", "lanes of a warp want different words of one bank"), &[]),
     ("step_2_in_lab_4", "4", NAIVE, Fails("flop per byte is TILE/4", "loaded from global memory more often"), &[]),
     ("shared_index_out_of_its_array", "4", TILED, Fails("no hazard", "shared access past the end of its array: Bs"),
         &[("sum += As[y][k] * Bs[k][x];", "sum += As[y][k] * (k + 1 < TILE ? Bs[k][x] : (&Bs[0][0])[TILE * TILE + x - TILE]) + 0 * As[TILE - 1][TILE - 1 + (y & 1)];")]),
+    // Thread tiles.
     ("step_4_in_lab_5", "5", TILED, Fails("at most 1.3 shared loads", "each multiply-add loads both factors"),
         &[("// One block", "// launch: block 32,32 tile 32,32\n#define TILE 32\n// One block")]),
     ("inner_product", "5", "step05_thread_tile/variants/inner_product.cu", Fails("at most 1.3 shared loads", "each multiply-add loads both factors"), &[]),
-    ("no_wait", "6", KERNELS[5], Fails("right at", "asynchronous copy"),
-        &[("asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(newest) : \"memory\");", "")]),
-    ("bad_launch_line", "2", NAIVE, Refuses("line 1 is not a launch"),
+    ("small_tile", "5", TILE, Fails("at most one shared load for 4", "compute 8 rows and 8 columns per thread"),
+        &[("// Each thread", "// launch: block 256,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 16, THREAD_M = 4, THREAD_N = 4;\n// Each thread")]),
+    ("sums_in_memory", "5", TILE, Fails("the sums stay in registers", "every index into it must be a constant"),
+        &[("for (int m = 0; m < THREAD_M; ++m) {\n        const int row", "#pragma unroll 1\n    for (int m = 0; m < THREAD_M; ++m) {\n        const int row")]),
+    ("tile_of_the_line_too_large", "5", TILE, Fails("right at", "was never written; check the grid"),
+        &[("// Each thread", "// launch: block 128,1 tile 128,128\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("tile_of_the_line_too_small", "5", TILE, Fails("every product is formed once", "make the tile of the launch line and the kernel's constants agree"),
+        &[("// Each thread", "// launch: block 128,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("block_of_the_line_too_large", "5", TILE, Fails("right at", "make the launch line of your file and its constants agree"),
+        &[("// Each thread", "// launch: block 256,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("block_of_the_line_too_small", "5", TILE, Fails("right at", "uninitialised shared memory read: Bs[0][64]"),
+        &[("// Each thread", "// launch: block 64,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
+    ("shared_tile_too_small", "5", TILE, Fails("right at", "shared access past the end of its array: Bs"),
+        &[("As[TILE_M][TILE_K];", "As[TILE_K][TILE_K];")]),
+    ("columns_of_a_neighbour", "5", TILE, Fails("right at", "C[0][16] is"),
+        &[("Bs[k][x + n * COLS]", "Bs[k][x + n]")]),
+    ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 4 elements"),
+        &[("As[TILE_K][TILE_M + 4]", "As[TILE_K][TILE_M + 1]")]),
+    ("rows_not_tested", "5", TILE, Fails("right at", "out of bounds"), &[("        if (row < M)\n", "")]),
+    ("no_padding", "5", "step05_thread_tile/variants/no_padding.cu", Fails("no bank conflicts", "pad the rows of the transposed tile by 4"), &[]),
+    ("plain_lanes", "5", "step05_thread_tile/variants/plain_lanes.cu", Fails("at most one pass", "let lanes 1 apart share columns"), &[]),
+    // Prefetching.
+    ("single_buffer", "6", "step06_prefetch/variants/single_buffer.cu", Fails("at most one barrier for 12", "two pairs that take turns"),
+        &[("// TILE_M, TILE_N, TILE_K", "// launch: block 128,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// TILE_M, TILE_N, TILE_K")]),
+    ("one_buffer_one_barrier", "6", BUFFERS, Fails("no hazard", "data race: "),
+        &[("const int now = k0 / TILE_K % 2;", "const int now = 0;"), ("store(1 - now);", "store(0);")]),
+    ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
+    ("no_first_fetch", "6", BUFFERS, Fails("right at", "uninitialised shared memory read: As"),
+        &[("    store(0);\n", "")]),
+    ("stored_too_early", "6", BUFFERS, Fails("right at", "data race: As"),
+        &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),
+    ("no_include", "6", ASYNC, Fails("compiles", "\"copy\" is undefined"),
+        &[("#include \"async.cuh\"", "")]),
+    ("copies_without_bounds", "6", ASYNC, Fails("right at", "right past the end of B"),
+        &[("k0 + k < b_end);", "true);")]),
+    ("no_wait", "6", ASYNC, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
+    ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
+        &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
+    // Launch lines.
+    ("bad_launch_line", "2", NAIVE, Refuses("bad_launch_line.cu: line 1 is not a launch"),
         &[("// One thread", "// launch: block 32\n// One thread")]),
 ];
 
 fn main() -> ExitCode {
-    let numbered = |lab: usize| (lab + 1).to_string();
     let mut trials: Vec<Trial> = Vec::new();
-    for (lab, kernel) in KERNELS.into_iter().enumerate() {
-        trials.push(trial(format!("solution_passes::{}", lab + 1), move || solution(&numbered(lab), kernel)));
-    }
-    for (lab, all) in [true, true, true, true, false].into_iter().enumerate() {
-        trials.push(trial(format!("challenge_can_be_met::{}", lab + 1), move || challenge(&numbered(lab), all)));
-    }
+    trials.extend(
+        ANSWERS.iter().map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))),
+    );
     trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
+    trials.extend([
+        trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
+        trial("the_command_of_a_failure_shows_the_same", shows_why),
+        trial("a_screen_is_cleared_only_if_there_is_one", watched),
+    ]);
     let mut trials: Vec<Trial> = trials.into_iter().map(support::needs_nvrtc).collect();
     trials.extend([
+        trial("every_task_has_a_tested_answer", every_answer),
         trial("a_copy_is_made_once_and_never_overwritten", copies),
         trial("hints_come_one_after_the_other", hints),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
@@ -128,6 +207,17 @@ fn root() -> &'static Path {
     common::workspace::root()
 }
 
+fn stem(kernel: &str) -> &str {
+    kernel.rsplit('/').next().unwrap_or(kernel).trim_end_matches(".cu")
+}
+
+/// Writes a kernel into cargo's folder for tests.
+fn write(name: &str, source: &str) -> Result<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.cu"));
+    std::fs::write(&path, source)?;
+    Ok(path)
+}
+
 /// The kernel of a case, in cargo's folder for tests.
 fn kernel(&(name, _, kernel, _, replace): &Case) -> Result<PathBuf> {
     let mut source = std::fs::read_to_string(root().join(kernel)).with_context(|| kernel.to_owned())?;
@@ -135,9 +225,7 @@ fn kernel(&(name, _, kernel, _, replace): &Case) -> Result<PathBuf> {
         ensure!(source.contains(from), "{from:?} is not in {kernel} any more; change the test");
         source = source.replacen(from, to, 1);
     }
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.cu"));
-    std::fs::write(&path, source)?;
-    Ok(path)
+    write(name, &source)
 }
 
 /// What the program prints, and its exit status; it may ask for an answer.
@@ -165,19 +253,158 @@ fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String,
     course(arguments, &[(course::mine::VARIABLE, folder)], answer)
 }
 
-fn solution(lab: &str, kernel: &str) -> Result<()> {
-    let (text, status) = grade(lab, &root().join(kernel))?;
-    ensure!(status == Some(0), "status {status:?}: {text}");
-    let required = text.split("an open challenge").next().unwrap_or_default();
-    ensure!(!required.contains("FAILED") && !required.contains("not reached"), "{text}");
+/// An answer passes its tasks, and fails the task after them for the right reason.
+fn answer(&(lab, tasks, kernel, above, fails): &Answer) -> Result<()> {
+    let file = root().join(kernel);
+    let file = match above {
+        "" => file,
+        above => write(
+            &format!("answer_{lab}_{tasks}_{}", stem(kernel)),
+            &(above.to_owned() + &std::fs::read_to_string(file)?),
+        )?,
+    };
+    let (text, status) = grade(lab, &file)?;
+    let passed = text.lines().filter(|line| line.starts_with("  passed       task ")).count();
+    ensure!(passed == tasks, "{passed} tasks have passed and {tasks} should: {text}");
+    let failed = first_failed(&text);
+    ensure!(failed.is_some() == fails.is_some(), "{text}");
+    ensure!(failed.unwrap_or_default().starts_with(fails.unwrap_or_default()), "{fails:?} should fail: {text}");
+    // An open challenge may be left.
+    let done = fails.is_none() || text.contains("an open challenge");
+    ensure!(status == Some(i32::from(!done)), "status {status:?}: {text}");
+    ensure!(fails.is_some() || text.contains("\n  cargo course diff ") != kernel.contains("challenges"), "{text}");
     Ok(())
 }
 
-/// The open challenges can be met: an answer of our own passes all of them, or all but the challenge.
-fn challenge(lab: &str, all: bool) -> Result<()> {
-    let kernel = root().join(format!("common/course/tests/challenges/step0{lab}.cu"));
-    let (text, status) = grade(lab, &kernel)?;
-    ensure!(status == Some(0) && text.contains("everything passed") == all, "status {status:?}: {text}");
+fn first_failed(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).map(str::trim_start)
+}
+
+/// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
+fn every_answer() -> Result<()> {
+    let steps = course::steps::find()?;
+    for (number, step) in (1..).zip(&steps) {
+        let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(step.path.join("lab/lab.json"))?)?;
+        for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
+            let Some(named) = data["answer"].as_str() else { continue };
+            let kernel = course::steps::Kernel::named(&steps, named)?.source();
+            let tested = |case: &&Answer| case.0 == number.to_string() && root().join(case.2) == kernel;
+            // An open challenge's answer passes at least what comes before it.
+            let least = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
+            ensure!(ANSWERS.iter().filter(tested).any(|case| case.1 >= least), "lab {number}, task {task}: {named}");
+        }
+    }
+    Ok(())
+}
+
+/// A learner passes lab 4 in two goes: the counters before and now, the difference and the next task are shown once.
+fn gains() -> Result<()> {
+    let folder = mine("gains")?;
+    let copy = folder.join("step04.cu");
+    let lab = |kernel: &str| -> Result<(String, Option<i32>)> {
+        std::fs::copy(root().join(kernel), &copy)?;
+        with_mine(&folder, &["lab", "4", "--seed", "7"], "")
+    };
+    let (text, status) = lab(MULTIPLES)?;
+    ensure!(status == Some(1), "status {status:?}: {text}");
+    for words in [
+        "task 1 has passed; the file as it is now is kept as ",
+        "what has changed since step02_gpu_naive/kernel.cu, counted at 128×128×128",
+        "flop per byte of global memory                      0.250         8\n",
+        "next, task 2 of 2: edges",
+    ] {
+        ensure!(text.contains(words), "{words:?} is not in: {text}");
+    }
+    ensure!(!text.contains("FAILED"), "what comes next is not what failed: {text}");
+    ensure!(std::fs::read(folder.join("step04.task1.cu"))? == std::fs::read(root().join(MULTIPLES))?);
+    // The command that is shown works from here.
+    let diff = text.lines().find_map(|line| line.trim().strip_prefix("cargo course ")).context("no diff")?;
+    let (difference, status) = with_mine(&folder, &diff.split(' ').collect::<Vec<_>>(), "")?;
+    ensure!(status == Some(0) && difference.contains("0 lines gone, 0 lines new"), "{diff}: {difference}");
+    // What has passed once is not news, and the task at hand is shown with its failure.
+    let (text, _) = lab(MULTIPLES)?;
+    ensure!(text.contains("  passed       task 1 of 2") && text.contains("FAILED       right at 1×1×1"), "{text}");
+    ensure!(!text.contains("what has changed"), "{text}");
+    let (text, status) = lab(TILED)?;
+    ensure!(status == Some(0) && text.contains("task 2 has passed") && text.contains("lab 4 is done"), "{text}");
+    ensure!(text.contains("what has changed since ") && text.contains("step04.task1.cu, counted at"), "{text}");
+    ensure!(text.contains("cargo course lab 5"), "{text}");
+    Ok(())
+}
+
+/// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
+fn shows_why() -> Result<()> {
+    let hazard = TILE_WITHOUT_BARRIER;
+    for (lab, step, kernel, shown) in [
+        ("5", "step05_thread_tile", self::kernel(&hazard)?, "race"),
+        ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
+        ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
+        ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "transpose"),
+    ] {
+        let (text, _) = grade(lab, &kernel)?;
+        let prefix = format!("  cargo run --release -p {step} -- ");
+        let command = text.lines().find_map(|line| line.strip_prefix(&prefix)).context(text.clone())?;
+        let output =
+            Command::new(course::programs::built(step)?).args(command.split(' ')).current_dir(root()).output()?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        ensure!(printed.contains(shown), "{shown:?} is not in what {command} prints: {printed}");
+        ensure!(!printed.contains("out of bounds"), "the launch is not that of the lab: {printed}");
+    }
+    Ok(())
+}
+
+const TILE_WITHOUT_BARRIER: Case = (
+    "column_without_barrier",
+    "5",
+    COLUMN,
+    Fails("right at", "data race"),
+    &[
+        (
+            "// Each thread",
+            "// launch: block 512,1 tile 64,64\n\
+             constexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n// Each thread",
+        ),
+        ("        __syncthreads();\n", ""),
+    ],
+);
+
+fn find(name: &str) -> Result<&'static Case> {
+    WRONG.iter().find(|case| case.0 == name).context("no such case")
+}
+
+/// `--watch` into a file: a grading at each save, and no command to a terminal in it.
+fn watched() -> Result<()> {
+    let folder = mine("watched")?;
+    let copy = folder.join("step01.cu");
+    std::fs::copy(root().join("step01_cpu_naive/lab/start.cu"), &copy)?;
+    let output = folder.join("output.txt");
+    let mut child = Command::new(PROGRAM)
+        .args(["lab", "1", "--watch"])
+        .current_dir(root())
+        .envs(support::programs())
+        .env(course::mine::VARIABLE, &folder)
+        .stdout(std::fs::File::create(&output)?)
+        .stderr(Stdio::null())
+        .spawn()?;
+    let printed = |words: &str| -> Result<String> {
+        for _ in 0..600 {
+            let text = std::fs::read_to_string(&output)?;
+            if text.contains(words) {
+                return Ok(text);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        anyhow::bail!("{words:?} was never printed")
+    };
+    let watched = (|| {
+        printed("waiting until")?;
+        std::fs::copy(root().join("step01_cpu_naive/kernel.cu"), &copy)?;
+        printed("tasks 1 and 2 have passed")
+    })();
+    child.kill()?;
+    child.wait()?;
+    let text = watched?;
+    ensure!(!text.contains('\u{1b}'), "{text:?}");
     Ok(())
 }
 
@@ -186,10 +413,13 @@ fn wrong(case: &Case) -> Result<()> {
     match case.3 {
         Fails(line, look) => {
             ensure!(status == Some(1), "status {status:?}: {text}");
-            let failed = text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).unwrap_or_default();
-            ensure!(failed.trim_start().starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
+            let failed = first_failed(&text).unwrap_or_default();
+            ensure!(failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
             let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
             ensure!(next.contains(look), "{look:?} is not in: {next}");
+            // What the compiler says is the reason already; for everything else a command shows it.
+            let command = next.contains("\nsee it for yourself:\n  cargo run --release -p step");
+            ensure!(command != (line == "compiles"), "no command, or one too many: {next}");
         }
         Refuses(words) => {
             is_refusal(&text, status)?;
@@ -212,7 +442,7 @@ fn copies() -> Result<()> {
     let start = std::fs::read_to_string(root().join("step04_tiled/lab/start.cu"))?;
     let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
     ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
-    ensure!(text.contains("cargo course lab 4 --watch") && text.contains("task 1: make it right"), "{text}");
+    ensure!(text.contains("cargo course lab 4 --watch") && text.contains("task 1 of 2: tiles"), "{text}");
     std::fs::write(&copy, "// mine")?;
     for answer in ["n\n", "", "what\n"] {
         let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], answer)?;
@@ -251,7 +481,7 @@ fn strange_progress() -> Result<()> {
     let newer = r#"{"format": 99, "labs": {"step02_gpu_naive": {"passed": [true]}}}"#;
     std::fs::write(&file, newer)?;
     let (text, status) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
-    ensure!(status == Some(0) && text.contains("task 1: "), "{text}");
+    ensure!(status == Some(0) && text.contains("task 1 of 3: "), "{text}");
     ensure!(text.contains("progress.json was written by a newer version of the course; it is kept as "), "{text}");
     ensure!(
         std::fs::read_to_string(&kept)? == newer && std::fs::read_to_string(&file)?.contains("\"hints\""),

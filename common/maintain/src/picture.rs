@@ -87,8 +87,6 @@ pub const NAME: Font = Font { size: 13.0, bold: false, colour: INK };
 pub const LABEL: Font = Font { size: 12.0, bold: false, colour: INK };
 /// Axes of a chart, and where its numbers are from.
 pub const NOTE: Font = Font { size: 12.0, bold: false, colour: MUTED };
-/// A number in a small box.
-pub const SMALL: Font = Font { size: 9.0, bold: false, colour: INK };
 
 impl Font {
     pub fn style(self) -> TextStyle<'static> {

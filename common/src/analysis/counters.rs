@@ -91,6 +91,19 @@ const COLUMNS: [(&str, &str); 8] = [
     ("conflicts", ""),
 ];
 
+/// Width of the source in the table of lines, and of a column of counts: the whole fits a terminal of 120 columns.
+const SOURCE: usize = 40;
+const COLUMN: usize = 12;
+
+/// A line of source that fits the width: without what all lines are indented by, and cut off if it is longer.
+fn shortened(line: &str, width: usize) -> String {
+    let line = line.strip_prefix("    ").unwrap_or(line).trim_end();
+    match line.char_indices().nth(width) {
+        None => line.to_owned(),
+        Some(_) => line.chars().take(width - 1).chain(['…']).collect(),
+    }
+}
+
 impl Counters {
     /// One count; 0 for a name that does not exist.
     pub fn get(&self, name: &str) -> u64 {
@@ -111,13 +124,22 @@ impl Counters {
         text
     }
 
-    /// A table of the source lines with the text beside.
+    /// A table of the source lines, with the columns in which anything is counted.
     pub fn line_table(&self) -> String {
-        let mut text = format!("  {:>5}", "line");
-        for (heading, _) in COLUMNS {
-            let _ = write!(text, "{heading:>13}");
+        let count = |line: &LineCounters, name: &str| {
+            let get = |name: &str| line.counts.get(name).copied().unwrap_or(0);
+            match name {
+                "" => get("shared_load_bank_conflicts") + get("shared_store_bank_conflicts"),
+                name => get(name),
+            }
+        };
+        let mut columns = COLUMNS.to_vec();
+        columns.retain(|(_, name)| self.lines.iter().any(|line| count(line, name) > 0));
+        let mut text = format!("  {:>5}  {:<SOURCE$}", "line", "source");
+        for (heading, _) in &columns {
+            let _ = write!(text, "{heading:>COLUMN$}");
         }
-        text.push_str("  source\n");
+        text.push('\n');
         let mut file = None;
         for line in &self.lines {
             if file != Some(&line.file) {
@@ -125,17 +147,13 @@ impl Counters {
                 let _ = writeln!(text, "  {name}");
                 file = Some(&line.file);
             }
-            let _ = write!(text, "  {:>5}", line.line);
-            for (_, name) in COLUMNS {
-                let get = |name: &str| line.counts.get(name).copied().unwrap_or(0);
-                let count = match name {
-                    "" => get("shared_load_bank_conflicts") + get("shared_store_bank_conflicts"),
-                    name => get(name),
-                };
+            let _ = write!(text, "  {:>5}  {:<SOURCE$}", line.line, shortened(&line.text, SOURCE));
+            for (_, name) in &columns {
+                let count = count(line, name);
                 let count = if count == 0 { "·".to_owned() } else { grouped(count) };
-                let _ = write!(text, "{count:>13}");
+                let _ = write!(text, "{count:>COLUMN$}");
             }
-            let _ = writeln!(text, "  {}", line.text.trim_end());
+            text.push('\n');
         }
         text.push_str(
             "  gl., gs.: global loads and stores, in requests and 32-byte sectors; sh.: shared memory, in wavefronts\n",

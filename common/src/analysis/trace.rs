@@ -13,7 +13,7 @@ pub struct ThreadReport {
     pub block: [u32; 3],
     /// Thread index in its block.
     pub thread: [u32; 3],
-    /// Its accesses to global and shared memory, in order.
+    /// Its accesses to global and shared memory, in order; of two loads for one product the one of A comes first, as in the formula.
     pub accesses: Vec<AccessReport>,
 }
 
@@ -49,11 +49,26 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
             line: step.location.line.unwrap_or(step.location.ptx_line),
             file: step.location.file,
         });
+        let accesses = as_in_the_formula(accesses.collect());
         match sum.iter_mut().find(|known| known.block == block && known.thread == at) {
             Some(known) => known.accesses.extend(accesses),
-            None => sum.push(ThreadReport { block, thread: at, accesses: accesses.collect() }),
+            None => sum.push(ThreadReport { block, thread: at, accesses }),
         }
     }
+}
+
+/// The compiler is free to load the second factor of a product before the first. A reader compares a trace with the formula.
+fn as_in_the_formula(mut accesses: Vec<AccessReport>) -> Vec<AccessReport> {
+    let mut at = 0;
+    while let Some([one, other]) = accesses.get(at..at + 2) {
+        let loads = one.kind == "load" && other.kind == "load" && one.space == other.space;
+        let pair = loads && (&one.file, one.line) == (&other.file, other.line) && other.array != one.array;
+        if pair && other.array < one.array {
+            accesses.swap(at, at + 1);
+        }
+        at += if pair { 2 } else { 1 };
+    }
+    accesses
 }
 
 impl ThreadReport {
@@ -73,5 +88,30 @@ impl ThreadReport {
                 writeln!(text, "    {:<24} {element:<20} {place}{width}", format!("{} {}", access.space, access.kind));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_factor_comes_first_and_lines_stay_apart() {
+        let access = |array: &str, line: u32| AccessReport {
+            kind: "load".into(),
+            space: "global".into(),
+            array: array.into(),
+            index: 0,
+            bytes: 4,
+            file: None,
+            line,
+        };
+        let order = |names: &[(&str, u32)]| -> String {
+            let accesses = names.iter().map(|&(array, line)| access(array, line)).collect();
+            as_in_the_formula(accesses).iter().map(|access| access.array.as_str()).collect()
+        };
+        assert_eq!(order(&[("B", 1), ("A", 1), ("B", 1), ("A", 1)]), "ABAB");
+        assert_eq!(order(&[("A", 1), ("B", 1), ("A", 1), ("B", 1)]), "ABAB");
+        assert_eq!(order(&[("B", 1), ("A", 2)]), "BA");
     }
 }

@@ -101,6 +101,11 @@ impl Kernel {
     }
 }
 
+/// Whether a size is a multiple of the tile of the kernels without edge handling.
+pub(super) fn is_whole(size: [u64; 3]) -> bool {
+    size.iter().all(|size| size % 32 == 0)
+}
+
 /// A trial that tells an error with its causes.
 pub(super) fn trial(name: String, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
     Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))

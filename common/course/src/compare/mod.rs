@@ -1,6 +1,7 @@
 //! All steps in one run on the same data: verified first, then timed in turns. A step that fails is shown as failing and
 //! stops no other.
 
+mod counted;
 mod heading;
 mod options;
 mod participants;
@@ -38,7 +39,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 fn compare(options: &Options) -> Result<bool> {
-    let mut device = device::open(options.device, &SimOptions::default())?;
+    let mut device = device::open(options.device, &SimOptions { counters: true, ..SimOptions::default() })?;
     let device = device.as_mut();
     let sizes = options.sizes(device.info().kind);
     let mut record = match &options.resume {
@@ -46,7 +47,7 @@ fn compare(options: &Options) -> Result<bool> {
         None => new_record(options, device),
     };
     let problems: Vec<Problem> = sizes.iter().map(|&size| record.problem(size)).collect();
-    let mut participants = participants::all(&options.steps, device, &problems)?;
+    let mut participants = participants::all(&options.steps, options.rungs, device, &problems)?;
     if record.steps.is_empty() {
         record.steps = participants.iter().map(Participant::record).collect();
     }

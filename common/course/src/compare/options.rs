@@ -10,7 +10,8 @@ use crate::arguments::parse_seed;
 use crate::record;
 
 /// What says how to run, and so means nothing beside two saved comparisons.
-const RUNNING: [&str; 9] = ["device", "size", "saw_tooth", "rounds", "steps", "seed", "flush_l2", "save", "commit"];
+const RUNNING: [&str; 10] =
+    ["device", "size", "saw_tooth", "rounds", "rungs", "steps", "seed", "flush_l2", "save", "commit"];
 
 /// Options of `cargo course compare`.
 #[derive(clap::Args, Clone)]
@@ -30,6 +31,9 @@ pub struct Options {
     /// Rounds in which all kernels take turns
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
+    /// Also the rungs on the way to each step's kernel
+    #[arg(long)]
+    pub rungs: bool,
     /// Only these steps (by the start of their names), with commas between them
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub steps: Vec<String>,
@@ -67,7 +71,7 @@ const GPU_SIZES: [[u64; 3]; 13] = [
     [512, 512, 16_384],
 ];
 /// Sizes on the simulator: seconds in all.
-const SIM_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [128; 3], [100, 77, 51]];
+const SIM_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [100, 77, 51], [256; 3]];
 impl Options {
     /// The sizes: those that are asked for, or some that suit the device.
     pub fn sizes(&self, kind: Kind) -> Vec<[u64; 3]> {

@@ -1,4 +1,4 @@
-//! The steps that take part: what they say of themselves, their kernels, and the code of these.
+//! The kernels that take part: what their steps say of them, and their code.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,35 @@ use crate::record::StepRecord;
 use crate::steps::{self, StepFolder};
 
 pub struct Participant {
+    /// The step, or `STEP/VARIANT`.
+    pub name: String,
     pub folder: StepFolder,
-    /// What it says of itself, with a plan for each size, or why it does not.
+    /// What the step says of the kernel, with a plan for each size, or why it does not.
     pub description: Result<Description, String>,
+    /// Whether it is a rung on the way to its step's kernel.
+    rung: bool,
     source: Result<Source, String>,
     /// Code by specialisation.
     code: BTreeMap<String, Result<Code, String>>,
 }
 
 impl Participant {
+    fn new(folder: &StepFolder, variant: Option<&String>, request: &Request) -> Self {
+        let request = Request { variant: variant.cloned(), ..request.clone() };
+        let description = folder.describe(&request).map_err(|error| format!("{error:#}"));
+        let host = description.as_ref().is_ok_and(|description| description.host);
+        let path = if host { folder.path.join("src/lib.rs") } else { folder.source(variant.map(String::as_str)) };
+        let rung = |name: &String| description.as_ref().is_ok_and(|description| description.rungs.contains(name));
+        Self {
+            name: variant.map_or_else(|| folder.name.clone(), |variant| format!("{}/{variant}", folder.name)),
+            folder: folder.clone(),
+            rung: variant.is_some_and(rung),
+            source: Source::read(&path).map_err(|error| format!("{error:#}")),
+            description,
+            code: BTreeMap::new(),
+        }
+    }
+
     /// The code of a plan, compiled or looked up once for each specialisation.
     pub fn code(&mut self, plan: &Plan, device: &dyn Device) -> Result<Code, String> {
         let source = self.source.clone()?;
@@ -31,35 +51,57 @@ impl Participant {
         self.code.entry(key).or_insert_with(make).clone()
     }
 
-    /// What the record says of the step.
+    /// What the record says of the kernel.
     pub fn record(&self) -> StepRecord {
         let (source, hash) = match &self.source {
             Ok(source) => (source.display.clone(), source.hash.clone()),
             Err(_) => (format!("{}/kernel.cu", self.folder.name), String::new()),
         };
         let description = self.description.as_ref().ok();
-        StepRecord {
-            name: self.folder.name.clone(),
-            title: description.map_or_else(String::new, |description| description.title.clone()),
-            source,
-            hash,
-            host: description.is_some_and(|description| description.host),
-        }
+        let title = match &self.source {
+            Ok(source) if self.name != self.folder.name => first_sentence(&source.comment()),
+            _ => description.map_or_else(String::new, |description| description.title.clone()),
+        };
+        let host = description.is_some_and(|description| description.host);
+        StepRecord { name: self.name.clone(), title, source, hash, host, rung: self.rung }
     }
 }
 
-/// All steps whose names start with one of `names`, or all if it is empty.
-pub fn all(names: &[String], device: &dyn Device, problems: &[Problem]) -> Result<Vec<Participant>> {
+/// A sentence as a title: up to its first pause, without a capital.
+fn first_sentence(text: &str) -> String {
+    let end = text.find([':', ';', '.']).unwrap_or(text.len());
+    let mut letters = text[..end].chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if
+/// `rungs` says so, and with what lies beyond them.
+pub fn all(names: &[String], rungs: bool, device: &dyn Device, problems: &[Problem]) -> Result<Vec<Participant>> {
     let chosen = |step: &StepFolder| names.is_empty() || names.iter().any(|name| step.name.starts_with(name.as_str()));
     let folders: Vec<StepFolder> = steps::find()?.into_iter().filter(chosen).collect();
     ensure!(!folders.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
     let request = Request { device: Some(device.info().clone()), problems: problems.to_vec(), variant: None };
-    let participant = |folder: StepFolder| {
-        let description = folder.describe(&request).map_err(|error| format!("{error:#}"));
-        let host = description.as_ref().is_ok_and(|description| description.host);
-        let source = Source::read(&folder.path.join(if host { "src/lib.rs" } else { "kernel.cu" }));
-        let source = source.map_err(|error| format!("{error:#}"));
-        Participant { folder, description, source, code: BTreeMap::new() }
-    };
-    Ok(folders.into_iter().map(participant).collect())
+    let mut participants = Vec::new();
+    for folder in &folders {
+        let step = Participant::new(folder, None, &request);
+        let named = |names: fn(&Description) -> &Vec<String>| -> Vec<Participant> {
+            let names = step.description.iter().flat_map(names);
+            names.map(|name| Participant::new(folder, Some(name), &request)).collect()
+        };
+        let before = if rungs { named(|description| &description.rungs) } else { Vec::new() };
+        let beyond = named(|description| &description.beyond);
+        participants.extend(before.into_iter().chain([step]).chain(beyond));
+    }
+    Ok(participants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_sentence() {
+        assert_eq!(first_sentence("Each thread computes: a tile. More."), "each thread computes");
+        assert_eq!(first_sentence(""), "");
+    }
 }

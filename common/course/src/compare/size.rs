@@ -45,7 +45,7 @@ pub fn one_size(
         }
     };
     for participant in &mut *participants {
-        let name = participant.folder.name.clone();
+        let name = participant.name.clone();
         match session(record, device, participant, at, &matrices) {
             Ok((entry, product)) => {
                 runners.extend(product.map(|product| Runner { entry: entries.len(), product }));
@@ -95,7 +95,7 @@ fn session(
     matrices: &Matrices,
 ) -> Result<(Entry, Option<Box<dyn Product>>)> {
     let problem = &matrices.problem;
-    let name = participant.folder.name.clone();
+    let name = participant.name.clone();
     let without = |outcome, note: String| Ok((Entry::new(&name, outcome, Some(note)), None));
     if let Some(reason) = record.faulted.get(&name) {
         return without(Outcome::Failed, reason.clone());
@@ -114,18 +114,20 @@ fn session(
         return without(Outcome::Skipped, format!("{error:#}"));
     }
     let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;
-    let entry = Entry {
+    let mut entry = Entry {
         origin: Some(code.origin.clone()),
         defines: plan.specialisation.defines.clone(),
         launch: LaunchReport::of(&plan),
         ..Entry::new(&name, Outcome::Verified, None)
     };
-    Ok((entry, Some(Box::new(Session::sharing(device, plan, &code, matrices)?))))
+    let session = Session::sharing(device, plan, &code, matrices)?;
+    entry.occupancy = session.occupancy(device, &code, Some(&participant.folder.path.join("ptx")));
+    Ok((entry, Some(Box::new(session))))
 }
 
 /// A step of the host in its own process, on the same data: the generator is the same.
 fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
-    let name = &participant.folder.name;
+    let name = &participant.name;
     let size = [problem.m, problem.n, problem.k];
     if problem.multiply_adds() > HOST_LIMIT || record::only_in_saw_tooth(size) {
         let note = "on the host it would take more than a few seconds, or show no tiles".to_owned();

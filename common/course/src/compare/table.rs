@@ -3,6 +3,7 @@
 use common::units::ms;
 use common::{Kind, verify};
 
+use crate::compare::counted;
 use crate::record::{Entry, Outcome, Record, SizeRecord};
 
 /// The table of a size, for people.
@@ -10,29 +11,35 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
-    let head: &[&str] = if timed {
-        &["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"]
-    } else {
-        &["", "product"]
+    let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
+    let head: Vec<&str> = match (timed, counted) {
+        (true, _) => vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"],
+        (false, true) => std::iter::once("").chain(counted::head()).chain(["product"]).collect(),
+        (false, false) => vec!["", "product"],
     };
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
     for entry in &size.entries {
         let mut row = vec![entry.name.clone()];
-        match record.speed(size, entry).filter(|_| timed) {
-            Some(speed) => row.extend([
+        if let Some(speed) = record.speed(size, entry).filter(|_| timed) {
+            row.extend([
                 ms(speed.spread.median),
                 format!("{:.1}", speed.gflops),
                 percent(speed.of_peak),
                 percent(speed.of_cublas),
                 speed.over_previous.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
                 format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
-            ]),
-            None => row.push(words(entry)),
+            ]);
+        } else {
+            let cells = counted::cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
+            row.extend(cells.into_iter().flatten());
+            row.push(words(entry));
         }
         rows.push(row);
     }
     // A sentence takes the rest of its row.
-    let is_sentence = |row: &[String], column: usize| column > 0 && (row.len() < head.len() || !timed);
+    let is_sentence = |row: &[String], column: usize| {
+        column > 0 && !timed && column + 1 == row.len() || row.len() < head.len() && column > 0
+    };
     let width = |column: usize| {
         let cells = rows.iter().filter(|row| !is_sentence(row, column)).map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
@@ -87,7 +94,10 @@ pub fn summary(record: &Record) -> String {
         "\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n"
     );
     if record.device.kind != Kind::Cuda {
-        text += "the simulator has no times to compare; on a GPU the same command shows them\n";
+        text += &format!(
+            "{}\nthe simulator has no times to compare; on a GPU the same command shows them\n",
+            counted::LEGEND
+        );
     }
     text
 }

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use anyhow::Result;
+use common::analysis::Counters;
 use common::check::verify_c;
 use common::device::Device;
 use common::matrix::Operands;
@@ -63,6 +64,8 @@ pub fn verify_all(
                 fail(device, entry, &error)?;
                 continue;
             }
+            // The lines of a kernel are for a look at it alone.
+            entry.counters = device.observations().counters.map(|counters| Counters { lines: Vec::new(), ..counters });
             let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
             entry.method = Some(found.method);
             entry.worst_bound_share = found.worst_bound_share;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use common::analysis::{Counters, HazardReport};
@@ -13,20 +13,23 @@ use common::device::{self, Choice, Device, SimOptions};
 use common::exec::Session;
 use common::matrix::Operands;
 use common::mix::mix;
-use common::own_launch::OwnLaunch;
+use common::own_launch::{OwnLaunch, without_own_constants};
 use common::verify::Verification;
-use common::{DeviceInfo, Dtype, Fill, Plan, Problem, workspace};
+use common::{DeviceInfo, Dtype, Fill, Plan, Problem};
 
-use crate::steps::StepFolder;
+use crate::files;
+use crate::steps::{Kernel, StepFolder};
 
 /// Warp instructions that a launch of a lab may take: a loop that never ends is found in a second or two.
-const INSTRUCTION_LIMIT: u64 = 30_000_000;
+pub const INSTRUCTION_LIMIT: u64 = 30_000_000;
 
-pub struct Candidate<'a> {
-    pub step: &'a StepFolder,
+pub struct Candidate {
+    step: StepFolder,
+    /// If it is a kernel of the course, which one of its step.
+    variant: Option<String>,
     pub source: Source,
     /// The launch that the kernel asks for.
-    pub launch: OwnLaunch,
+    launch: OwnLaunch,
     /// Plans of the step's own launch, by size; errors say which limit of the step is met.
     plans: RefCell<BTreeMap<[u64; 3], Result<Plan, String>>>,
     codes: RefCell<BTreeMap<String, Code>>,
@@ -42,25 +45,26 @@ pub struct Seen {
     pub plan: Plan,
 }
 
-impl<'a> Candidate<'a> {
-    /// Reads the kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
-    pub fn read(step: &'a StepFolder, kernel: &Path, seed: u64) -> Result<Self> {
-        let source = Source::read(kernel)?;
-        let launch =
-            OwnLaunch::read(&source.text).map_err(|error| anyhow!("{}: {error}", workspace::display(kernel)))?;
+impl Candidate {
+    /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
+    pub fn read(step: &StepFolder, kernel: &Path, seed: u64) -> Result<Self> {
+        let source = Source::read(kernel)?.with_headers_of(&step.path);
+        let launch = OwnLaunch::of(&source)?;
         if !source.is_ptx() {
             common::nvrtc::find()?.try_out()?;
         }
+        Self::new(step.clone(), None, source, launch, seed)
+    }
+
+    /// A kernel of the course, launched as the course launches it.
+    pub fn of_the_course(kernel: Kernel, seed: u64) -> Result<Self> {
+        let source = Source::read(&kernel.source())?;
+        Self::new(kernel.step, kernel.variant, source, OwnLaunch::default(), seed)
+    }
+
+    fn new(step: StepFolder, variant: Option<String>, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        Ok(Self {
-            step,
-            source,
-            launch: launch.unwrap_or_default(),
-            plans: RefCell::default(),
-            codes: RefCell::default(),
-            device,
-            seed,
-        })
+        Ok(Self { step, variant, source, launch, plans: RefCell::default(), codes: RefCell::default(), device, seed })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -77,17 +81,49 @@ impl<'a> Candidate<'a> {
 
     /// Asks the step for its own launches, all in one go.
     pub fn plan_all(&self, sizes: &[[u64; 3]]) -> Result<()> {
-        let problems = sizes.iter().map(|&size| self.problem(size)).collect();
-        let request = Request { device: Some(self.device.clone()), problems, variant: None };
-        let plans = self.step.describe(&request)?.plans;
+        let plans = self.steps_plans(&self.device, sizes)?;
         self.plans.borrow_mut().extend(sizes.iter().copied().zip(plans));
         Ok(())
+    }
+
+    fn steps_plans(&self, device: &DeviceInfo, sizes: &[[u64; 3]]) -> Result<Vec<Result<Plan, String>>> {
+        let problems = sizes.iter().map(|&size| self.problem(size)).collect();
+        let request = Request { device: Some(device.clone()), problems, variant: self.variant.clone() };
+        Ok(self.step.describe(&request)?.plans)
     }
 
     /// The step's own launch, or the one that the kernel asks for.
     pub fn plan(&self, size: [u64; 3]) -> Result<Plan> {
         let own = self.plans.borrow().get(&size).cloned().context("this size was not planned")?;
-        self.launch.plan(&self.problem(size), own).map_err(|error| anyhow!("{error}"))
+        self.own_plan(size, own)
+    }
+
+    /// The plan for another device than the simulator.
+    pub fn plan_on(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Plan> {
+        let own = self.steps_plans(device, &[size])?.into_iter().next().context("the step plans nothing")?;
+        self.own_plan(size, own)
+    }
+
+    fn own_plan(&self, size: [u64; 3], steps: Result<Plan, String>) -> Result<Plan> {
+        let mut plan = self.launch.plan(&self.problem(size), steps).map_err(|error| anyhow!("{error}"))?;
+        plan.specialisation = without_own_constants(plan.specialisation, &self.source.text);
+        Ok(plan)
+    }
+
+    /// Whether the learner's file asks for a launch.
+    pub fn has_own_launch(&self) -> bool {
+        self.launch != OwnLaunch::default()
+    }
+
+    /// The folder of the step's committed PTX.
+    pub fn committed(&self) -> PathBuf {
+        self.step.path.join("ptx")
+    }
+
+    /// The command with which the learner sees for themselves what the kernel does at a size.
+    pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> String {
+        let (step, kernel) = (&self.step.name, files::from_here(&self.source.path));
+        format!("cargo run --release -p {step} -- --kernel {kernel} --size {m}x{n}x{k} {options}")
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.

@@ -23,12 +23,26 @@ pub struct Line {
     pub found: Option<String>,
 }
 
+/// The one thing to look at next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    pub text: String,
+    /// The whole command that shows it.
+    pub command: Option<String>,
+}
+
+impl Next {
+    pub fn new(text: impl Into<String>, command: impl Into<Option<String>>) -> Self {
+        Self { text: text.into(), command: command.into() }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Grade {
     pub lines: Vec<Line>,
     pub passed: Vec<bool>,
-    /// The one thing to look at next, if a line failed.
-    pub next: Option<String>,
+    /// If a line failed.
+    pub next: Option<Next>,
     /// Seed of the hidden shapes and of the matrices.
     pub seed: u64,
 }
@@ -38,14 +52,14 @@ pub enum Verdict {
     /// As asked, and what was found.
     Passed(Option<String>),
     /// What was found in a few words, and what to look at next.
-    Failed(Option<String>, String),
+    Failed(Option<String>, Next),
     /// Why this machine cannot tell.
     LeftOut(String),
 }
 
 /// The checklist as it is filled in: after a failure nothing more is asked, but goals of one task are all measured.
 pub struct Sheet {
-    pub grade: Grade,
+    grade: Grade,
     open: Vec<bool>,
     progress: Progress,
 }
@@ -101,6 +115,16 @@ impl Sheet {
         self.progress.add(1);
         self.grade.lines.push(Line { task, words: words.to_owned(), state, found });
     }
+
+    /// The filled-in checklist. A task of which this machine can tell nothing has not passed.
+    pub fn finish(self) -> Grade {
+        let mut grade = self.grade;
+        for (task, passed) in grade.passed.iter_mut().enumerate() {
+            let mut lines = grade.lines.iter().filter(|line| line.task == task);
+            *passed &= lines.any(|line| line.state == State::Passed);
+        }
+        grade
+    }
 }
 
 #[cfg(test)]
@@ -108,20 +132,33 @@ mod tests {
     use super::*;
 
     fn task(open: bool) -> Task {
-        Task { name: "a task".into(), shapes: Vec::new(), goals: Vec::new(), hints: Vec::new(), open }
+        serde_json::from_value(serde_json::json!({ "name": "a task", "open": open })).unwrap()
     }
 
     #[test]
     fn nothing_is_asked_after_a_failure_but_an_open_challenge_holds_nothing_up() {
         let mut sheet = Sheet::new(&[task(false), task(true), task(false), task(false)], 4, 7);
-        let fails = || Verdict::Failed(None, "look here".into());
+        let fails = || Verdict::Failed(None, Next::new("look here", None));
         sheet.ask(0, "one", || Verdict::Passed(None));
         sheet.ask(1, "two", fails);
-        sheet.ask(2, "three", || Verdict::Failed(None, "and not here".into()));
+        sheet.ask(2, "three", || Verdict::Failed(None, Next::new("and not here", None)));
         sheet.ask(3, "four", || unreachable!("nothing is asked after a required task has failed"));
-        let states: Vec<State> = sheet.grade.lines.iter().map(|line| line.state).collect();
+        let grade = sheet.finish();
+        let states: Vec<State> = grade.lines.iter().map(|line| line.state).collect();
         assert_eq!(states, [State::Passed, State::Failed, State::Failed, State::NotReached]);
-        assert_eq!(sheet.grade.passed, [true, false, false, false]);
-        assert_eq!(sheet.grade.next.as_deref(), Some("look here"));
+        assert_eq!(grade.passed, [true, false, false, false]);
+        assert_eq!(grade.next, Some(Next::new("look here", None)));
+    }
+
+    #[test]
+    fn what_this_machine_cannot_tell_has_not_passed_and_fails_nothing_else() {
+        let mut sheet = Sheet::new(&[task(false), task(true)], 3, 7);
+        let cannot = || Verdict::LeftOut("no GPU".into());
+        sheet.ask(0, "one", || Verdict::Passed(None));
+        sheet.ask(0, "two", cannot);
+        sheet.ask(1, "three", cannot);
+        let grade = sheet.finish();
+        assert_eq!(grade.passed, [true, false]);
+        assert_eq!(grade.next, None);
     }
 }

@@ -1,6 +1,5 @@
 //! The learner's copy of a lab's starting kernel: made once, replaced only when they say yes, and never lost.
 
-use std::fmt::Write as _;
 use std::io::BufRead as _;
 
 use anyhow::Result;
@@ -13,17 +12,17 @@ use crate::lab::data::Lab;
 pub fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
     files::write(&copy, &files::read(&lab.start())?)?;
-    let mut text =
-        format!("{} is yours now, a copy of {}\n\n", workspace::display(&copy), workspace::display(&lab.start()));
-    for (number, task) in lab.data.tasks.iter().enumerate() {
-        let open = if task.open { " (an open challenge)" } else { "" };
-        let _ = writeln!(text, "  task {}: {}{open}", number + 1, task.name);
-    }
-    let number = lab.step.number();
-    let _ = write!(
-        text,
-        "\nread {}, edit the file, and have it graded:\n  cargo course lab {number}            once\n  cargo course lab {number} --watch    at each save\n  cargo course lab {number} --hint     with a little help\n",
-        workspace::display(&lab.step.path.join("lab/README.md"))
+    let (copy, start) = (workspace::display(&copy), workspace::display(&lab.start()));
+    let (tasks, number) = (&lab.data.tasks, lab.step.number());
+    let text = format!(
+        "{copy} is yours now, a copy of {start}\n\n  task 1 of {}: {}\n\n\
+         {} says what to do; edit the file, and have it graded:\n  \
+         cargo course lab {number}            once\n  \
+         cargo course lab {number} --watch    at each save\n  \
+         cargo course lab {number} --hint     with a little help\n",
+        tasks.len(),
+        tasks[0].name,
+        workspace::display(&lab.page())
     );
     output::print(&text)
 }

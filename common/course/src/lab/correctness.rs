@@ -6,73 +6,88 @@ use common::device::SimOptions;
 use common::diagnostic;
 use common::fault::KernelFault;
 use common::hazard_kind::ReportKind;
+use common::verify::Verification;
 use simt::HazardKind;
 
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::Verdict;
+use crate::lab::candidate::{Candidate, INSTRUCTION_LIMIT};
+use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
-impl Candidate<'_> {
+impl Candidate {
     /// Whether NVRTC and the simulator take the kernel.
     pub fn compiles(&self, shapes: &[[u64; 3]]) -> Verdict {
         let compiled = shapes.iter().find_map(|&size| self.plan(size).ok()).map(|plan| self.code(&plan));
-        match compiled {
-            Some(Err(error)) => Verdict::Failed(None, format!("{error:#}")),
-            None => Verdict::Failed(
-                None,
-                "the step has no launch for any of the lab's shapes; say yours: // launch: block 32,32 tile 32,32"
-                    .into(),
-            ),
-            Some(Ok(_)) => Verdict::Passed(None),
-        }
+        let text = match compiled {
+            Some(Ok(_)) => return Verdict::Passed(None),
+            Some(Err(error)) => format!("{error:#}"),
+            None => "the step has no launch for any of the lab's shapes; say yours: // launch: block 32,32 tile 32,32"
+                .into(),
+        };
+        Verdict::Failed(None, Next::new(text, None))
     }
 
     /// Whether the product is right at all of these shapes.
     pub fn right(&self, shapes: &[[u64; 3]]) -> Verdict {
         for &size in shapes {
-            let name = names(&[size]);
-            let found = match self.run(size, &SimOptions::default()) {
+            let next = match self.run(size, &SimOptions::default()) {
                 Ok(seen) if seen.verification.ok => continue,
-                Ok(seen) => {
-                    let diagnosis = seen.verification.diagnosis.unwrap_or_default();
-                    // What comes before any wrong sum says more than the sum.
-                    if let Some(hazard) = self.first_hazard(size, is_a_cause) {
-                        // What it would say of the cause is beside the point then.
-                        let count = diagnosis.split(": ").next().unwrap_or_default();
-                        let next = format!("at {name}\n{hazard}\nthe product is wrong, too: {count}");
-                        return Verdict::Failed(Some(format!("not at {name}")), next);
-                    }
-                    let mut next = format!("at {name} {diagnosis}");
-                    for mismatch in seen.verification.mismatches.iter().take(3) {
-                        let got = match (mismatch.unwritten, mismatch.got) {
-                            (true, _) => "was never written".to_owned(),
-                            (false, Some(got)) => format!("is {got}"),
-                            (false, None) => "is NaN or infinite".to_owned(),
-                        };
-                        next += &format!(
-                            "\nC[{}][{}] {got}, and should be {}",
-                            mismatch.row, mismatch.col, mismatch.expected
-                        );
-                    }
-                    next
+                Ok(seen) => self.wrong(size, seen.verification),
+                Err(error) if self.plan(size).is_err() => {
+                    let ask = "the step's own launch cannot do it; ask for yours in a line of your file, such as";
+                    let text = format!(
+                        "at {}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192",
+                        names(&[size])
+                    );
+                    Next::new(text, None)
                 }
-                Err(error) => {
-                    // Threads that do each other's work may take forever; at a small size the hazard behind it shows.
-                    let limit = error.to_string().contains("limit reached");
-                    let small = smallest_ragged(&[shapes, &[size]].concat());
-                    let hazard = small.first().filter(|_| limit).and_then(|&small| self.first_hazard(small, |_| true));
-                    match hazard {
-                        Some(hazard) => format!(
-                            "at {name} the kernel does not end in time, and at {}\n{hazard}",
-                            names(&small[..1])
-                        ),
-                        None => at(&name, &explain(&error)),
-                    }
+                Err(error) if KernelFault::behind(&error).is_none() && self.has_own_launch() => {
+                    let agree = "make the launch line of your file and its constants agree";
+                    Next::new(format!("at {} {error:#}; {agree}", names(&[size])), self.command(size, "--check"))
                 }
+                Err(error) if is_endless(&error) => self.endless(size, shapes, &error),
+                Err(error) => Next::new(at(&names(&[size]), &explain(&error)), self.command(size, "--check")),
             };
-            return Verdict::Failed(Some(format!("not at {name}")), found);
+            return Verdict::Failed(Some(format!("not at {}", names(&[size]))), next);
         }
         Verdict::Passed(None)
+    }
+
+    /// What to look at if the product is wrong at a size.
+    fn wrong(&self, size: [u64; 3], verification: Verification) -> Next {
+        let name = names(&[size]);
+        let diagnosis = verification.diagnosis.unwrap_or_default();
+        // What comes before any wrong sum says more than the sum.
+        if let Some(hazard) = self.first_hazard(size, is_a_cause) {
+            // What it would say of the cause is beside the point then.
+            let count = diagnosis.split(": ").next().unwrap_or_default();
+            let text = format!("at {name}\n{hazard}\nthe product is wrong, too: {count}");
+            return Next::new(text, self.command(size, "--check"));
+        }
+        let mut text = format!("at {name} {diagnosis}");
+        for mismatch in verification.mismatches.iter().take(3) {
+            let got = match (mismatch.unwritten, mismatch.got) {
+                (true, _) => "was never written".to_owned(),
+                (false, Some(got)) => format!("is {got}"),
+                (false, None) => "is NaN or infinite".to_owned(),
+            };
+            text += &format!("\nC[{}][{}] {got}, and should be {}", mismatch.row, mismatch.col, mismatch.expected);
+        }
+        // Without a hazard, the map of the wrong elements shows most.
+        Next::new(text, self.command(size, "--device sim"))
+    }
+
+    /// What to look at if a launch was stopped because it took too long. Threads that do each other's work may take for
+    /// ever, too; at a small size the hazard behind it shows.
+    fn endless(&self, size: [u64; 3], shapes: &[[u64; 3]], error: &anyhow::Error) -> Next {
+        let name = names(&[size]);
+        if let Some(&small) = smallest_ragged(&[shapes, &[size]].concat()).first()
+            && let Some(hazard) = self.first_hazard(small, |_| true)
+        {
+            let text = format!("at {name} the kernel does not end in time, and at {}\n{hazard}", names(&[small]));
+            return Next::new(text, self.command(small, "--check"));
+        }
+        let command = self.command(size, &format!("--device sim --instruction-limit {}", INSTRUCTION_LIMIT / 30));
+        Next::new(at(&name, &explain(error)), command)
     }
 
     fn first_hazard(&self, size: [u64; 3], wanted: fn(&HazardReport) -> bool) -> Option<String> {
@@ -89,16 +104,17 @@ impl Candidate<'_> {
     /// Whether the simulator finds no hazard at any of these shapes.
     pub fn safe(&self, shapes: &[[u64; 3]]) -> Verdict {
         for &size in shapes {
-            match self.checked(size) {
+            let name = names(&[size]);
+            let text = match self.checked(size) {
                 Ok(hazards) => {
-                    if let Some(first) = hazards.first() {
-                        let more = hazards.len() - 1;
-                        let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                        return Verdict::Failed(None, format!("at {}\n{}{more}", names(&[size]), picture(first)));
-                    }
+                    let Some(first) = hazards.first() else { continue };
+                    let more = hazards.len() - 1;
+                    let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
+                    format!("the product is right only by luck: at {name}\n{}{more}", picture(first))
                 }
-                Err(error) => return Verdict::Failed(None, at(&names(&[size]), &explain(&error))),
-            }
+                Err(error) => at(&name, &explain(&error)),
+            };
+            return Verdict::Failed(Some(format!("not at {name}")), Next::new(text, self.command(size, "--check")));
         }
         Verdict::Passed(None)
     }
@@ -116,9 +132,18 @@ fn picture(hazard: &HazardReport) -> String {
 
 /// An error for people: a fault of the kernel with its lines, if they are known.
 pub fn explain(error: &anyhow::Error) -> String {
-    KernelFault::behind(error)
-        .and_then(KernelFault::diagnostic)
-        .map_or_else(|| format!("{error:#}"), |diagnostic| format!("\n{}", diagnostic::render(diagnostic).trim_end()))
+    let diagnostic = KernelFault::behind(error).and_then(KernelFault::diagnostic).cloned();
+    let Some(mut diagnostic) = diagnostic else { return format!("{error:#}") };
+    if is_endless(error) {
+        // The lab has no option for the limit, and no right kernel needs one.
+        diagnostic.help = "does a loop never end? Look at its condition, and at what changes its counter".into();
+    }
+    format!("\n{}", diagnostic::render(&diagnostic).trim_end())
+}
+
+/// Whether a launch was stopped because it took too long.
+fn is_endless(error: &anyhow::Error) -> bool {
+    KernelFault::behind(error).is_some_and(|fault| fault.stopped.is_some())
 }
 
 /// Whether a hazard is a cause of wrong products that a look at the product does not show.

@@ -4,39 +4,44 @@ use common::Plan;
 use common::device::SimOptions;
 
 use crate::lab::candidate::{Candidate, Seen};
-use crate::lab::checklist::Verdict;
+use crate::lab::checklist::{Next, Verdict};
 use crate::lab::correctness::{at, explain};
 use crate::lab::data::Goal;
 use crate::lab::shapes::names;
 
-impl Candidate<'_> {
+impl Candidate {
     /// Runs the goal's size and compares what it counts with what is asked.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
+        let failed =
+            |found, text: String, options| Verdict::Failed(found, Next::new(text, self.command(goal.size, options)));
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
-            Err(error) => return Verdict::Failed(None, at(&name, &explain(&error))),
+            Err(error) => return failed(None, at(&name, &explain(&error)), "--check"),
         };
         if !seen.verification.ok {
             let diagnosis = seen.verification.diagnosis.unwrap_or_default();
-            return Verdict::Failed(None, format!("at {name} the product is wrong: {diagnosis}"));
+            return failed(None, format!("at {name} the product is wrong: {diagnosis}"), "--check");
         }
-        let Some(value) = self.measure(goal, &seen) else {
-            return Verdict::Failed(
-                None,
-                format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter),
-            );
+        let Some(value) = self.measure(&goal.counter, goal.per.as_deref(), goal.size, &seen) else {
+            let text =
+                format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter);
+            return Verdict::Failed(None, Next::new(text, None));
         };
         let met = goal.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))
             && goal.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9));
         let found = Some(format!("{} at {name}", short(value)));
-        if met { Verdict::Passed(found) } else { Verdict::Failed(found, format!("at {name}: {}", goal.next)) }
+        if met {
+            Verdict::Passed(found)
+        } else {
+            failed(found, format!("at {name}: {}", goal.next), "--counters lines")
+        }
     }
 
-    /// The goal's counter, divided by what it is per; `None` if there is no such counter.
-    fn measure(&self, goal: &Goal, seen: &Seen) -> Option<f64> {
+    /// A counter, or what is derived from counters, divided by another; `None` if there is no such counter.
+    pub fn measure(&self, counter: &str, per: Option<&str>, size: [u64; 3], seen: &Seen) -> Option<f64> {
         let counters = seen.counters.as_ref()?;
-        let [m, n, k] = goal.size.map(|size| size as f64);
+        let [m, n, k] = size.map(|size| size as f64);
         let launch = seen.plan.launches.first()?;
         let threads: u64 = launch.block.iter().map(|&x| u64::from(x)).product();
         let blocks: u64 = launch.grid.iter().map(|&x| u64::from(x)).product();
@@ -55,11 +60,10 @@ impl Candidate<'_> {
             "local_arrays" => Some(self.local_arrays(&seen.plan)),
             name => count(name),
         };
-        let per = match &goal.per {
-            Some(per) => value(per)?,
-            None => 1.0,
-        };
-        Some(value(&goal.counter)? / per)
+        match per {
+            Some(per) => Some(value(counter)? / value(per)?),
+            None => value(counter),
+        }
     }
 
     /// Shared memory of a block, static and dynamic.
@@ -80,6 +84,11 @@ impl Candidate<'_> {
     }
 }
 
-fn short(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+/// A number with as many digits as people need.
+pub fn short(value: f64) -> String {
+    match value {
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ if value < 0.1 => format!("{value:.4}"),
+        _ => format!("{value:.3}"),
+    }
 }

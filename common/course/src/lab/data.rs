@@ -1,4 +1,5 @@
-//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`: shapes, tasks and goals in counters.
+//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`: tasks in their order, with shapes and goals in
+//! counters.
 
 use std::path::PathBuf;
 
@@ -13,13 +14,20 @@ use crate::{files, mine};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// M, N, K at which the product must be right.
-    pub shapes: Vec<[u64; 3]>,
-    pub random: Random,
-    /// What is timed if there is a GPU.
-    #[serde(default)]
-    pub speed: Option<Speed>,
+    pub gain: Gain,
+    /// The learner develops one file through all of them; what a task asks stays asked in those after it.
     pub tasks: Vec<Task>,
+}
+
+/// How the gain of a task is shown: the counters before it and after it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gain {
+    /// M, N, K of both runs.
+    pub size: [u64; 3],
+    /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
+    #[serde(default)]
+    pub from: Option<String>,
 }
 
 /// Shapes that are drawn again for each grading.
@@ -29,6 +37,13 @@ pub struct Random {
     pub count: u64,
     /// Largest M, N, K.
     pub most: [u64; 3],
+    /// They are multiples of this.
+    #[serde(default = "one")]
+    pub multiple: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// A comparison of times on a GPU.
@@ -36,7 +51,7 @@ pub struct Random {
 #[serde(deny_unknown_fields)]
 pub struct Speed {
     pub size: [u64; 3],
-    /// The step to be faster than.
+    /// The kernel of the course to be faster than.
     pub than: String,
     /// How many times as fast, at least.
     pub factor: f64,
@@ -47,11 +62,20 @@ pub struct Speed {
 pub struct Task {
     /// What to do, in a few words.
     pub name: String,
-    /// Further M, N, K at which the product must be right.
+    /// M, N, K at which the product must be right from this task on.
     #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
+    /// The same, unknown to the learner.
+    #[serde(default)]
+    pub hidden: Option<Random>,
     #[serde(default)]
     pub goals: Vec<Goal>,
+    /// What is timed if there is a GPU.
+    #[serde(default)]
+    pub speed: Option<Speed>,
+    /// The kernel of the course that passes this task and is no further: what to compare with afterwards.
+    #[serde(default)]
+    pub answer: Option<String>,
     #[serde(default)]
     pub hints: Vec<String>,
     /// An open challenge: the lab is done without it.
@@ -105,18 +129,33 @@ impl Lab {
         })
     }
 
+    /// The number of the lab after this one.
+    pub fn following(&self) -> Option<String> {
+        let steps = steps::find().ok()?;
+        let next = steps.iter().find(|step| step.name > self.step.name && file(step).is_file())?;
+        Some(next.number().to_owned())
+    }
+
     pub fn copy(&self) -> PathBuf {
-        let stem = self.step.name.split('_').next().unwrap_or(&self.step.name);
-        mine::folder().join(format!("{stem}.cu"))
+        mine::folder().join(format!("{}.cu", self.stem()))
+    }
+
+    /// The learner's file as it was when it passed a task.
+    pub fn as_passed(&self, task: usize) -> PathBuf {
+        mine::folder().join(format!("{}.task{}.cu", self.stem(), task + 1))
+    }
+
+    fn stem(&self) -> &str {
+        self.step.name.split('_').next().unwrap_or(&self.step.name)
     }
 
     pub fn start(&self) -> PathBuf {
         self.step.path.join("lab/start.cu")
     }
 
-    /// The last task that is required: those after it are open challenges.
-    pub fn last_required_task(&self) -> usize {
-        self.data.tasks.iter().rposition(|task| !task.open).unwrap_or(0)
+    /// The page that says what to do.
+    pub fn page(&self) -> PathBuf {
+        self.step.path.join("lab/README.md")
     }
 }
 
@@ -127,21 +166,43 @@ fn file(step: &StepFolder) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps::Kernel;
 
     #[test]
     fn every_lab_of_the_course_can_be_read() {
         let mut labs = 0;
-        for step in steps::find().unwrap() {
-            let Some(lab) = Lab::of(&step).unwrap() else { continue };
+        let steps = steps::find().unwrap();
+        for step in &steps {
+            let Some(lab) = Lab::of(step).unwrap() else { continue };
             labs += 1;
-            assert!(lab.start().is_file(), "{} has no start", step.name);
-            assert!(lab.data.tasks.len() >= 2 && !lab.data.shapes.is_empty(), "{}", step.name);
-            for goal in lab.data.tasks.iter().flat_map(|task| &task.goals) {
+            let tasks = &lab.data.tasks;
+            assert!(lab.start().is_file() && lab.page().is_file(), "{} lacks a start or a page", step.name);
+            assert!(tasks.len() >= 2 && !tasks[0].shapes.is_empty(), "{}", step.name);
+            for goal in tasks.iter().flat_map(|task| &task.goals) {
                 assert!(goal.at_most.is_some() != goal.at_least.is_some(), "{}: {}", step.name, goal.words);
                 assert!(goal.next.contains(';') || goal.next.contains(','), "a remedy is missing: {}", goal.next);
             }
-            for task in &lab.data.tasks {
-                assert!(!task.hints.is_empty(), "{}: {} has no hints", step.name, task.name);
+            for task in tasks {
+                let name = format!("{}: {}", step.name, task.name);
+                assert!(!task.hints.is_empty(), "{name} has no hints");
+                assert!(task.open || task.answer.is_some(), "{name} has no answer");
+                assert!(
+                    !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(),
+                    "{name} asks nothing"
+                );
+            }
+            let of_the_course =
+                tasks.iter().flat_map(|task| task.answer.iter().chain(task.speed.iter().map(|speed| &speed.than)));
+            for kernel in of_the_course.chain(&lab.data.gain.from) {
+                Kernel::named(&steps, kernel).unwrap();
+            }
+            let page = files::read(&lab.page()).unwrap();
+            for number in 1..=tasks.len() {
+                assert!(
+                    page.contains(&format!("\n## Task {number}")),
+                    "{}: task {number} is not on the page",
+                    step.name
+                );
             }
         }
         assert!(labs >= 6, "{labs} labs");

@@ -6,42 +6,42 @@ use anyhow::Result;
 
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Grade, Sheet};
-use crate::lab::data::{Data, Lab, Task};
+use crate::lab::data::{Lab, Task};
 use crate::lab::shapes::{hidden, names, smallest_ragged};
 use crate::lab::speed;
 
 /// Grades a kernel. An error is a failure of the machinery (a missing NVRTC, say) and not of the kernel.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
     let candidate = Candidate::read(&lab.step, kernel, seed)?;
-    let (data, tasks) = (&lab.data, &lab.data.tasks);
-    let hidden = hidden(&data.random, seed);
+    let tasks = &lab.data.tasks;
+    let hidden: Vec<Vec<[u64; 3]>> = (0_u64..)
+        .zip(tasks)
+        .map(|(number, task)| task.hidden.iter().flat_map(|random| hidden(random, seed ^ number << 32)).collect())
+        .collect();
     let asked = tasks.iter().flat_map(|task| task.shapes.iter().chain(task.goals.iter().map(|goal| &goal.size)));
-    let everything: Vec<[u64; 3]> = data.shapes.iter().chain(&hidden).chain(asked).copied().collect();
+    let everything: Vec<[u64; 3]> = asked.chain(hidden.iter().flatten()).copied().collect();
     candidate.plan_all(&everything)?;
-    let mut sheet = Sheet::new(tasks, lines(data), seed);
-    for (number, task) in tasks.iter().enumerate() {
-        if number == 0 {
-            sheet.ask(number, "compiles", || candidate.compiles(&data.shapes));
-            sheet.ask(number, &format!("right at {}", names(&data.shapes)), || candidate.right(&data.shapes));
-            sheet.ask(number, "right at hidden shapes", || candidate.right(&hidden));
-            let small = smallest_ragged(&data.shapes);
-            sheet.ask(number, &format!("no hazard at {}", names(&small)), || candidate.safe(&small));
-        }
+    let mut sheet = Sheet::new(tasks, tasks.iter().map(lines).sum::<usize>() + 1, seed);
+    sheet.ask(0, "compiles", || candidate.compiles(&tasks[0].shapes));
+    for (number, (task, hidden)) in tasks.iter().zip(&hidden).enumerate() {
         if !task.shapes.is_empty() {
             sheet.ask(number, &format!("right at {}", names(&task.shapes)), || candidate.right(&task.shapes));
+            if !hidden.is_empty() {
+                sheet.ask(number, "right at hidden shapes", || candidate.right(hidden));
+            }
+            let small = smallest_ragged(&task.shapes);
+            sheet.ask(number, &format!("no hazard at {}", names(&small)), || candidate.safe(&small));
         }
         sheet.goals(number, &task.goals, |goal| candidate.goal(goal));
-        if number == lab.last_required_task()
-            && let Some(speed) = &data.speed
-        {
+        if let Some(speed) = &task.speed {
             sheet.ask(number, &speed::words(speed), || candidate.speed(speed));
         }
     }
-    Ok(sheet.grade)
+    Ok(sheet.finish())
 }
 
-/// How many lines the checklist will have: four for what every kernel must do, then each task's own.
-fn lines(data: &Data) -> usize {
-    let own = |task: &Task| usize::from(!task.shapes.is_empty()) + task.goals.len();
-    4 + data.tasks.iter().map(own).sum::<usize>() + usize::from(data.speed.is_some())
+/// How many lines a task has on the checklist, that of the compiler aside.
+fn lines(task: &Task) -> usize {
+    let right = if task.shapes.is_empty() { 0 } else { 2 + usize::from(task.hidden.is_some()) };
+    right + task.goals.len() + usize::from(task.speed.is_some())
 }

@@ -9,12 +9,14 @@ mod copy;
 mod correctness;
 mod counting;
 pub(crate) mod data;
+mod gain;
 mod grading;
 mod shapes;
 mod speed;
 mod text;
 
 use std::fs;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -22,8 +24,11 @@ use anyhow::Result;
 use common::{output, workspace};
 
 use crate::arguments::parse_seed;
+use crate::files;
 use crate::progress::Progress;
+use checklist::Grade;
 use data::Lab;
+use text::New;
 
 /// Options of `cargo course lab`.
 #[derive(clap::Args)]
@@ -81,27 +86,50 @@ fn hint(lab: &Lab) -> Result<()> {
     let seen = &mut progress.labs.entry(name.clone()).or_default().hints;
     seen.resize(seen.len().max(number + 1), 0);
     seen[number] = (seen[number] + 1).min(task.hints.len());
-    let text = text::hints(number, task, seen[number]);
+    let text = text::hints(lab, number, seen[number]);
     progress.write()?;
     output::print(&text)
 }
 
-/// Grades once, prints the checklist, and notes the progress if the file is the learner's copy.
+/// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
+/// when it passed a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
     let grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
-    if own {
-        let mut progress = Progress::read()?;
-        progress.note(&lab.step.name, &grade.passed);
-        progress.write()?;
-    }
-    output::print(&text::checklist(lab, kernel, &grade))?;
+    let new = if own { note(lab, kernel, &grade)? } else { None };
+    output::print(&match new {
+        Some(new) => text::passed(lab, kernel, &grade, &new),
+        None => text::checklist(lab, kernel, &grade),
+    })?;
     Ok(text::done(lab, &grade))
+}
+
+/// Notes the progress, and says which tasks have passed now for the first time.
+fn note(lab: &Lab, kernel: &Path, grade: &Grade) -> Result<Option<New>> {
+    let mut progress = Progress::read()?;
+    let name = &lab.step.name;
+    let new: Vec<usize> =
+        (0..grade.passed.len()).filter(|&task| grade.passed[task] && !progress.has_passed(name, task)).collect();
+    let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
+    let gain = gain::gain(lab, first, kernel);
+    files::write(&lab.as_passed(last), &files::read(kernel)?)?;
+    progress.note(name, &grade.passed);
+    progress.write()?;
+    Ok(Some(New { first, last, gain }))
 }
 
 /// A seed that nobody can have prepared for.
 fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
+}
+
+/// Clears the screen if there is one: a grading stands alone on it.
+fn clear() {
+    let mut stdout = std::io::stdout().lock();
+    if stdout.is_terminal() {
+        // The screen, what has scrolled off it, and the cursor to its corner.
+        let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
+    }
 }
 
 /// Grades at each save, until the learner stops the program.
@@ -114,10 +142,11 @@ fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
             // An editor may write in several goes.
             std::thread::sleep(Duration::from_millis(50));
             graded = stamp();
+            clear();
             if let Err(error) = grade(lab, kernel, own, seed) {
                 output::print(&format!("error: {error:#}\n"))?;
             }
-            output::print(&format!("\nwaiting for {} to change (Ctrl-C ends)\n\n", workspace::display(kernel)))?;
+            output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))?;
         }
         std::thread::sleep(Duration::from_millis(150));
     }

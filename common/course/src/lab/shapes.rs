@@ -23,7 +23,11 @@ pub fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
 
 /// Shapes that nobody can have prepared for, because they follow from the seed.
 pub fn hidden(random: &Random, seed: u64) -> Vec<[u64; 3]> {
-    (0..random.count).map(|i| [0, 1, 2].map(|axis| 1 + mix(seed ^ (i * 3 + axis as u64)) % random.most[axis])).collect()
+    let edge = |i: u64, axis: usize| {
+        let steps = (random.most[axis] / random.multiple).max(1);
+        random.multiple * (1 + mix(seed ^ (i * 3 + axis as u64)) % steps)
+    };
+    (0..random.count).map(|i| [0, 1, 2].map(|axis| edge(i, axis))).collect()
 }
 
 #[cfg(test)]
@@ -32,12 +36,15 @@ mod tests {
 
     #[test]
     fn hidden_shapes_follow_their_seed_and_stay_within_bounds() {
-        let random = Random { count: 3, most: [100, 7, 1] };
+        let random = Random { count: 3, most: [100, 7, 1], multiple: 1 };
         assert_eq!(hidden(&random, 5), hidden(&random, 5));
         assert_ne!(hidden(&random, 5), hidden(&random, 6));
         for seed in 0..200 {
             for shape in hidden(&random, seed) {
                 assert!((0..3).all(|axis| (1..=random.most[axis]).contains(&shape[axis])), "{shape:?}");
+            }
+            for shape in hidden(&Random { multiple: 32, most: [100, 96, 32], ..random.clone() }, seed) {
+                assert!(shape.iter().all(|edge| [32, 64, 96].contains(edge)) && shape[2] == 32, "{shape:?}");
             }
         }
     }

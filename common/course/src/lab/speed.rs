@@ -1,20 +1,17 @@
 //! Whether a kernel is as fast as a lab asks, on a GPU.
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use common::check::verify_on;
-use common::code::Source;
-use common::describe::Request;
 use common::device::{self, Choice, Device, SimOptions};
 use common::exec::Session;
 use common::matrix::Operands;
-use common::own_launch::OwnLaunch;
 use common::timing::{self, Cache};
 
 use crate::lab::candidate::Candidate;
-use crate::lab::checklist::Verdict;
+use crate::lab::checklist::{Next, Verdict};
 use crate::lab::data::Speed;
 use crate::lab::shapes::names;
-use crate::steps;
+use crate::steps::{self, Kernel};
 
 pub fn words(speed: &Speed) -> String {
     let factor =
@@ -22,8 +19,8 @@ pub fn words(speed: &Speed) -> String {
     format!("{factor} {} at {} on a GPU", speed.than, names(&[speed.size]))
 }
 
-impl Candidate<'_> {
-    /// Times the kernel and the step it is to be faster than.
+impl Candidate {
+    /// Times the kernel and the one it is to be faster than.
     pub fn speed(&self, speed: &Speed) -> Verdict {
         if device::cuda_devices().is_err() {
             return Verdict::LeftOut("there is no GPU here".into());
@@ -34,36 +31,32 @@ impl Candidate<'_> {
                 if mine * speed.factor <= theirs {
                     Verdict::Passed(Some(found))
                 } else {
-                    Verdict::Failed(
-                        Some(found),
-                        format!("{mine:.3} ms, and {} takes {theirs:.3} ms; compare their --counters", speed.than),
-                    )
+                    let text =
+                        format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
+                    Verdict::Failed(Some(found), Next::new(text, self.command(speed.size, "--baseline cublas")))
                 }
             }
-            Err(error) => Verdict::Failed(None, format!("{error:#}")),
+            Err(error) => {
+                Verdict::Failed(None, Next::new(format!("{error:#}"), self.command(speed.size, "--device cuda")))
+            }
         }
     }
 
-    /// Milliseconds of this kernel and of another step's, on the GPU, after both are verified.
+    /// Milliseconds of this kernel and of another one, on the GPU, after both are verified.
     fn speeds(&self, speed: &Speed) -> Result<(f64, f64)> {
         let mut device = device::open(Choice::Cuda(0), &SimOptions::default())?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(speed.size);
         let operands = Operands::new(&problem)?;
         let info = device.info().clone();
-        let other = steps::find()?.into_iter().find(|step| step.name == speed.than);
-        let other = other.with_context(|| format!("there is no step {}; restore lab.json with git", speed.than))?;
-        let theirs = Source::read(&other.source(None))?;
+        let theirs = Self::of_the_course(Kernel::named(&steps::find()?, &speed.than)?, 0)?;
         let mut times = Vec::new();
-        for (step, source, launch) in [(self.step, &self.source, self.launch), (&other, &theirs, OwnLaunch::default())]
-        {
-            let request = Request { device: Some(info.clone()), problems: vec![problem], variant: None };
-            let own = step.describe(&request)?.plans.into_iter().next().context("the step plans nothing")?;
-            let plan = launch.plan(&problem, own).map_err(|error| anyhow!("{error}"))?;
-            let code = source.code(&plan.specialisation, &info, Some(&step.path.join("ptx")))?;
+        for candidate in [self, &theirs] {
+            let plan = candidate.plan_on(&info, speed.size)?;
+            let code = candidate.source.code(&plan.specialisation, &info, Some(&candidate.committed()))?;
             let session = Session::new(device, &problem, plan, &code)?;
             let verification = verify_on(device, &session, &problem, &operands)?;
-            ensure!(verification.ok, "{}: {}", source.display, verification.diagnosis.unwrap_or_default());
+            ensure!(verification.ok, "{}: {}", candidate.source.display, verification.diagnosis.unwrap_or_default());
             let timing = timing::time(device, &session, &operands, None, &mut Cache::warm())?;
             times.push(timing.kernel_ms.median);
             session.close(device)?;

@@ -1,43 +1,171 @@
-//! What a lab says to people: the graded checklist, and hints.
+//! What a lab says to people: the graded checklist, what a passed task gained, and hints.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
+use anstyle::{AnsiColor, Style};
 use common::workspace;
 
-use crate::lab::checklist::{Grade, State};
+use crate::files;
+use crate::lab::checklist::{Grade, Line, State};
 use crate::lab::data::{Lab, Task};
+use crate::lab::gain::Gain;
+use crate::lab::shapes::names;
 
+/// Tasks that have passed for the first time, from the first to the last of them.
+pub struct New {
+    pub first: usize,
+    pub last: usize,
+    pub gain: Option<Gain>,
+}
+
+/// A graded kernel: the task that the learner works at with all its lines, those that have passed in a line each, and
+/// nothing of those that come later.
 pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
-    let mut text = format!("lab {}: {} (seed {})\n", lab.step.number(), workspace::display(kernel), grade.seed);
-    for (number, task) in lab.data.tasks.iter().enumerate() {
-        let open = if task.open { ", an open challenge" } else { "" };
-        let _ = writeln!(text, "\n  task {}: {}{open}", number + 1, task.name);
-        for line in grade.lines.iter().filter(|line| line.task == number) {
-            let state = match line.state {
-                State::Passed => "passed",
-                State::Failed => "FAILED",
-                State::NotReached => "not reached",
-                State::LeftOut => "left out",
-            };
-            let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-            let _ = writeln!(text, "    {state:<13}{}{found}", line.words);
-        }
+    let mut text = head(lab, kernel, grade);
+    let tasks = &lab.data.tasks;
+    let current = grade.passed.iter().position(|passed| !passed);
+    before(&mut text, lab, current.unwrap_or(tasks.len()));
+    if let Some(current) = current {
+        let _ = writeln!(text, "  {}", title(lab, current));
+        lines(&mut text, grade, current);
+        later(&mut text, tasks.len() - current - 1);
     }
     let Some(next) = &grade.next else {
-        text.push_str("\neverything passed; the step's own kernel.cu is another solution: compare\n");
+        text += &done_with(lab, kernel, grade);
         return text;
     };
     text.push_str("\nlook at this next:\n");
-    for line in next.lines() {
+    for line in next.text.lines() {
         let _ = writeln!(text, "  {line}");
     }
+    if let Some(command) = &next.command {
+        let _ = write!(text, "\nsee it for yourself:\n  {command}\n");
+    }
     if done(lab, grade) {
-        text.push_str("\nthe lab is done but for its open challenge\n");
-    } else {
-        let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.step.number());
+        text.push_str("\nthe lab is done; this is its open challenge\n");
+    }
+    let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.step.number());
+    text
+}
+
+/// A graded kernel that has passed a task for the first time: what that was worth, and how to go on.
+pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
+    let mut text = head(lab, kernel, grade);
+    before(&mut text, lab, new.first);
+    for task in (new.first..=new.last).filter(|&task| grade.passed[task]) {
+        let _ = writeln!(text, "  {}", title(lab, task));
+        lines(&mut text, grade, task);
+        text.push('\n');
+    }
+    let green = AnsiColor::Green.on_default().bold();
+    let kept = workspace::display(&lab.as_passed(new.last));
+    let (first, last) = (new.first + 1, new.last + 1);
+    let passed = match last - first {
+        0 => format!("task {last} has passed"),
+        1 => format!("tasks {first} and {last} have passed"),
+        _ => format!("tasks {first} to {last} have passed"),
+    };
+    let _ = writeln!(text, "{green}{passed}{green:#}; the file as it is now is kept as {kept}");
+    if let Some(gain) = &new.gain {
+        text += &table(gain);
+    }
+    text += &done_with(lab, kernel, grade);
+    text
+}
+
+fn head(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
+    format!("lab {}: {} (seed {})\n\n", lab.step.number(), workspace::display(kernel), grade.seed)
+}
+
+fn title(lab: &Lab, task: usize) -> String {
+    let tasks = &lab.data.tasks;
+    let open = if tasks[task].open { ", an open challenge" } else { "" };
+    let bold = Style::new().bold();
+    format!("{bold}task {} of {}: {}{bold:#}{open}", task + 1, tasks.len(), tasks[task].name)
+}
+
+fn state(state: State) -> String {
+    let (word, style) = match state {
+        State::Passed => ("passed", AnsiColor::Green.on_default()),
+        State::Failed => ("FAILED", AnsiColor::Red.on_default().bold()),
+        State::NotReached => ("not reached", Style::new().dimmed()),
+        State::LeftOut => ("left out", Style::new().dimmed()),
+    };
+    format!("{style}{word:<13}{style:#}")
+}
+
+fn lines(text: &mut String, grade: &Grade, task: usize) {
+    for Line { words, state: found_to_be, found, .. } in grade.lines.iter().filter(|line| line.task == task) {
+        let found = found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
+        let _ = writeln!(text, "    {}{words}{found}", state(*found_to_be));
+    }
+}
+
+/// The tasks before this one, in a line each.
+fn before(text: &mut String, lab: &Lab, task: usize) {
+    for passed in 0..task {
+        let _ = writeln!(text, "  {}{}", state(State::Passed), title(lab, passed));
+    }
+    if task > 0 {
+        text.push('\n');
+    }
+}
+
+fn later(text: &mut String, tasks: usize) {
+    let _ = match tasks {
+        0 => Ok(()),
+        1 => writeln!(text, "\n  one more task follows"),
+        tasks => writeln!(text, "\n  {tasks} more tasks follow"),
+    };
+}
+
+fn table(gain: &Gain) -> String {
+    let Gain { size, before, rows } = gain;
+    let mut text = format!("\nwhat has changed since {before}, counted at {}:\n", names(&[*size]));
+    if rows.is_empty() {
+        text.push_str("  no counter; the gain is in what it takes, or in its time on a GPU\n");
+        return text;
+    }
+    let _ = writeln!(text, "  {:<47}{:>10}{:>10}", "", "before", "now");
+    for (name, before, now) in rows {
+        let _ = writeln!(text, "  {name:<47}{before:>10}{now:>10}");
     }
     text
+}
+
+/// The kernel of the course to compare with, and where to go from here.
+fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
+    let tasks = &lab.data.tasks;
+    let number = lab.step.number();
+    let mut text = String::new();
+    let solved = tasks.iter().zip(&grade.passed).take_while(|(_, passed)| **passed).last();
+    if let Some((Task { answer: Some(answer), .. }, _)) = solved {
+        let _ = write!(text, "\ncompare it with the course's:\n  {}\n", difference(kernel, answer));
+    }
+    if let Some(next) = grade.passed.iter().position(|passed| !passed) {
+        if tasks[next].open {
+            text.push_str("\nthe lab is done; what is left is an open challenge\n");
+        }
+        let (file, page) = (workspace::display(kernel), workspace::display(&lab.page()));
+        let _ = write!(
+            text,
+            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  cargo course lab {number}\n",
+            title(lab, next)
+        );
+    } else {
+        let _ = writeln!(text, "\nlab {number} is done");
+    }
+    if done(lab, grade)
+        && let Some(following) = lab.following()
+    {
+        let _ = writeln!(text, "\nthe lab after this one: cargo course lab {following}");
+    }
+    text
+}
+
+fn difference(kernel: &Path, answer: &str) -> String {
+    format!("cargo course diff {} {answer}", files::from_here(kernel))
 }
 
 /// Whether all tasks that are required have passed.
@@ -46,15 +174,20 @@ pub fn done(lab: &Lab, grade: &Grade) -> bool {
 }
 
 /// The first `shown` hints of a task, and how many are left.
-pub fn hints(number: usize, task: &Task, shown: usize) -> String {
-    let mut text = format!("task {}: {}\n\n", number + 1, task.name);
+pub fn hints(lab: &Lab, number: usize, shown: usize) -> String {
+    let task = &lab.data.tasks[number];
+    let mut text = title(lab, number) + "\n\n";
     for (place, hint) in task.hints.iter().take(shown).enumerate() {
         let _ = writeln!(text, "  {}. {hint}", place + 1);
     }
-    let _ = match task.hints.len() - shown.min(task.hints.len()) {
-        0 => writeln!(text, "\nthat was the last hint; the step's own kernel.cu is one solution"),
-        1 => writeln!(text, "\none more hint is left; ask again"),
-        left => writeln!(text, "\n{left} more hints are left; ask again"),
+    let _ = match (task.hints.len() - shown.min(task.hints.len()), &task.answer) {
+        (0, None) => writeln!(text, "\nthat was the last hint"),
+        (0, Some(answer)) => {
+            let difference = difference(&lab.copy(), answer);
+            writeln!(text, "\nthat was the last hint; what your file lacks of the course's solution:\n  {difference}")
+        }
+        (1, _) => writeln!(text, "\none more hint is left; ask again"),
+        (left, _) => writeln!(text, "\n{left} more hints are left; ask again"),
     };
     text
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use common::analysis::Counters;
 use common::device::{Figures, KernelResources};
+use common::occupancy::Occupancy;
 use common::problem::{Dtype, Fill};
 use common::report::LaunchReport;
 use common::timing::L2;
@@ -62,12 +64,12 @@ pub struct Record {
     pub complete: bool,
 }
 
-/// A step of a record.
+/// A kernel of a record: a step's, a rung on the way to it, or one beyond it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// Name of its folder.
+    /// The step's name, or `STEP/VARIANT`.
     pub name: String,
-    /// The step in one line.
+    /// The kernel in one line.
     pub title: String,
     /// Its source, relative to the workspace.
     pub source: String,
@@ -75,6 +77,9 @@ pub struct StepRecord {
     pub hash: String,
     /// Whether it runs on the host.
     pub host: bool,
+    /// Whether it is a rung on the way to its step's kernel.
+    #[serde(default)]
+    pub rung: bool,
 }
 
 /// All steps at one size.
@@ -147,6 +152,12 @@ pub struct Entry {
     /// The very first launch on the host's clock, in milliseconds; it is in no sample.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_launch_ms: Option<f64>,
+    /// What the simulator counted of one product, by the counters' names, and what follows from it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counters: Option<Counters>,
+    /// How many blocks an SM holds at a time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub occupancy: Option<Occupancy>,
     /// What the simulator counted for this kernel at a size of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub traffic: Option<Traffic>,
@@ -203,6 +214,28 @@ impl Record {
             names.push(CUBLAS);
         }
         names
+    }
+
+    /// Whether it has the rungs of the steps, too.
+    pub fn has_rungs(&self) -> bool {
+        self.steps.iter().any(|step| step.rung)
+    }
+
+    /// The same without the rungs inside the steps.
+    #[must_use]
+    pub fn steps_only(&self) -> Self {
+        let mut record = self.clone();
+        record.steps.retain(|step| !step.rung);
+        let rungs: Vec<&StepRecord> = self.steps.iter().filter(|step| step.rung).collect();
+        for size in &mut record.sizes {
+            size.entries.retain(|entry| rungs.iter().all(|rung| rung.name != entry.name));
+        }
+        record
+    }
+
+    /// The last step of the course; what lies beyond it does not count.
+    pub fn last_step(&self) -> Option<&StepRecord> {
+        self.steps.iter().rev().find(|step| !step.name.contains('/'))
     }
 
     /// The record of a size.

@@ -1,10 +1,7 @@
 // Lab 1's open challenge: two columns at a time, so that an element of A serves two multiply-adds.
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-
-extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     for (int row = 0; row < M; ++row) {
         for (int col = 0; col < N; col += 2) {

@@ -1,11 +1,8 @@
 // Lab 2's open challenge: two rows per thread, so that an element of B serves two multiply-adds.
 // launch: block 32,8 tile 32,16
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-
-extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     const int upper = blockIdx.y * 2 * blockDim.y + threadIdx.y;
     const int lower = upper + blockDim.y;

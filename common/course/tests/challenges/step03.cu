@@ -1,11 +1,8 @@
 // Lab 3's open challenge: any K in 8 KiB, a piece of A and of B at a time.
 // launch: block 32,32 tile 32,32 shared 8192
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-
-extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     extern __shared__ ELEMENT shared[];
     ELEMENT* As = shared;

@@ -21,7 +21,9 @@ const FIGURES: &[Figure] = &[
     ("step02-sectors", step02::sectors),
     ("step04-walk", step04::walk),
     ("step04-banks", step04::banks),
+    ("step05-outer", step05::outer),
     ("step05-thread-tile", step05::thread_tile),
+    ("step05-to-and-fro", step05::to_and_fro),
     ("step06-timeline", step06::timeline),
     ("house", house::house),
 ];
@@ -49,6 +51,22 @@ mod tests {
             let svg = draw().unwrap();
             assert_eq!(svg, draw().unwrap(), "{name}");
             assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+        }
+    }
+
+    #[test]
+    fn drawings_made_by_hand_have_a_text_alternative_and_can_be_read_on_a_phone() {
+        let drawings = course::files::below(&workspace::root().join("docs/src/drawings"), "svg");
+        assert!(!drawings.is_empty());
+        for path in drawings {
+            let svg = course::files::read(&path).unwrap();
+            let name = path.display();
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
+            for size in svg.split("font-size=\"").skip(1) {
+                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(size >= 13, "{name}: words of {size}");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 
 use super::accesses::{self, Event, Matrix, What, touched};
-use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, SMALL, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, ORANGE, TITLE};
 
 /// Which elements of A, B and C a thread, a warp and a block of step 2 touch.
 pub fn elements() -> Result<String> {
@@ -20,8 +20,8 @@ pub fn elements() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step02-elements",
-        width: 720,
-        height: 290,
+        width: 360,
+        height: 552,
         title: "Elements of A, B and C that one thread, one warp and one block of step 2 touch",
         description: &format!(
             "Recorded from a run at {m}×{n}×{k}. A thread reads one row of A and one column of B and writes one element of C. \
@@ -30,13 +30,21 @@ pub fn elements() -> Result<String> {
         ),
     };
     picture::draw(&frame, |drawing| {
-        let scale = 1.9;
-        for (panel, title) in ["one thread", "one warp: 32 lanes", "one block: 32×16 threads"].into_iter().enumerate()
-        {
-            let x = 8.0 + panel as f64 * 240.0;
-            drawing.text(x, 20.0, HPos::Left, TITLE, title);
-            let (left, top) = (x + 4.0, 60.0);
-            let (right, bottom) = (left + k as f64 * scale + 26.0, top + k as f64 * scale + 26.0);
+        // Three panels below each other: a phone is narrow.
+        let panels = [
+            ("one thread", ["reads a row of A and", "a column of B, and", "writes an element of C"]),
+            ("one warp: 32 lanes", ["reads a row of A and", "32 columns of B, and", "writes 32 neighbours"]),
+            ("one block: 16 warps", ["reads 16 rows of A and", "32 columns of B, and", "writes a part of C"]),
+        ];
+        let scale = 1.5;
+        for (panel, (title, words)) in panels.into_iter().enumerate() {
+            let y = panel as f64 * 184.0;
+            drawing.text(196.0, y + 40.0, HPos::Left, TITLE, title);
+            for (line, words) in words.into_iter().enumerate() {
+                drawing.text(196.0, y + 60.0 + line as f64 * 17.0, HPos::Left, LABEL, words);
+            }
+            let (left, top) = (8.0, y + 20.0);
+            let (right, bottom) = (left + k as f64 * scale + 34.0, top + k as f64 * scale + 24.0);
             let places = [
                 (Matrix::A, left, bottom, [m, k], BLUE),
                 (Matrix::B, right, top, [k, n], ORANGE),
@@ -49,13 +57,6 @@ pub fn elements() -> Result<String> {
                 drawing.cells(x, y, scale, &set, colour, 0.85);
             }
         }
-        drawing.text(
-            8.0,
-            280.0,
-            HPos::Left,
-            LABEL,
-            "rows downwards, columns to the right; coloured: touched in the run",
-        );
         Ok(())
     })
 }
@@ -79,7 +80,7 @@ pub fn sectors() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step02-sectors",
-        width: 720,
+        width: 360,
         height: 430,
         title: "The 32 lanes of a warp on sectors of 32 bytes",
         description: "Recorded from runs at 64×64×64: one load of A and one of B by warp 0. In the kernel of step 2, the load of A touches one sector and that of B four. \
@@ -87,10 +88,10 @@ pub fn sectors() -> Result<String> {
     };
     picture::draw(&frame, |drawing| {
         let cases = [
-            (&good, Matrix::A, "step 2, A: all lanes read one element"),
-            (&good, Matrix::B, "step 2, B: neighbouring elements of a row"),
-            (&bad, Matrix::A, "uncoalesced, A: a column, each lane in another row"),
-            (&bad, Matrix::B, "uncoalesced, B: all lanes read one element"),
+            (&good, Matrix::A, "step 2, A: all lanes read one"),
+            (&good, Matrix::B, "step 2, B: neighbours in a row"),
+            (&bad, Matrix::A, "uncoalesced, A: a column"),
+            (&bad, Matrix::B, "uncoalesced, B: all lanes read one"),
         ];
         for (number, (run, matrix, title)) in cases.into_iter().enumerate() {
             let y = 8.0 + number as f64 * 106.0;
@@ -99,22 +100,23 @@ pub fn sectors() -> Result<String> {
             let count = sectors.len();
             let s = if count == 1 { "" } else { "s" };
             drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {count} sector{s}"));
-            let lane_x = |lane: u32| 42.0 + f64::from(lane) * 21.0;
-            drawing.text(8.0, y + 35.0, HPos::Left, LABEL, "lane");
+            let lane_x = |lane: u32| 6.0 + f64::from(lane) * 11.0;
             for lane in 0..32 {
-                drawing.rect(lane_x(lane), y + 24.0, 17.0, 15.0, INK, 0.25);
-                drawing.text(lane_x(lane) + 8.5, y + 35.5, HPos::Center, SMALL, &lane.to_string());
+                drawing.rect(lane_x(lane), y + 34.0, 8.0, 8.0, INK, 0.35);
+            }
+            for lane in [0, 5, 10, 15, 20, 25, 31] {
+                drawing.text(lane_x(lane) + 4.0, y + 31.0, HPos::Center, LABEL, &lane.to_string());
             }
             // Sectors stand side by side in the drawing, wherever they are in memory.
-            let width = (640.0 / count as f64).min(60.0);
-            let first = 42.0 + (672.0 - width * count as f64) / 2.0;
+            let width = (350.0 / count as f64).min(60.0);
+            let first = 6.0 + (349.0 - width * count as f64) / 2.0;
             let colour = if matrix == Matrix::A { BLUE } else { ORANGE };
             let place = |address: u64| {
                 let number = sectors.range(..address / 32).count() as f64;
                 first + number * width + (address % 32) as f64 / 32.0 * (width - 2.0) + (width - 2.0) / 16.0
             };
             for (lane, address) in lanes {
-                drawing.line((lane_x(*lane) + 8.5, y + 39.0), (place(*address), y + 74.0), colour, 1.0, 0.7);
+                drawing.line((lane_x(*lane) + 4.0, y + 42.0), (place(*address), y + 74.0), colour, 1.0, 0.7);
             }
             for number in 0..count {
                 drawing.rect(first + number as f64 * width, y + 74.0, width - 2.0, 14.0, colour, 0.75);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use simt::Space;
 
 use super::accesses::{self, Event, Matrix, What, touched};
-use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, SMALL, TITLE};
+use crate::picture::{self, BLUE, Frame, GREEN, HPos, INK, Kind, LABEL, NUMBER, ORANGE, RED, TITLE};
 
 /// The tiles of A and B that a block of step 4 loads, one pair after the other.
 pub fn walk() -> Result<String> {
@@ -14,21 +14,22 @@ pub fn walk() -> Result<String> {
     let [m, n, k] = size;
     let run = accesses::of("step04_tiled", None, size)?;
     let block = [1, 1];
-    let scale = 1.7;
+    let scale = 1.2;
     let frame = Frame {
         kind: Kind::Figure,
         name: "step04-walk",
-        width: 720,
-        height: 450,
+        width: 360,
+        height: 350,
         title: "The tiles of A and B that one block of step 4 loads, along K",
         description: &format!(
-            "Recorded from block (1,1) of a run at {m}×{n}×{k}. At each of four steps the block loads a tile of 32×32 elements of A, one further to the right, \
+            "Recorded from block (1,1) of a run at {m}×{n}×{k}. At each of four steps the block loads a tile of \
+            32×32 elements of A, one further to the right, \
              and one of B, one further down. It writes one tile of C."
         ),
     };
     picture::draw(&frame, |drawing| {
-        let (k_size, n_size) = (k as f64 * scale, n as f64 * scale);
-        let (left, top) = (20.0, 30.0);
+        let k_size = k as f64 * scale;
+        let (left, top) = (12.0, 30.0);
         let places = [
             (Matrix::A, left, top + k_size + 26.0, [m, k], BLUE),
             (Matrix::B, left + k_size + 40.0, top, [k, n], ORANGE),
@@ -63,8 +64,6 @@ pub fn walk() -> Result<String> {
                 }
             }
         }
-        drawing.text(left + k_size + n_size + 60.0, top + 14.0, HPos::Left, LABEL, "the block's four");
-        drawing.text(left + k_size + n_size + 60.0, top + 30.0, HPos::Left, LABEL, "steps along K");
         Ok(())
     })
 }
@@ -84,17 +83,18 @@ pub fn banks() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "step04-banks",
-        width: 720,
+        width: 360,
         height: 380,
         title: "Words that one access of a warp wants from each of the 32 banks",
-        description: "Recorded from runs at 32×32×32: the load of B's tile in the inner loop. In the kernel of step 4 each bank delivers one word: one wavefront. In the variant with bank conflicts one bank has to deliver \
+        description: "Recorded from runs at 32×32×32: the load of B's tile in the inner loop. In the kernel of step \
+        4 each bank delivers one word: one wavefront. In the variant with bank conflicts one bank has to deliver \
          32 words, one after the other. With a column of padding each bank delivers one again.",
     };
     picture::draw(&frame, |drawing| {
         let cases = [
             (None, "step 4: Bs[k][x]"),
             (Some("bank_conflicts"), "bank_conflicts: Bs[x][k]"),
-            (Some("bank_conflicts_padded"), "bank_conflicts_padded: Bs[x][k], 33 words a row"),
+            (Some("bank_conflicts_padded"), "bank_conflicts_padded"),
         ];
         for (number, (variant, title)) in cases.into_iter().enumerate() {
             let run = accesses::of("step04_tiled", variant, size)?;
@@ -112,15 +112,17 @@ pub fn banks() -> Result<String> {
             let s = if most == 1 { "" } else { "s" };
             drawing.text(8.0, y + 14.0, HPos::Left, TITLE, &format!("{title}: {most} wavefront{s}"));
             let base = y + 92.0;
-            drawing.text(8.0, base + 12.0, HPos::Left, LABEL, "bank");
+            drawing.text(8.0, base + 18.0, HPos::Left, LABEL, "bank");
             for (bank, count) in counts.into_iter().enumerate() {
-                let x = 42.0 + bank as f64 * 21.0;
-                drawing.rect(x, base, 17.0, 15.0, INK, 0.25);
-                drawing.text(x + 8.5, base + 11.5, HPos::Center, SMALL, &bank.to_string());
+                let x = 44.0 + bank as f64 * 9.7;
+                drawing.rect(x, base, 8.7, 4.0, INK, 0.4);
+                if bank % 8 == 0 || bank == 31 {
+                    drawing.text(x + 4.3, base + 18.0, HPos::Center, LABEL, &bank.to_string());
+                }
                 let colour = if most > 1 { RED } else { GREEN };
                 for word in 0..count {
                     let height = if most > 1 { 2.0 } else { 8.0 };
-                    drawing.rect(x + 1.0, base - 2.0 - (word + 1) as f64 * height, 15.0, height - 0.5, colour, 0.9);
+                    drawing.rect(x, base - 2.0 - (word + 1) as f64 * height, 8.7, height - 0.5, colour, 0.9);
                 }
             }
         }

@@ -49,6 +49,7 @@ const ROWS: &[Row] = &[
     ("flop per global access", |c| get(c, "flop_per_global_access")),
     ("shared load requests", |c| get(c, "shared_load_requests")),
     ("shared load requests per multiply-add of a warp", |c| ratio(c, "shared_load_requests", "fma_threads", 32.0)),
+    ("wavefronts of shared loads", |c| get(c, "shared_load_wavefronts")),
     ("bank conflicts of loads", |c| get(c, "shared_load_bank_conflicts")),
     ("bank conflicts of stores", |c| get(c, "shared_store_bank_conflicts")),
     ("barriers of warps", |c| get(c, "barriers")),

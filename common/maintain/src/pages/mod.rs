@@ -5,6 +5,7 @@ mod counted;
 mod markers;
 mod outputs;
 mod parts;
+mod path;
 mod readings;
 mod rooms;
 mod timed;
@@ -46,7 +47,7 @@ pub fn run(options: &Options) -> Result<bool> {
         for chart in CHARTS {
             let path = timed::chart_path(name, &chart);
             if wanted(&path)
-                && let Some(svg) = chart.draw(record)?
+                && let Some(svg) = chart.draw(&record.steps_only())?
             {
                 generated.file(&path, &svg)?;
             }

@@ -1,9 +1,11 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
 use anyhow::{Context, Result, bail, ensure};
+use common::step::source_path;
 use common::workspace;
 use course::difference::diff;
 use course::files::read;
+use course::steps::split;
 
 use crate::programs;
 
@@ -56,7 +58,10 @@ fn without_seconds(json: &str) -> String {
 
 pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
-    let read = |step: &str| read(&workspace::root().join(step).join("kernel.cu"));
+    let read = |kernel: &str| {
+        let (step, variant) = split(kernel);
+        read(&source_path(&workspace::root().join(step), variant))
+    };
     let (old, new) = (read(from)?, read(to)?);
     Ok(format!("```diff\n{}```", diff(&old, &new)))
 }

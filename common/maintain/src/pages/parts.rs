@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{counted, outputs, readings, rooms};
+use super::{counted, outputs, path, readings, rooms};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -32,7 +32,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "diff",
-        shows: "STEP STEP: the difference between two steps' kernels",
+        shows: "KERNEL KERNEL: the difference between two kernels, each STEP or STEP/VARIANT",
         make: |_, words| outputs::difference(words),
     },
     Part {
@@ -50,6 +50,7 @@ pub const PARTS: &[Part] = &[
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
+    Part { name: "path", shows: "STEP: a table of the rungs on the way to its kernel", make: path::of_step },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {
@@ -92,6 +93,6 @@ mod tests {
     fn a_part_that_fails_says_what_it_wants() {
         let page = Page { path: Path::new("README.md"), records: &[] };
         let error = format!("{:#}", make(&page, &["diff", "step01_cpu_naive"]).unwrap_err());
-        assert!(error.contains("STEP STEP") && error.contains("name two steps"), "{error}");
+        assert!(error.contains("KERNEL KERNEL") && error.contains("name two steps"), "{error}");
     }
 }

@@ -40,12 +40,12 @@ fn with_record(
         None => page.records.iter().filter(timed).max_by(|(_, a), (_, b)| a.date.cmp(&b.date)),
     };
     match found {
-        Some((name, record)) => show(name, record),
+        Some((name, record)) => show(name, &record.steps_only()),
         None => Ok("*There is no record yet. On a machine with a GPU, `cargo x record OUT` makes one.*".to_owned()),
     }
 }
 
-/// A chart and where its numbers are from.
+/// A chart.
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
@@ -56,7 +56,8 @@ pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
             return Ok(format!("*Record `{name}` has nothing to draw here.*"));
         }
         let link = relative(page.path, &chart_path(name, chart));
-        Ok(format!("![{}]({link})\n\n{}", chart.alternative(record), source(name, record)))
+        // Where the numbers are from is said in the chart.
+        Ok(format!("![{}]({link})", chart.alternative(record)))
     })
 }
 
@@ -74,7 +75,7 @@ pub fn acceptance(words: &[&str]) -> Result<String> {
 }
 
 /// Where the numbers come from, and whether they are those of the sources as they are.
-fn source(name: &str, record: &Record) -> String {
+pub fn source(name: &str, record: &Record) -> String {
     let outdated = record.outdated();
     let warning = if outdated.is_empty() {
         String::new()
@@ -89,7 +90,7 @@ fn source(name: &str, record: &Record) -> String {
     )
 }
 
-fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
+pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), words)
 }
 
@@ -97,7 +98,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn tflops(gflops: f64) -> String {
+pub fn tflops(gflops: f64) -> String {
     format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3)
 }
 
@@ -144,7 +145,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
 pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, words.first(), |name, record| {
         let names = record.names();
-        let last = record.steps.last().map_or("", |step| step.name.as_str());
+        let last = record.last_step().map_or("", |step| step.name.as_str());
         let of_cublas = format!("{last} of cuBLAS");
         let head = [&["M×N×K"], &names[..], &[&of_cublas]].concat();
         let row = |size: &SizeRecord| {

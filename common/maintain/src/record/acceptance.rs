@@ -105,12 +105,13 @@ pub struct Acceptance {
     pub runs: Vec<Run>,
 }
 
-/// The table: a row for each kernel and element type, a column for each size; below it what was not right, in words.
+/// The table: a row for each kernel and element type that was run, a column for each size; below it what was not right, in words.
 pub fn markdown(acceptance: &Acceptance) -> String {
+    let runs: Vec<&Run> = acceptance.runs.iter().filter(|run| run.outcome != RunOutcome::NotRun).collect();
     let mut sizes: Vec<[u64; 3]> = SIZES.to_vec();
-    sizes.retain(|size| acceptance.runs.iter().any(|run| run.size == *size));
+    sizes.retain(|size| runs.iter().any(|run| run.size == *size));
     let mut rows: BTreeMap<(&str, Option<&str>, bool), Vec<&Run>> = BTreeMap::new();
-    for run in &acceptance.runs {
+    for run in &runs {
         rows.entry((&run.step, run.variant.as_deref(), run.dtype == Dtype::I32)).or_default().push(run);
     }
     let mut head = vec!["kernel".to_owned(), "type".to_owned()];
@@ -137,9 +138,9 @@ pub fn markdown(acceptance: &Acceptance) -> String {
         }
         cells.push(row);
     }
-    let right = acceptance.runs.iter().filter(|run| run.outcome == RunOutcome::Verified).count();
+    let right = runs.iter().filter(|run| run.outcome == RunOutcome::Verified).count();
     let mut origins: BTreeMap<&str, usize> = BTreeMap::new();
-    for origin in acceptance.runs.iter().filter_map(|run| run.origin.as_deref()) {
+    for origin in runs.iter().filter_map(|run| run.origin.as_deref()) {
         let kind = if origin.contains("compiled by") {
             origin.split("compiled by ").nth(1).unwrap_or(origin)
         } else if origin.contains("committed") {
@@ -153,7 +154,7 @@ pub fn markdown(acceptance: &Acceptance) -> String {
     format!(
         "{}: {right} of {} runs give the right product. Code: {}.\n\n{}\n{notes}",
         provenance(&acceptance.device, &[("driver", &acceptance.driver)], &acceptance.date, &acceptance.commit),
-        acceptance.runs.len(),
+        runs.len(),
         origins.join(", "),
         table::markdown(&head, &cells),
     )

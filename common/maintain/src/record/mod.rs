@@ -44,10 +44,12 @@ pub struct Options {
     commit: Option<String>,
 }
 
-/// What is measured: the time of a check, all steps with a warm L2 cache, with an empty one, every kernel at every shape.
-const PARTS: [&str; 4] = ["check-time", "compare", "flushed", "acceptance"];
-/// Seconds of the longest comparison, and of the one with a flushed cache.
+/// What is measured: the time of a check, all kernels with a warm L2 cache, the steps at sizes close together, the steps with an empty
+/// cache, and whether every kernel is right at every shape.
+const PARTS: [&str; 5] = ["check-time", "compare", "saw-tooth", "flushed", "acceptance"];
+/// Seconds of the longest comparison, of the saw-tooth's, and of the one with a flushed cache.
 const COMPARE_SECONDS: u64 = 270;
+const SAW_TOOTH_SECONDS: u64 = 120;
 const FLUSHED_SECONDS: u64 = 60;
 /// The option of `cargo course compare` that keeps what it measured.
 const SAVE: &str = "--save";
@@ -66,7 +68,10 @@ pub fn run(options: &Options) -> Result<bool> {
         session.log(&format!("the check of a product on this host\n{told}"))?;
     }
     if wanted("compare") {
-        ok &= session.compare("compare", COMPARE_SECONDS, if sim { &[] } else { &["--saw-tooth"] })?;
+        ok &= session.compare("compare", COMPARE_SECONDS, &["--rungs"])?;
+    }
+    if wanted("saw-tooth") && !sim {
+        ok &= session.compare("compare-saw-tooth", SAW_TOOTH_SECONDS, &["--size", "1000", "--saw-tooth"])?;
     }
     if wanted("flushed") && !sim {
         let sizes = ["--flush-l2", "--size", "256,512,1024,2048,4096"];
@@ -139,7 +144,10 @@ mod tests {
     fn a_comparison_is_kept_by_an_option_that_exists() {
         let help = programs::output("course", &["compare", "--help"]).unwrap().stdout;
         assert!(
-            help.contains(&format!("{SAVE} <")) && help.contains("--saw-tooth") && help.contains("--flush-l2"),
+            help.contains(&format!("{SAVE} <"))
+                && help.contains("--rungs")
+                && help.contains("--saw-tooth")
+                && help.contains("--flush-l2"),
             "{help}"
         );
     }

@@ -105,8 +105,11 @@ fn of_step(step: &StepFolder, request: &Request) -> Result<(String, Vec<Task>)> 
     let source = Source::read(&step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" }))?;
     let mut tasks = Vec::new();
     for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
-        for dtype in [Dtype::F32, Dtype::I32] {
-            for (problem, plan) in request.problems.iter().zip(&description.plans) {
+        // A rung or a counter-example may have limits of its own. Integers are the steps' own kernels' only.
+        let request = Request { variant: variant.clone(), ..request.clone() };
+        let plans = if variant.is_some() { step.describe(&request)?.plans } else { description.plans.clone() };
+        for &dtype in if variant.is_some() { &[Dtype::F32][..] } else { &[Dtype::F32, Dtype::I32] } {
+            for (problem, plan) in request.problems.iter().zip(&plans) {
                 let run = Run::new(&step.name, variant.clone(), [problem.m, problem.n, problem.k], dtype);
                 tasks.push(Task { program: program.clone(), host: description.host, limit: plan.is_err(), run });
             }

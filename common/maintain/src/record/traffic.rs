@@ -19,14 +19,18 @@ pub fn add(file: &Path) -> Result<String> {
         return Ok("the record has no times, so there is nothing to place in a roofline\n".to_owned());
     };
     let problem = record.problem(size);
-    let request = Request { device: Some(record.device.clone()), problems: vec![problem], variant: None };
+    let device = Some(record.device.clone());
     let mut text = String::new();
     let entries = record.sizes.iter_mut().find(|record| [record.m, record.n, record.k] == size);
     let entries = entries.map(|size| &mut size.entries).context("the record has lost a size; record it again")?;
-    for folder in steps::find()? {
-        let Some(entry) = entries.iter_mut().find(|entry| entry.name == folder.name) else { continue };
-        entry.traffic = count(&folder, &request, &problem).unwrap_or_else(|error| {
-            text += &format!("{} cannot be placed in the roofline: {error:#}\n", folder.name);
+    let folders = steps::find()?;
+    for entry in entries {
+        let (step, variant) = steps::split(&entry.name);
+        let Some(folder) = folders.iter().find(|folder| folder.name == step) else { continue };
+        let variant = variant.map(str::to_owned);
+        let request = Request { device: device.clone(), problems: vec![problem], variant };
+        entry.traffic = count(folder, &request, &problem).unwrap_or_else(|error| {
+            text += &format!("{} cannot be placed in the roofline: {error:#}\n", entry.name);
             None
         });
         if let Some(traffic) = entry.traffic {
@@ -45,7 +49,7 @@ fn count(folder: &StepFolder, request: &Request, problem: &Problem) -> Result<Op
     plan.launches.truncate(1);
     plan.launches.iter_mut().for_each(|launch| launch.grid = [1, 1, 1]);
     let mut device = device::SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
-    let source = Source::read(&folder.source(None))?;
+    let source = Source::read(&folder.source(request.variant.as_deref()))?;
     let code = source.code(&plan.specialisation, device.info(), Some(&folder.path.join("ptx")))?;
     let session = Session::new(&mut device, problem, plan, &code)?;
     session.matrices().buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;

@@ -24,13 +24,15 @@ pub fn shared_extents(source: &str, constants: &[(&str, i64)]) -> Vec<(String, E
         {
             known.insert((*name).into(), value.join(" "));
         }
-        // `constexpr int TILE = 32;`
-        if let Some((left, right)) = line.split_once('=')
-            && (left.contains("const ") || left.contains("constexpr "))
-            && let Some(name) = left.split_whitespace().last()
-            && let Some((value, _)) = right.split_once(';')
+        // `constexpr int TILE_M = 64, TILE_N = 128;`
+        if let Some((declaration, _)) = line.split_once(';')
+            && (declaration.contains("const ") || declaration.contains("constexpr "))
         {
-            known.insert(name.into(), value.trim().into());
+            for (left, right) in declaration.split(',').filter_map(|declarator| declarator.split_once('=')) {
+                if let Some(name) = left.split_whitespace().last() {
+                    known.insert(name.into(), right.trim().into());
+                }
+            }
         }
     }
     for (name, value) in constants {

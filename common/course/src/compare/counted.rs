@@ -1,0 +1,54 @@
+//! What the simulator shows of each kernel in place of times: its traffic, its conflicts, its barriers, its occupancy.
+
+use common::analysis::RATIOS;
+use common::units::number;
+
+use crate::record::Entry;
+
+/// What the headings stand for.
+pub const LEGEND: &str = "
+  flop/byte            operations for each byte that is loaded from global memory
+  sectors/load         sectors of 32 bytes that one load of a warp touches
+  sh. wavefronts/FMA   passes through shared memory for each multiply-add of a warp
+  conflicts            passes through shared memory that bank conflicts add
+  barriers             barriers that warps wait at
+  warps/SM             warps that an SM of an H100 holds at a time, of 64
+";
+
+/// The headings of the columns.
+pub fn head() -> impl Iterator<Item = &'static str> {
+    RATIOS.iter().map(|(name, _)| *name).chain(["warps/SM"])
+}
+
+/// The cells of a kernel, with `-` for what has no value; none if it was not counted.
+pub fn cells(entry: &Entry) -> Option<Vec<String>> {
+    let counters = entry.counters.as_ref()?;
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let warps = entry.occupancy.as_ref().map(|occupancy| 64.0 * occupancy.occupancy);
+    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use common::analysis::Counters;
+
+    use super::*;
+    use crate::record::Outcome;
+
+    #[test]
+    fn a_kernel_is_told_by_ratios_and_one_that_was_not_counted_is_not() {
+        let mut entry = Entry::new("step04_two", Outcome::Verified, None);
+        assert_eq!(cells(&entry), None);
+        let counts = [
+            ("global_load_sectors", 8),
+            ("global_load_requests", 2),
+            ("shared_load_wavefronts", 6),
+            ("fma_threads", 64),
+        ];
+        let total = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        entry.counters = Some(Counters { total, flop_per_byte: 8.0, ..Counters::default() });
+        let cells = cells(&entry).unwrap();
+        assert_eq!(cells, ["8", "4", "3", "0", "0", "-"]);
+        assert_eq!(cells.len(), head().count());
+    }
+}

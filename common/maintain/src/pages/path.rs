@@ -1,0 +1,89 @@
+//! The path inside a step: each rung with what it adds to the kernel before it, in lines and in speed.
+
+use anyhow::{Context, Result};
+use common::describe::Request;
+use common::step::source_path;
+use common::workspace;
+use course::difference;
+use course::files::read;
+use course::record::{CUBLAS, Record, SizeRecord};
+use course::steps;
+
+use super::timed::{Page, or_dash, source, tflops};
+use crate::table;
+
+/// All kernels of the course in order, by the names that records give them.
+fn kernels() -> Result<Vec<String>> {
+    let mut kernels = Vec::new();
+    for step in steps::find()? {
+        let rungs = step.describe(&Request::default())?.rungs;
+        kernels.extend(rungs.into_iter().map(|rung| format!("{}/{rung}", step.name)));
+        kernels.push(step.name);
+    }
+    Ok(kernels)
+}
+
+fn text(kernel: &str) -> Result<String> {
+    let (step, variant) = steps::split(kernel);
+    read(&source_path(&workspace::root().join(step), variant))
+}
+
+/// The rungs and the kernel of one step.
+pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
+    let wanted = words.first().context("name a step")?;
+    let rungs = |(_, record): &&(String, Record)| record.has_times() && record.has_rungs();
+    let record = page.records.iter().filter(rungs).max_by(|(_, a), (_, b)| a.date.cmp(&b.date));
+    let cube = |size: &&SizeRecord| size.is_cube() && !size.is_saw_tooth();
+    let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
+    let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
+    let mut rows = Vec::new();
+    let kernels = kernels()?;
+    for (at, kernel) in kernels.iter().enumerate() {
+        let (step, variant) = steps::split(kernel);
+        if step != *wanted {
+            continue;
+        }
+        let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
+        let (gone, new) = difference::size(&before, &text(kernel)?);
+        let mut row = vec![format!("`{}`", variant.unwrap_or("kernel")), format!("+{new} −{gone}")];
+        row.extend(sizes.iter().map(|size| speed(size, kernel)));
+        rows.push(row);
+    }
+    let mut head = vec!["kernel".to_owned(), "lines of code".to_owned()];
+    head.extend(sizes.iter().map(|size| format!("TFLOP/s at {}", size.words())));
+    let Some((name, record)) = record else { return Ok(table::markdown(&head, &rows)) };
+    let mut library = vec![CUBLAS.to_owned(), "–".to_owned()];
+    library.extend(sizes.iter().map(|size| speed(size, CUBLAS)));
+    rows.push(library);
+    Ok(format!("{}\n{}", table::markdown(&head, &rows), source(name, record)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_step_ends_with_its_kernel() {
+        let page = Page { path: workspace::root(), records: &[] };
+        let text = of_step(&page, &["step04_tiled"]).unwrap();
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert!(rows[0].starts_with("| `1_multiples` | +") && rows[1].starts_with("| `kernel` | +6 −3"), "{text}");
+        assert_eq!(rows.len(), 2);
+    }
+
+    /// One idea at a time: what a kernel adds to the one before it fits a page, and so does the kernel.
+    #[test]
+    fn every_rung_is_short_and_adds_little() {
+        let kernels = kernels().unwrap();
+        let texts: Vec<String> = kernels.iter().map(|kernel| text(kernel).unwrap()).collect();
+        for (at, (kernel, text)) in kernels.iter().zip(&texts).enumerate() {
+            let before = at.checked_sub(1).map_or("", |at| &texts[at]);
+            let (_, new) = difference::size(before, text);
+            assert!(new <= 45, "{kernel} adds {new} lines");
+            assert!(text.lines().count() <= 100, "{kernel} has {} lines", text.lines().count());
+            let wide = text.lines().find(|line| line.chars().count() > 100);
+            assert!(wide.is_none(), "{kernel} has a line of more than 100 columns: {wide:?}");
+        }
+        assert!(kernels.len() >= 13, "{kernels:?}");
+    }
+}
