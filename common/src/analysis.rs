@@ -1,5 +1,6 @@
 //! What the simulator saw of a run, in the course's terms: counters and hazards with the source beside them.
 
+mod causes;
 mod counters;
 mod hazards;
 mod ratios;
@@ -10,13 +11,36 @@ pub use hazards::{HazardReport, HazardThread, fault, hazards};
 pub use ratios::{RATIOS, Ratio};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
+use crate::hazard_kind::ReportKind;
+use crate::verify::Verification;
+
 /// What the analyses that were asked for saw since they were asked last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// Counters, where they were asked for.
+    /// Counters, if they were asked for.
     pub counters: Option<Counters>,
-    /// Hazards, where they were asked for; none found is an empty list.
+    /// Hazards, if they were asked for; none found is an empty list.
     pub hazards: Option<Vec<HazardReport>>,
-    /// What the traced threads did, where any was to be traced.
+    /// What the traced threads did, if any was to be traced.
     pub trace: Option<Vec<ThreadReport>>,
+}
+
+impl Observations {
+    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some
+    /// of them were written never or twice.
+    #[must_use]
+    pub fn beside(mut self, verification: &Verification) -> Self {
+        if !verification.ok && !verification.unclear {
+            self.forget_coverage();
+        }
+        self
+    }
+
+    /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
+    pub fn forget_coverage(&mut self) {
+        let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());
+        if let Some(hazards) = &mut self.hazards {
+            hazards.retain(|hazard| !(coverage(hazard.kind) && hazard.threads.is_empty()));
+        }
+    }
 }

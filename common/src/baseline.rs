@@ -37,17 +37,17 @@ impl std::str::FromStr for Choice {
 pub struct Baseline {
     /// What it is.
     pub name: Choice,
-    /// Version of the library; `null` where it did not run.
+    /// Version of the library; `null` if it did not run.
     pub version: Option<String>,
-    /// Whether its product is right; `null` where it did not run.
+    /// Whether its product is right; `null` if it did not run.
     pub ok: Option<bool>,
-    /// How long it took; absent where it did not run or its product is wrong.
+    /// How long it took; absent if it did not run or its product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
     /// The step's speed as a share of the baseline's; absent as above.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub share: Option<f64>,
-    /// Why there is no comparison; absent where there is one.
+    /// Why there is no comparison; absent if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<String>,
 }
@@ -71,7 +71,9 @@ impl Baseline {
     ) -> Self {
         let reason = match device.info().kind {
             Kind::Cuda => cublas::refuses(&matrices.problem),
-            Kind::Sim | Kind::Host => Some("cuBLAS runs on a CUDA device only; take --device cuda where there is one"),
+            Kind::Sim | Kind::Host => {
+                Some("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one")
+            }
         };
         if let Some(reason) = reason {
             return Self::missing(reason);

@@ -162,8 +162,7 @@ fn on_device(
     let session = Session::new(device, &problem, plan, &code)?;
     let verified = Operands::new(&problem).and_then(|operands| verify_on(device, &session, &problem, &operands));
     let measured = verified.and_then(|verification| {
-        let diagnosis = verification.diagnosis.unwrap_or_default();
-        ensure!(verification.ok, "the product is wrong: {diagnosis}");
+        ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
         named.measure(criterion, &mut |products| time(device, &session, products))
     });
     session.close(device)?;
@@ -200,7 +199,7 @@ fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Dur
 
 fn on_host(host: HostProduct, criterion: &mut Criterion<FlopPerSecond>, named: &Named) -> Result<()> {
     let verification = host_product(&named.problem, host)?;
-    ensure!(verification.ok, "the product is wrong: {}", verification.diagnosis.unwrap_or_default());
+    ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
     let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
     let size = [named.problem.m, named.problem.n, named.problem.k].map(|size| size as usize);
     let mut c = vec![0.0; size[0] * size[1]];

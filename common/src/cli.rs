@@ -19,8 +19,8 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
   --size 1000x777x513              a ragged problem: C is 1000×777, K is 513
   --device sim --size 64           on the embedded GPU, no CUDA needed
   --fill integers --dtype i32      checked exactly
-  --variant NAME                   a counter-example; --list-variants names them
-  --baseline cublas                beside the vendor's library, on a GPU
+  --variant NAME                   a rung or a counter-example; --list-variants names them
+  --baseline cublas                next to NVIDIA's library, on a GPU
   --kernel mine/kernel.cu --block 16,16 --tile 64,64
                                    your own kernel with the step's signature
   --json                           one JSON object on standard output
@@ -30,7 +30,7 @@ Exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage o
 // Each is a switch of the command line, and goes with any other.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Args {
-    /// Where to run: auto (CUDA if there is any, else the simulator), cuda, cuda:N or sim
+    /// Where to run: auto (a GPU if there is one, else the simulator), cuda, cuda:N or sim
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: Choice,
 
@@ -50,11 +50,11 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
 
-    /// Timed runs; by default as many as take a few seconds
+    /// How often to time the product; by default for a few seconds
     #[arg(long, value_name = "N", value_parser = parse_samples)]
     pub samples: Option<usize>,
 
-    /// Compare with the vendor's library in the same run: cublas
+    /// Compare with NVIDIA's library in the same run: cublas
     #[arg(long, value_name = "cublas")]
     pub baseline: Option<baseline::Choice>,
 
@@ -62,23 +62,23 @@ pub struct Args {
     #[arg(long)]
     pub flush_l2: bool,
 
-    /// Show what the hardware's counters would show, in total or by source line; takes the simulator
+    /// Show what the hardware's counters would show, in total or by source line; uses the simulator
     #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
     pub counters: Option<CounterDetail>,
 
-    /// Look for races, accesses out of bounds, missing waits and the like; takes the simulator
+    /// Look for races, accesses out of bounds, missing waits and the like; uses the simulator
     #[arg(long)]
     pub check: bool,
 
-    /// Show every access of a thread, by block and thread index; takes the simulator; can be repeated
+    /// Show every access of a thread, by block and thread index; uses the simulator; can be repeated
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
     pub trace: Vec<ThreadIndex>,
 
-    /// Run a counter-example in place of the step's kernel
+    /// Run another kernel of the step: a rung, or a counter-example
     #[arg(long, value_name = "NAME", conflicts_with = "kernel")]
     pub variant: Option<String>,
 
-    /// List the counter-examples and end
+    /// List the other kernels of the step and exit
     #[arg(long)]
     pub list_variants: bool,
 
@@ -86,7 +86,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Run this kernel (CUDA C or PTX) in place of the step's; same name and parameters
+    /// Run this kernel (CUDA C or PTX) instead of the step's; same name and parameters
     #[arg(long, value_name = "FILE.cu|FILE.ptx")]
     pub kernel: Option<PathBuf>,
 

@@ -35,17 +35,18 @@ pub struct Source {
 pub struct Code {
     /// PTX text.
     pub ptx: String,
-    /// Machine code of the device, where PTX would not load.
+    /// Machine code of the device, if PTX would not load.
     pub cubin: Option<Vec<u8>>,
     /// Where it comes from, for messages: a file, and how it was compiled.
     pub origin: String,
-    /// Name of the committed file, where it is one.
+    /// Name of the committed file, if it is one.
     pub committed: Option<String>,
     /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
     pub source: (String, Vec<(String, i64)>),
 }
 
-/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture: `ptx/registers.json`.
+/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture:
+/// `ptx/registers.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registers {
     /// The architecture, e.g. `sm_90`.
@@ -60,7 +61,7 @@ impl Registers {
     /// Name of the file in a step's `ptx/` folder.
     pub const FILE: &str = "registers.json";
 
-    /// The record of a `ptx/` folder; empty where there is none.
+    /// The record of a `ptx/` folder; empty if there is none.
     pub fn read(folder: &Path) -> Self {
         let text = std::fs::read_to_string(folder.join(Self::FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
@@ -85,7 +86,7 @@ fn hex(hasher: Sha256) -> String {
 }
 
 impl Source {
-    /// Reads `.cu` or `.ptx`. The error says why the file is no kernel.
+    /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
         let bytes = std::fs::read(path)
@@ -131,7 +132,7 @@ impl Source {
         [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
     }
 
-    /// Code for the device: the file itself where it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
+    /// Code for the device: the file itself if it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
             return Ok(Code {
@@ -170,7 +171,9 @@ impl Source {
         let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
         let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
-        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        let mut options = self.options(specialisation, &architecture);
+        options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
+        let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
         Ok(Code {
             ptx: relative_files(&compiled.ptx, &self.display),
             cubin: compiled.cubin,
@@ -283,8 +286,8 @@ fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Ve
     }
 }
 
-/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source` is
-/// the name under which the source was compiled.
+/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source`
+/// is the name under which the source was compiled.
 fn relative_files(ptx: &str, source: &str) -> String {
     let root = format!("{}/", workspace::root().display());
     let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();

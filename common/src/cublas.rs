@@ -47,9 +47,10 @@ pub fn remedy() -> &'static str {
     "pip install nvidia-cublas-cu12 brings cuBLAS, and so does a CUDA toolkit on the library path"
 }
 
-/// Why a baseline is not computed for this problem, where cuBLAS has no such product.
+/// Why a baseline is not computed for this problem, if cuBLAS has no such product.
 pub fn refuses(problem: &Problem) -> Option<&'static str> {
-    (problem.dtype == Dtype::I32).then_some("cuBLAS multiplies no 32-bit integers; leave --dtype i32 out to compare")
+    (problem.dtype == Dtype::I32)
+        .then_some("cuBLAS does not multiply 32-bit integers; leave --dtype i32 out to compare")
 }
 
 fn open() -> Result<&'static Open> {

@@ -1,16 +1,20 @@
-//! What is wrong with a kernel, shown as a compiler shows its errors: a title in plain words, the kernel's own lines with
-//! the places underlined and labelled, and one thing to do about it.
+//! What is wrong with a kernel, shown as a compiler shows its errors: a title in plain words, the kernel's own lines
+//! with the places underlined and labelled, and one thing to do about it.
 //!
 //! [`Diagnostic`] is plain data. [`hazard`], [`fault`] and [`limit`] write it from what the simulator found; [`render`]
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
+mod call;
 mod found;
 mod race;
 mod remedy;
 mod render;
 mod situation;
+mod stride;
 mod underline;
 
+pub use call::call;
 pub use found::{fault, hazard, limit};
 pub use render::{Diagnostic, plain, render};
 pub use situation::Arrays;
+pub(crate) use situation::Deed;

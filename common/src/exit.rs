@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::cli::sentence;
-use crate::diagnostic;
+use crate::diagnostic::{self, Diagnostic};
 use crate::fault::KernelFault;
 use crate::output::print;
 
@@ -33,7 +33,14 @@ pub fn finish(result: Result<bool>) -> ExitCode {
     };
     let fault = KernelFault::behind(&error);
     let diagnostic = fault.and_then(KernelFault::diagnostic);
-    let text = diagnostic.map_or_else(|| format!("error: {error:#}\n"), diagnostic::render);
+    let text = diagnostic.map_or_else(
+        || format!("error: {error:#}\n"),
+        |diagnostic| {
+            let slow = "a kernel that ends but needs more instructions takes a larger --instruction-limit";
+            let note = fault.and_then(|fault| fault.stopped.as_ref()).map(|_| slow.to_owned());
+            diagnostic::render(&Diagnostic { note: note.or_else(|| diagnostic.note.clone()), ..diagnostic.clone() })
+        },
+    );
     // If standard error is closed too, the exit status is all there is left to say.
     let _ = anstream::stderr().write_all(text.as_bytes());
     ExitCode::from(if fault.is_some() { 1 } else { 2 })

@@ -1,7 +1,8 @@
 //! What every step uses: devices, matrices, verification, timing, report and command line.
 //!
-//! A step is a [`Step`]: where its `kernel.cu` lies and how it is launched ([`Plan`]). [`fn@run`] does the rest: it draws A
-//! and B, opens a device, compiles or looks up the kernel, poisons C, launches, verifies, and only then times and reports.
+//! A step is a [`Step`]: where its `kernel.cu` lies and how it is launched ([`Plan`]). [`fn@run`] does the rest: it
+//! draws A and B, opens a device, compiles or looks up the kernel, poisons C, launches, verifies, and only then times
+//! and reports.
 
 pub mod analysis;
 pub mod baseline;
@@ -20,6 +21,7 @@ pub mod exec;
 pub mod exit;
 pub mod fault;
 pub mod hazard_kind;
+mod headers;
 pub mod host;
 pub mod info;
 pub mod json;

@@ -37,7 +37,7 @@ impl Library {
         files
     }
 
-    /// Files in whatever other places this machine's Python keeps its packages. Slow, for a Python starts.
+    /// Files in whatever other places this machine's Python keeps its packages. Slow, because a Python starts.
     pub fn python_files(&self) -> Vec<PathBuf> {
         let script =
             "import site, sys; print('\\n'.join(site.getsitepackages() + [site.getusersitepackages()] + sys.path))";

@@ -39,7 +39,7 @@ pub fn integer_range(k: u64) -> i32 {
 }
 
 impl Operands {
-    /// Draws A and B of a problem. Fails where the host has no memory for them.
+    /// Draws A and B of a problem. Fails if the host has no memory for them.
     pub fn new(problem: &Problem) -> Result<Self> {
         let seeds = [problem.seed.wrapping_mul(2), problem.seed.wrapping_mul(2).wrapping_add(1)];
         let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
@@ -80,11 +80,14 @@ impl Operands {
     }
 }
 
-/// Allocates without aborting the process where memory is short.
+/// Allocates without aborting the process if memory is short.
 pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(len).map_err(|_| {
-        anyhow::anyhow!("the host has no {} bytes for a matrix; choose a smaller --size", len * size_of::<T>())
+        anyhow::anyhow!(
+            "the host does not have the {} bytes that a matrix needs; choose a smaller --size",
+            len * size_of::<T>()
+        )
     })?;
     vec.resize(len, T::default());
     Ok(vec)
@@ -107,7 +110,7 @@ fn uniform(word: u32) -> f32 {
     (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0
 }
 
-/// Uniform in [-range, range] without 0 where the range is 1: a product of signs is never lost.
+/// Uniform in [-range, range] without 0 if the range is 1: a product of signs is never lost.
 fn integer(word: u32, range: i32) -> i32 {
     if range == 1 {
         return if word & 1 == 0 { -1 } else { 1 };

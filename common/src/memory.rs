@@ -15,7 +15,7 @@ pub fn device_bytes(problem: &Problem, workspace_elements: u64) -> u64 {
     elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))
 }
 
-/// Fails where the problem does not fit the device or the host.
+/// Fails if the problem does not fit the device or the host.
 ///
 /// The host holds A and B, and of C no more than a panel of rows at a time (see `verify`).
 pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
@@ -28,30 +28,30 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
     if device.info().kind == Kind::Cuda {
         ensure!(
             on_device <= free,
-            "a problem of {size} takes {on_device} bytes on the GPU and {free} are free; choose a smaller --size"
+            "a problem of {size} needs {on_device} bytes on the GPU, but only {free} are free; choose a smaller --size"
         );
         let available = host::available_bytes();
         ensure!(
             on_host <= available,
-            "a problem of {size} takes {on_host} bytes on the host and {available} are available; choose a smaller --size"
+            "a problem of {size} needs {on_host} bytes on the host, but only {available} are available; choose a smaller --size"
         );
     } else {
         let needed = on_device.saturating_add(on_host);
         ensure!(
             needed <= free,
-            "a problem of {size} takes {needed} bytes on the host, the simulated GPU's memory included, and {free} are available; choose a smaller --size"
+            "a problem of {size} needs {needed} bytes on the host, with the simulated GPU's memory, but only {free} are available; choose a smaller --size"
         );
     }
     Ok(())
 }
 
-/// Fails where the problem does not fit the host, on which it is computed.
+/// Fails if the problem does not fit the host, on which it is computed.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
     let needed = device_bytes(problem, 0).saturating_add(verify::host_bytes(problem));
     let available = host::available_bytes();
     ensure!(
         needed <= available,
-        "a problem of {}×{}×{} takes {needed} bytes on the host and {available} are available; choose a smaller --size",
+        "a problem of {}×{}×{} needs {needed} bytes on the host, but only {available} are available; choose a smaller --size",
         problem.m,
         problem.n,
         problem.k

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use libloading::Library;
 
+use crate::headers;
 use crate::libraries;
 use crate::workspace::escaped;
 
@@ -87,7 +88,8 @@ const BUILTINS_MISSING: c_int = 7;
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     match status {
-        COMPILATION_FAILED => format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log)),
+        COMPILATION_FAILED => headers::missing(log)
+            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log))),
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
@@ -173,6 +175,17 @@ impl Nvrtc {
     /// Compiles a kernel that does nothing, which fails if a part of NVRTC is missing. Takes a fraction of a second.
     pub fn try_out(&self) -> Result<()> {
         self.compile("extern \"C\" __global__ void nothing() {}", "nothing.cu", &[]).map(drop)
+    }
+
+    /// Folders with NVIDIA's own headers (cuda_fp16.h and the like) that belong to this library: where a toolkit or a
+    /// wheel puts them.
+    pub fn header_folders(&self) -> Vec<PathBuf> {
+        let Some(lib) = self.path.parent() else { return Vec::new() };
+        let wheels = ["cuda_runtime", "cuda_nvcc", "cuda_cccl", "curand"];
+        let mut folders = wheels.map(|wheel| lib.join("../..").join(wheel).join("include")).to_vec();
+        folders.retain(|folder| folder.is_dir());
+        folders.extend(Some(lib.join("../include")).filter(|folder| folder.join("cuda_fp16.h").is_file()));
+        folders
     }
 
     /// The best target for a device: the newest that is not newer than it.

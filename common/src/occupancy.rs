@@ -38,7 +38,7 @@ impl SmLimits {
 pub struct BlockNeeds {
     /// Threads.
     pub threads: u32,
-    /// Registers per thread, where they are known.
+    /// Registers per thread, if they are known.
     pub registers: Option<u32>,
     /// Static and dynamic shared memory in bytes.
     pub shared_bytes: u32,
@@ -51,7 +51,7 @@ pub struct Occupancy {
     pub threads_per_block: u32,
     /// Static and dynamic shared memory per block in bytes.
     pub shared_bytes_per_block: u32,
-    /// Registers per thread; `null` where nobody knows them (a kernel of one's own on the simulator).
+    /// Registers per thread; `null` if nobody knows them (your own kernel on the simulator).
     pub registers_per_thread: Option<u32>,
     /// Blocks that one SM holds at a time.
     pub blocks_per_sm: u32,
@@ -61,7 +61,7 @@ pub struct Occupancy {
     pub limited_by: String,
 }
 
-/// The occupancy of blocks on an SM. `counted` is the driver's number of blocks, where there is a driver.
+/// The occupancy of blocks on an SM. `counted` is the driver's number of blocks, if there is a driver.
 pub fn occupancy(needs: BlockNeeds, sm: &SmLimits, counted: Option<u32>) -> Occupancy {
     let warps = needs.threads.div_ceil(WARP).max(1);
     let mut limits = vec![("threads", sm.threads / (warps * WARP)), ("blocks", sm.blocks)];

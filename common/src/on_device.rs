@@ -87,10 +87,17 @@ impl Run {
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
         let verification = match verified {
-            // A fault is what --check looks for, and a program that reads JSON wants it there.
-            Err(error) if args.check || args.json => failed(&self.problem, &mut observations, error)?,
-            verified => verified?,
+            // A program that reads JSON wants a fault there, and whoever asked for hazards wants it among them.
+            Err(error) => {
+                observations.forget_coverage();
+                if !args.json && !has_hazard(&error, &observations) {
+                    return Err(error);
+                }
+                failed(&self.problem, &mut observations, error)?
+            }
+            Ok(verification) => verification,
         };
+        let observations = observations.beside(&verification);
         Ok((verification, observations))
     }
 
@@ -143,13 +150,18 @@ fn plan(
     Ok(plan)
 }
 
+/// Whether `--check` has something to show of a launch that broke off.
+fn has_hazard(error: &anyhow::Error, observations: &Observations) -> bool {
+    let Some(hazards) = &observations.hazards else { return false };
+    !hazards.is_empty() || KernelFault::behind(error).is_some_and(|fault| fault.hazard.is_some())
+}
+
 /// The verdict on a product that a fault of the kernel ended; any other error is passed on.
 fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Error) -> Result<Verification> {
     let fault = error.downcast::<KernelFault>()?;
-    // What a run that broke off has counted, or left unwritten, says nothing.
+    // What a run that broke off has counted says nothing.
     observations.counters = None;
     if let Some(hazards) = &mut observations.hazards {
-        hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         hazards.splice(0..0, fault.hazard);
     }
     Ok(Verification::failed(problem, fault.text))

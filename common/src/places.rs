@@ -27,7 +27,7 @@ impl Sources {
         self.lines(file).get(at).map(String::as_str)
     }
 
-    /// File, line and text of a place; the PTX's line and the instruction where there is no line information.
+    /// File, line and text of a place; the PTX's line and the instruction if there is no line information.
     pub fn place(&mut self, location: &simt::Location) -> (Option<String>, u32, String) {
         match (&location.file, location.line) {
             (Some(file), Some(line)) => {

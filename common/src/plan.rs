@@ -44,13 +44,14 @@ pub struct Launch {
 /// A kernel source with the constants it is compiled with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Specialisation {
-    /// Distinguishes the specialisations of one source and element type in file names; empty where there is one only.
+    /// Distinguishes the specialisations of one source and element type in file names; empty if there is only one.
     pub name: String,
     /// The element type; defines `ELEMENT` as `float` or `int`.
     pub dtype: Dtype,
     /// Constants passed as `-D NAME=VALUE`, without `ELEMENT`.
     pub defines: Vec<(String, String)>,
-    /// The lowest compute capability that the kernel needs (75, 80, ...): the committed PTX is for it, and newer devices load the same.
+    /// The lowest compute capability that the kernel needs (75, 80, ...): the committed PTX is for it, and newer
+    /// devices load the same.
     pub target: u32,
 }
 
@@ -150,11 +151,12 @@ impl Plan {
         self
     }
 
-    /// The same with the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start before
-    /// those of the next, and blocks that run at the same time share more of what they read.
+    /// The same with the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start
+    /// before those of the next, and blocks that run at the same time share more of what they read.
     ///
-    /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and at least half
-    /// as wide as `widest`; where no such width divides the grid, or where z counts something else already, it stays as it is.
+    /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and
+    /// at least half as wide as `widest`; if no such width divides the grid, or if z counts something else already, it
+    /// stays as it is.
     #[must_use]
     pub fn in_bands(mut self, widest: u32) -> Self {
         for Launch { grid: [x, _, z], .. } in &mut self.launches {

@@ -8,6 +8,7 @@ use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
 use crate::cli::CounterDetail;
 use crate::diagnostic;
+use crate::hazard_kind::ReportKind;
 use crate::info::{DeviceInfo, Kind};
 use crate::occupancy::Occupancy;
 use crate::plan::Plan;
@@ -65,7 +66,7 @@ pub struct Report {
     /// The step in one line.
     #[serde(skip)]
     pub title: String,
-    /// The counter-example, where one was run.
+    /// The rung or counter-example, if one was run.
     pub variant: Option<String>,
     /// Where it ran.
     pub device: DeviceReport,
@@ -78,18 +79,18 @@ pub struct Report {
     /// How many blocks an SM holds, and what limits them; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub occupancy: Option<Occupancy>,
-    /// What the hardware's counters would show; absent on a GPU and where they were not asked for.
+    /// What the hardware's counters would show; absent on a GPU, and if they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
-    /// Races and the like; absent where they were not looked for.
+    /// Races and the like; absent if they were not looked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hazards: Option<Vec<HazardReport>>,
-    /// Accesses of the threads that were to be traced; absent where none was.
+    /// Accesses of the threads that were to be traced; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<Vec<ThreadReport>>,
     /// Whether the product is right.
     pub verification: Verification,
-    /// How long it took; absent on the simulator and where the product is wrong.
+    /// How long it took; absent on the simulator, and if the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
     /// What `--baseline` asked for.
@@ -101,6 +102,13 @@ impl Report {
     /// One JSON object and a line feed.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
+    fn causes(&self) -> Option<usize> {
+        let is_cause =
+            |hazard: &&HazardReport| matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause());
+        Some(self.hazards.as_ref()?.iter().filter(is_cause).count())
     }
 
     /// A table for people, with colours that [`crate::output::print`] leaves to terminals.
@@ -118,7 +126,7 @@ impl Report {
         if let Some(occupancy) = &self.occupancy {
             table.line("occupancy", occupancy.words());
         }
-        table.verification(&self.verification);
+        table.verification(&self.verification, self.causes());
         match &self.timing {
             Some(timing) => table.timing(timing, self.device.kind),
             None if self.device.kind == Kind::Sim && self.verification.ok => {
@@ -172,18 +180,18 @@ impl Table {
         self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
     }
 
-    fn verification(&mut self, verification: &Verification) {
+    fn verification(&mut self, verification: &Verification, causes: Option<usize>) {
         if verification.ok {
             return self.styled(GOOD, "verified", verified(verification));
         }
-        self.styled(BAD, "WRONG", verification.diagnosis.as_deref().unwrap_or_default());
+        self.styled(BAD, "WRONG", verification.words(causes));
         for mismatch in &verification.mismatches {
             let got = match (mismatch.unwritten, mismatch.got) {
-                (true, _) => "never written".to_owned(),
-                (false, Some(got)) => got.to_string(),
-                (false, None) => "NaN or infinite".to_owned(),
+                (true, _) => "was never written".to_owned(),
+                (false, Some(got)) => format!("is {got}"),
+                (false, None) => "is NaN or infinite".to_owned(),
             };
-            self.line("", format!("C[{}][{}] is {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+            self.line("", format!("C[{}][{}] {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
         }
         if let Some(map) = &verification.map {
             self.0 += &format!("{map}\n");
@@ -205,7 +213,7 @@ impl Table {
             self.line("", format!("{launch} with launch and wait, {end_to_end} with the copies of A, B and C"));
         }
         if let Some(first) = timing.first_launch_ms.map(ms) {
-            self.line("", format!("{first} for the very first launch, which loads the kernel and counts nowhere else"));
+            self.line("", format!("{first} for the very first launch, which also loads the kernel and is not counted"));
         }
         let share = timing.peak_share.map(|share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
         self.line("speed", format!("{:.1} GFLOP/s{}", timing.gflops, share.unwrap_or_default()));

@@ -10,7 +10,8 @@ use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 use crate::workspace;
 
-/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem breaks.
+/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
+/// breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
 
 /// What is wrong with a counter-example on purpose.
@@ -21,7 +22,7 @@ pub enum Defect {
     None,
     /// A barrier is missing: the product may be right by luck, and the race is always there.
     Race,
-    /// Nothing keeps it inside the matrices where a size is no multiple of the tile.
+    /// Nothing keeps it inside the matrices if a size is not a multiple of the tile.
     Edges,
 }
 
@@ -59,9 +60,9 @@ pub struct Variant {
     pub role: Role,
     /// What is wrong with it.
     pub defect: Defect,
-    /// Its launch, where it differs from the step's own.
+    /// Its launch, if it differs from the step's own.
     pub plan: Option<PlanFn>,
-    /// Its committed specialisations, where they differ from the step's own.
+    /// Its committed specialisations, if they differ from the step's own.
     pub specialisations: Option<fn(Dtype) -> Vec<Specialisation>>,
 }
 
@@ -115,12 +116,12 @@ pub struct Step {
     pub title: &'static str,
     /// The launches of `kernel.cu`.
     pub plan: PlanFn,
-    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is committed for
-    /// each, and for counter-examples in f32 only.
+    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
+    /// committed for each, and for counter-examples in f32 only.
     pub specialisations: fn(Dtype) -> Vec<Specialisation>,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
-    /// M, N, K where `--size` is not given.
+    /// M, N, K if `--size` is not given.
     pub default_size: fn(&DeviceInfo) -> [u64; 3],
     /// The product on the host, in the step that runs there.
     pub host: Option<HostProduct>,
@@ -156,8 +157,8 @@ impl Step {
         source_path(&self.path(), variant.map(|variant| variant.name))
     }
 
-    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared with
-    /// the kernel, so they come in f32 only.
+    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
+    /// with the kernel, so they come in f32 only.
     pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
         match variant {
             None => [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect(),

@@ -10,9 +10,9 @@ use crate::matrix::Operands;
 use crate::problem::{Dtype, Problem};
 use crate::product::Product;
 
-/// Samples where `--samples` is not given, as long as they take no more than [`SAMPLE_SECONDS`].
+/// Samples if `--samples` is not given, as long as they take no more than [`SAMPLE_SECONDS`].
 const DEFAULT_SAMPLES: usize = 20;
-/// Fewest samples a median is taken of where `--samples` is not given.
+/// Fewest samples a median is taken of if `--samples` is not given.
 const LEAST_SAMPLES: usize = 5;
 const SAMPLE_SECONDS: f64 = 3.0;
 /// Launches before the first sample: clocks rise, caches and the driver's lists fill.

@@ -1,6 +1,6 @@
-//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and its
-//! remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file again, to be
-//! read as a diff.
+//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and
+//! its remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file
+//! again, to be read as a diff.
 
 #[path = "../simt/tests/sections/mod.rs"]
 mod sections;
@@ -53,6 +53,9 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
         }
         Err(Error::Fault(fault)) => Ok(analysis::fault(&fault, &arrays).text()),
         Err(Error::Limit(limit)) => Ok(diagnostic::plain(&diagnostic::limit(&limit).unwrap())),
+        Err(Error::Call { function, recursive, location }) => {
+            Ok(format!("{}\n", diagnostic::call(&function, recursive, &location)))
+        }
         Err(other) => Err(other),
     }
 }

@@ -68,7 +68,7 @@ outputs! {
     a_race_in_the_next_pass_of_a_loop: "--size 64 --fill integers --variant no_second_barrier --check";
     out_of_bounds: "--size 65 --variant no_edges";
     out_of_bounds_with_check: "--size 65 --variant no_edges --check";
-    a_wrong_product_with_its_map: "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x130x32 --block 32,32 --tile 64,32 --fill integers";
+    a_wrong_product_with_its_map: "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x200x32 --block 32,32 --tile 64,32 --fill integers";
 }
 
 #[test]

@@ -102,7 +102,7 @@ const WRONG: &[Case] = &[
     ("strided_copy", "3", BLOCK, Fails("the copying is coalesced", "neighbouring threads copy elements that lie apart"),
         &[("for (int i = thread; i < K * N; i += threads)", "const int share = (K * N + threads - 1) / threads;\n    for (int i = thread * share; i < min(K * N, (thread + 1) * share); ++i)")]),
     ("step_2_in_lab_3", "3", NAIVE, Fails("both factors come from shared memory", "read both factors from shared memory"), &[]),
-    ("early_return", "3", BLOCK, Fails("right at", "shared"),
+    ("early_return", "3", BLOCK, Fails("right at", "threads left the kernel before the barrier"),
         &[("    // Cooperative load", "    if (threadIdx.x == 0 && N > 1) return;\n    // Cooperative load")]),
     // Tiles.
     ("no_first_barrier", "4", "step04_tiled/variants/no_first_barrier.cu", Fails("right at", "data race: "), &[]),
@@ -125,7 +125,7 @@ const WRONG: &[Case] = &[
         &[("if (row < M && col < N)", "if (row < M && col < N && !(blockIdx.x == 1 && blockIdx.y == 0))")]),
     ("stale_edge", "4", TILED, Fails("right at 1×1×1", "uninitialised shared memory read"),
         &[("As[y][x] = k0 < a_end ? *a_from : 0;", "if (k0 < a_end) As[y][x] = *a_from;")]),
-    ("returns_outside_c", "4", TILED, Fails("right at 1×1×1", "shared"),
+    ("returns_outside_c", "4", TILED, Fails("right at 1×1×1", "threads left the kernel before the barrier"),
         &[("    ELEMENT sum = 0;", "    if (row >= M || col >= N) return;\n    ELEMENT sum = 0;")]),
     ("uncoalesced_b", "4", "step04_tiled/variants/uncoalesced_b.cu", Fails("both loads are coalesced", "the loads of A or of B are scattered"), &[]),
     ("bank_conflicts", "4", "step04_tiled/variants/bank_conflicts.cu", Fails("no bank conflicts", "lanes of a warp want different words of one bank"), &[]),

@@ -23,6 +23,19 @@ pub enum Error {
         /// What about it is not supported.
         reason: String,
     },
+    /// The PTX calls a function that is not in the file, or one that calls itself. Refused before anything runs.
+    #[error(
+        "instruction not supported by the simulator: the call of {function}, {}, at {location}",
+        if *.recursive { "which leads back to itself" } else { "which is not in the file" }
+    )]
+    Call {
+        /// The function's name in the PTX: a C++ function's is mangled.
+        function: String,
+        /// Whether the call leads back to a function that has not returned yet.
+        recursive: bool,
+        /// Where the call is.
+        location: Location,
+    },
     /// A limit of the launch was reached before the kernel ended.
     #[error("limit reached: {0}")]
     Limit(Limit),
@@ -187,7 +200,7 @@ impl fmt::Display for AccessKind {
 pub enum Limit {
     /// The launch executed more warp instructions than allowed: most often a loop that never ends.
     #[error(
-        "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end? A larger limit can be set"
+        "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end?"
     )]
     Instructions {
         /// The limit, in warp instructions.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First address handed out: no sum of an index and a small offset reaches it by accident.
 const FIRST_ADDRESS: u64 = 1 << 46;
+/// No address below is meant: it comes from a null pointer and an index.
+const NULL: u64 = 1 << 36;
 /// Bytes no allocation uses, after each allocation: more than a 32-bit index of 4-byte elements can stray.
 const GUARD: u64 = 1 << 36;
 /// Allocations start at multiples of this, as `cuMemAlloc`'s do.
@@ -104,8 +106,8 @@ impl GlobalMemory {
 
     /// Allocates `bytes` bytes of zeros called `name`, in elements of `element_bytes` (used in messages).
     ///
-    /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long as
-    /// the kernel leaves most of it alone.
+    /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long
+    /// as the kernel leaves most of it alone.
     ///
     /// # Errors
     /// [`Error::Usage`] when `bytes` or `element_bytes` is zero, or the host has no memory left.
@@ -242,8 +244,11 @@ impl GlobalMemory {
             let rest = if rest == 0 { String::new() } else { format!(" + {rest} bytes") };
             return format!("{name}[{}]{rest}", offset / element);
         }
-        if address < 4096 || outside > 1 << 40 {
-            return format!("address {address:#x} is in no array (is the pointer null or its index garbage?)");
+        if address < NULL {
+            return format!("null pointer, address {address:#x}");
+        }
+        if outside > 1 << 40 {
+            return format!("address {address:#x} is in no array");
         }
         if address < allocation.base {
             let index = (allocation.base - address).div_ceil(element);

@@ -1,7 +1,8 @@
-//! Hazards and faults in a report: each once for each pair of source lines.
+//! Hazards and faults in a report: each once for each pair of source lines, and none that follows from another.
 
 use serde::{Deserialize, Serialize};
 
+use super::causes::{array, roots};
 use crate::diagnostic::{self, Arrays, Diagnostic};
 use crate::hazard_kind::ReportKind;
 use crate::places::{Sources, index};
@@ -33,15 +34,16 @@ pub struct HazardThread {
     pub thread: [u32; 3],
     /// What it did: `writes`, `reads`, ...
     pub action: String,
-    /// The file, relative to the workspace; `null` where the PTX has no line information.
+    /// The file, relative to the workspace; `null` if the PTX has no line information.
     pub file: Option<String>,
-    /// The line in the file, or in the PTX where there is no file.
+    /// The line in the file, or in the PTX if there is no file.
     pub line: u32,
     /// Text of the line, or the instruction.
     pub text: String,
 }
 
-/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative.
+/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
+/// and only those from which others follow.
 pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
     let mut sources = Sources::default();
     // An unrolled loop has many instructions for one line.
@@ -64,7 +66,7 @@ pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
             diagnostic,
         }
     };
-    merged.into_iter().map(report).collect()
+    roots(merged).into_iter().map(report).collect()
 }
 
 fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
@@ -75,7 +77,6 @@ fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
 
 /// Whether two hazards are the same but for threads and element.
 fn is_like(one: &simt::Hazard, sides: &[HazardThread], other: &simt::Hazard, others: &[HazardThread]) -> bool {
-    let array = |place: &str| place.split(['[', '+', ' ']).next().unwrap_or_default().to_owned();
     let side = |thread: &HazardThread| (thread.action.clone(), thread.file.clone(), thread.line);
     one.kind == other.kind
         && array(&one.place) == array(&other.place)

@@ -59,7 +59,8 @@ fn name_of(error: DriverError) -> String {
     }
 }
 
-/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a [`KernelFault`].
+/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a
+/// [`KernelFault`].
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
     let fault = |what: &str| {
@@ -137,7 +138,7 @@ impl CudaDevice {
         let count = device_count()?;
         ensure!(
             index < count,
-            "there is no cuda:{index}, the machine has {count} CUDA device{}; choose cuda:{}",
+            "there is no cuda:{index}, because the machine has {count} CUDA device{}; choose cuda:{}",
             if count == 1 { "" } else { "s" },
             if count == 1 { "0".to_owned() } else { format!("0 to cuda:{}", count - 1) }
         );
@@ -326,7 +327,7 @@ impl Device for CudaDevice {
         }
         .map_err(|error| match error.0 {
             CUresult::CUDA_ERROR_INVALID_VALUE => anyhow!(
-                "the GPU takes no grid of {x}×{y}×{z} blocks of {block_x}×{block_y}×{block_z} threads with {} bytes of shared memory; choose a smaller --block or --shared",
+                "the GPU does not accept a grid of {x}×{y}×{z} blocks of {block_x}×{block_y}×{block_z} threads with {} bytes of shared memory; choose a smaller --block or --shared",
                 launch.shared_bytes
             ),
             _ => explain(error, "launching the kernel"),

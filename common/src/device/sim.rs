@@ -17,7 +17,7 @@ use crate::progress::Progress;
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]
 pub struct SimOptions {
-    /// Warp instructions a launch may execute before it is stopped; by the size of the problem where it is not given.
+    /// Warp instructions a launch may execute before it is stopped; by the size of the problem if it is not given.
     pub instruction_limit: Option<u64>,
     /// Count what the hardware counts.
     pub counters: bool,
@@ -66,10 +66,10 @@ impl SimDevice {
     }
 }
 
-/// Warp instructions that a launch may execute where nobody says: far more than a product takes, few enough that an
+/// Warp instructions that a launch may execute if nobody says: far more than a product takes, few enough that an
 /// endless loop ends within seconds.
 ///
-/// A product's work is M·N·K, which are the kernel's integers; where a block has less than a warp, each instruction does
+/// A product's work is M·N·K, which are the kernel's integers; if a block has less than a warp, each instruction does
 /// less of it.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     const LEAST: u64 = 200_000_000;
@@ -95,8 +95,10 @@ fn explain_in(error: simt::Error, arrays: &Arrays) -> anyhow::Error {
         }
         simt::Error::Limit(ref limit) => {
             let stopped = diagnostic::limit(limit);
-            let text = format!("{error} with --instruction-limit");
-            anyhow::Error::new(KernelFault { stopped, ..KernelFault::new(text) })
+            anyhow::Error::new(KernelFault { stopped, ..KernelFault::new(error.to_string()) })
+        }
+        simt::Error::Call { ref function, recursive, ref location } => {
+            anyhow!("{}", diagnostic::call(function, recursive, location))
         }
         other => anyhow!("{other}"),
     }
@@ -235,7 +237,8 @@ impl Device for SimDevice {
         let counters = std::mem::take(&mut self.counters);
         let mut hazards = std::mem::take(&mut self.hazards);
         if self.writers_of_c > 1 {
-            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of it.
+            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of
+            // it.
             hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         }
         self.writers_of_c = 0;

@@ -2,9 +2,10 @@
 
 use simt::{AccessKind, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
 
+use super::race::{at, code_at};
 use super::remedy;
 use super::render::{Diagnostic, Mark};
-use super::situation::{Arrays, Deed};
+use super::situation::{Arrays, Deed, Role};
 use crate::places::{Sources, index, triple};
 use crate::units::grouped;
 
@@ -19,30 +20,53 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
         let deed = Deed::of(party.action);
         // An access of one word has the place for its object; the others are whole sentences.
         let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
-        let label = format!("{} {}{object}", who(party.block, party.thread), party.action);
+        let action = if party.action == ENDED { "ends here" } else { party.action };
+        let label = format!("{} {action}{object}", who(party.block, party.thread));
         let element = name.map(|_| hazard.place.clone());
         Mark { location: party.location.clone(), element, writes: deed.writes(), label }
     };
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
         (..=1, _) | (_, 0) => None,
+        _ if is_barrier(hazard) => Some(format!("this happened {times} times; the first one is shown")),
         (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
     };
     Diagnostic {
-        title: format!("{}: {}{}", hazard.kind.name(), hazard.place, what(hazard)),
+        title: format!("{}: {}", hazard.kind.name(), what(hazard, arrays, sources)),
         marks: hazard.parties.iter().map(mark).collect(),
         note,
         help: remedy::hazard(hazard, arrays, sources),
     }
 }
 
-/// What happens to the place, as the title goes on after naming it.
-fn what(hazard: &Hazard) -> &'static str {
+/// The simulator's word for a thread that has left the kernel.
+const ENDED: &str = "has ended";
+
+fn is_barrier(hazard: &Hazard) -> bool {
+    matches!(hazard.kind, HazardKind::DifferentBarriers | HazardKind::ExitBeforeBarrier)
+}
+
+/// What happens, as the title goes on after the name of the kind.
+fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
+    if let (HazardKind::ExitBeforeBarrier, [waits, ended]) = (hazard.kind, &hazard.parties[..]) {
+        let barrier = at(&waits.location);
+        let returns = code_at(sources, &ended.location).contains("return");
+        let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
+        return format!("{missed} the barrier in {barrier}");
+    }
+    let output = arrays.in_place(&hazard.place).is_some_and(|name| arrays.role(name) == Role::Output);
+    hazard.place.clone() + happens(hazard, output)
+}
+
+/// What happens to the place.
+fn happens(hazard: &Hazard, output: bool) -> &'static str {
     match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => {
             let both_write = Deed::of(a.action).writes() && Deed::of(b.action).writes();
             match (a.block == b.block, both_write) {
+                (true, true) if output => " is written by two threads, and only one of them should own it",
+                (false, true) if output => " is written by threads of two blocks, and only one of them should own it",
                 (true, true) => " is written by two threads, and no barrier orders them",
                 (true, false) => " is written by one thread and read by another, and no barrier orders them",
                 (false, true) => " is written by two blocks, and blocks never wait for each other",
@@ -54,7 +78,7 @@ fn what(hazard: &Hazard) -> &'static str {
         (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
         (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
         (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
-        (HazardKind::ExitBeforeBarrier, _) => " opens without threads of the block that have ended",
+        (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, and only one of them should own it",
         _ => "",
     }
 }
@@ -85,7 +109,12 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
         note: None,
-        help: remedy::fault(&fault.kind, arrays),
+        help: remedy::fault(
+            &fault.kind,
+            arrays,
+            &at(&fault.location),
+            code_at(&mut Sources::default(), &fault.location),
+        ),
     }
 }
 
@@ -103,14 +132,14 @@ fn does(access: AccessKind) -> &'static str {
 pub fn limit(limit: &Limit) -> Option<Diagnostic> {
     match limit {
         Limit::Instructions { limit, location } => Some(Diagnostic {
-            title: format!("limit reached: the launch executed more than {limit} warp instructions and was stopped"),
+            title: format!("limit reached: the kernel was stopped after {} warp instructions", grouped(*limit)),
             marks: vec![Mark {
                 location: location.clone(),
                 label: "a warp was here when the limit was reached".into(),
                 ..Mark::default()
             }],
             note: None,
-            help: "does a loop never end? If not, set a larger limit with --instruction-limit".into(),
+            help: "does a loop never end? Look at its condition, and at what changes its counter".into(),
         }),
         _ => None,
     }

@@ -4,6 +4,7 @@
 use simt::{Location, Party};
 
 use super::situation::{Deed, Role, Way, way};
+use super::stride;
 use super::underline;
 use crate::places::Sources;
 
@@ -35,6 +36,9 @@ pub fn copied_by_another(copy: &Party, read: &Party) -> String {
 pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) -> String {
     if role == Role::Input {
         return format!("{array} is read by all blocks and must stay as it is: store the result in C");
+    }
+    if let Some(remedy) = [a, b].into_iter().find_map(|side| stride::remedy(code_at(sources, &side.location), array)) {
+        return remedy;
     }
     let (first, second) = (Deed::of(a.action), Deed::of(b.action));
     let both_write = first.writes() && second.writes();
@@ -82,6 +86,10 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         ),
         (Way::Same, _) => one_thread("be written by"),
         _ if both_write && role == Role::Output => one_thread("be stored by"),
+        // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
+        _ if array == "C" && role == Role::Output => {
+            one_thread("belong to") + "; what threads exchange belongs in shared memory"
+        }
         (Way::Unknown, _) => match (first, second) {
             (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
             (Deed::Reads, Deed::Copies) => copied_by_another(b, a),

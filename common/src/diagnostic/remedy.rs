@@ -1,10 +1,11 @@
-//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is, whether
-//! it was read or written, by which threads, and in which lines.
+//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is,
+//! whether it was read or written, by which threads, and in which lines.
 
 use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
 
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::{Arrays, Deed, Role, array_name};
+use super::stride;
 use crate::places::Sources;
 
 /// One sentence on what to do about a hazard.
@@ -39,6 +40,9 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             at(&b.location)
         ),
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
+        (HazardKind::WrittenTwice, [a, b]) => {
+            race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
+        }
         (HazardKind::WrittenTwice, _) => {
             format!("let one thread own each element of {array}, and let it store the sum once, after its loop")
         }
@@ -53,15 +57,20 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
 
 fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
-    if code_at(sources, &ended.location).trim() == "}" {
-        return format!(
-            "let all threads of the block reach the barrier at {barrier}: some go past it to the end of the kernel"
-        );
+    let code = code_at(sources, &ended.location).trim();
+    if code.contains("return") {
+        format!(
+            "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
+             let them load 0 if there is nothing to load, and put the condition around the store of C instead"
+        )
+    } else if code == "}" {
+        format!("let all threads of the block reach the barrier in {barrier}: some go past it to the end of the kernel")
+    } else {
+        format!(
+            "move the barrier in {barrier} out of the condition in {end}: all threads of the block have to reach it, so \
+             put the condition around the loads and the store instead"
+        )
     }
-    format!(
-        "do not return at {end}: let every thread go on to the barrier at {barrier}, and put the condition around the \
-         work instead"
-    )
 }
 
 fn copy_not_waited(copy: &Party, read: &Party) -> String {
@@ -86,14 +95,21 @@ fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
 }
 
 /// One sentence on what to do about a fault.
-pub fn fault(kind: &FaultKind, arrays: &Arrays) -> String {
+/// `line` is where it happened, and `code` what stands there.
+pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> String {
     match kind {
-        FaultKind::OutOfBounds { space, access, place, .. } => out_of_bounds(*space, *access, place, arrays),
+        FaultKind::OutOfBounds { place, .. } if place.starts_with("null pointer") => {
+            format!("{line} uses a pointer that is null: let it point into A, B, C or a shared array first")
+        }
+        FaultKind::OutOfBounds { space, access, place, .. } => {
+            let stride = array_name(place).and_then(|array| stride::remedy(code, array));
+            stride.unwrap_or_else(|| out_of_bounds(*space, *access, place, arrays))
+        }
         FaultKind::Misaligned { space, bytes, .. } => {
             let elements = bytes / 4;
             let where_not = match space {
                 Space::Shared => format!("give the rows of the shared array a multiple of {elements} elements"),
-                _ => format!("take narrower accesses where a row does not start at a multiple of {elements} elements"),
+                _ => format!("take narrower accesses if a row does not start at a multiple of {elements} elements"),
             };
             format!("an access of {bytes} bytes needs an address that is a multiple of {bytes}: {where_not}")
         }
@@ -150,7 +166,7 @@ mod tests {
     use simt::{Dim3, Location};
 
     /// A kernel with all situations; the first line has the number 1.
-    const KERNEL: [&str; 9] = [
+    const KERNEL: [&str; 11] = [
         "As[y][x] = *a;",
         "__syncthreads();",
         "sum += As[y][k];",
@@ -160,6 +176,8 @@ mod tests {
         "line[x] = line[x + 1];",
         "B[row] = sum;",
         "}",
+        "if (row >= M) return;",
+        "C[row * M + col] = sum;",
     ];
 
     fn arrays() -> Arrays {
@@ -201,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_race_has_the_remedy_of_its_place_and_its_lines() {
-        let cases: [(&str, [Side; 2], &[&str]); 23] = [
+        let cases: [(&str, [Side; 2], &[&str]); 25] = [
             // Between blocks no barrier is ever recommended.
             ("C[0]", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
             ("C[0]", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
@@ -234,6 +252,9 @@ mod tests {
             ("As[0]", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
             // Two stores of C in two lines: a barrier would only choose which one stays.
             ("C[0]", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
+            // A barrier would hide that an element of C has two owners, and so would nothing but the right index.
+            ("C[0]", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
+            ("C[0]", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
             ("As[0]", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
         ];
         for (place, [one, other], words) in cases {
@@ -249,7 +270,7 @@ mod tests {
     #[test]
     fn every_other_hazard_names_its_lines_and_arrays() {
         use HazardKind as Kind;
-        let cases: [(HazardKind, &str, &[Side], &[&str]); 14] = [
+        let cases: [(HazardKind, &str, &[Side], &[&str]); 16] = [
             (
                 Kind::CopyNotWaited,
                 "As[0]",
@@ -273,13 +294,19 @@ mod tests {
                 Kind::ExitBeforeBarrier,
                 "barrier 0",
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 7)],
-                &["do not return at line 7", "line 2"],
+                &["move the barrier in line 2 out of the condition in line 7"],
+            ),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
+                &["do not return in line 10", "wait in line 2"],
             ),
             (
                 Kind::ExitBeforeBarrier,
                 "barrier 0",
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 9)],
-                &["reach the barrier at line 2", "the end of the kernel", "!return"],
+                &["reach the barrier in line 2", "the end of the kernel", "!return"],
             ),
             (
                 Kind::DifferentBarriers,
@@ -293,6 +320,7 @@ mod tests {
             (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
             (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
             (Kind::WrittenTwice, "C[1] (1 of 9 elements)", &[], &["one thread own each element of C"]),
+            (Kind::WrittenTwice, "C[1]", &[(0, 0, W, 6), (0, 1, W, 6)], &["be written by one thread", "threadIdx"]),
             // Sides that do not fit the kind still give a remedy.
             (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
         ];
@@ -311,16 +339,18 @@ mod tests {
             (Global, Store, "C[64] is right past", ["store only if row < M", "and col < N"]),
             (Global, Store, "A[64] is right past", ["A is only read", "belongs to C"]),
             (Global, Load, "workspace[9] is right past", ["size of workspace", ""]),
-            (Global, Load, "address 0x40 is in no array", ["how the address is computed", ""]),
+            (Global, Load, "address 0x400000000000 is in no array", ["how the address is computed", ""]),
+            (Global, Load, "null pointer, address 0x40", ["line 3 uses a pointer that is null", ""]),
             (Shared, Store, "line + 128 bytes, right past", ["extents of line", "extern __shared__"]),
             (Shared, Load, "shared address 0x9999", ["extents of the array", ""]),
             (Local, Load, "byte 64 of the thread's 32", ["array's extents", ""]),
         ] {
-            says(&fault(&FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() }, &arrays()), &words);
+            let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() };
+            says(&fault(&outside, &arrays(), "line 3", ""), &words);
         }
         for (space, words) in [(Global, "narrower accesses"), (Shared, "rows of the shared array")] {
             let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
-            says(&fault(&odd, &arrays()), &["multiple of 16", words, "4 elements"]);
+            says(&fault(&odd, &arrays(), "line 3", ""), &["multiple of 16", words, "4 elements"]);
         }
         let others = [
             FaultKind::DivergentBarrier { reached: 1, expected: 2 },
@@ -329,7 +359,8 @@ mod tests {
             FaultKind::Trap,
             FaultKind::Other("strange".into()),
         ];
-        let remedies: std::collections::BTreeSet<String> = others.iter().map(|kind| fault(kind, &arrays())).collect();
+        let remedies: std::collections::BTreeSet<String> =
+            others.iter().map(|kind| fault(kind, &arrays(), "", "")).collect();
         assert_eq!(remedies.len(), others.len(), "each has a remedy of its own");
     }
 }

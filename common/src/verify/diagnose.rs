@@ -1,13 +1,13 @@
 //! What a wrong product looks like: the commonest mistakes, each tried on a sample of the wrong elements.
 
 use std::fmt;
-use std::ops::Range;
 
-use super::judge::{Found, Mismatch};
+use super::judge::{Found, Mismatch, TileCount};
+use super::mistakes::{AXES, causes};
 use super::reference::gamma;
 use crate::matrix::Operands;
 use crate::plan::Shape;
-use crate::problem::{Dtype, Problem};
+use crate::problem::Problem;
 
 /// Edge of the map, in cells.
 const MAP_CELLS: u64 = 16;
@@ -56,30 +56,90 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
     }
 }
 
+/// What is said of a wrong product.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// How many elements are wrong, a colon, and the most likely cause.
+    pub text: String,
+    /// Whether the elements themselves tell the cause; if not, the simulator's search for hazards may.
+    pub certain: bool,
+}
+
 /// The most likely cause in one sentence.
-pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> String {
+pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> Diagnosis {
     let wrong = found.wrong_elements;
     let count = format!("{wrong} of {} elements looked at are wrong", found.compared);
+    let certain = |text: String| Diagnosis { text, certain: true };
+    let guess = |text: String| Diagnosis { text, certain: false };
     if wrong == found.compared && found.unwritten == wrong {
-        return "C was never written; check that the kernel stores to C and that the grid covers it".into();
+        return certain("C was never written; check that the kernel stores to C and that the grid covers it".into());
     }
     if found.nan * 2 > wrong {
-        return format!(
-            "{count} and {} of them are NaN; the kernel computes with memory that was never set: C itself, or shared memory or a register before it is written",
+        return guess(format!(
+            "{count}, {} of them NaN: the kernel computes with memory that was never set, in C itself, in shared memory or in a register",
             found.nan
-        );
+        ));
     }
     if found.unwritten == wrong {
-        return format!("{count}: {}; check the grid and the bounds of the store", unwritten(problem, shape, found));
+        let tiles = unwritten(problem, shape, found);
+        let check = "check the grid and the bounds of the store";
+        return match swapped(problem, shape, found) {
+            Some((part, true)) => certain(format!(
+                "{count}: {tiles}; C is written in its first {part} only, so row and col are probably swapped: {AXES}"
+            )),
+            Some(_) => guess(format!("{count}: {tiles}; {check}, and whether row and col are swapped: {AXES}")),
+            None => guess(format!("{count}: {tiles}; {check}")),
+        };
     }
     let samples: Vec<&Mismatch> = found.samples.iter().filter(|sample| !sample.unwritten).collect();
     for cause in causes(problem, shape) {
         let explained = samples.iter().filter(|sample| cause.explains(problem, operands, sample)).count();
         if explained > 0 && explained as f64 >= EXPLAINED * samples.len() as f64 {
-            return format!("{count}: {}", cause.words);
+            return certain(format!("{count}: {}", cause.words));
         }
     }
-    format!("{count}: {}", place(problem, shape, found))
+    if is_rounding(problem, found) {
+        return certain(format!(
+            "{count}: they are close, at most {:.1} times the rounding error that float32 sums may have; is something computed in lower precision?",
+            found.worst_share
+        ));
+    }
+    guess(format!("{count}: {}", place(problem, shape, found)))
+}
+
+/// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each
+/// other, so that they grow with the square root of K; a term that is missing, or is another's, weighs more.
+fn is_rounding(problem: &Problem, found: &Found) -> bool {
+    /// The rounding error of bfloat16, the coarsest type that somebody may compute with, and room for the worst of
+    /// many elements.
+    const COARSEST: f64 = 8.0 / 512.0;
+    let relative = found.worst_share * gamma(problem.k);
+    relative.is_finite() && relative < COARSEST / (problem.k as f64).sqrt()
+}
+
+/// Which part of C is written, if that is as far as it would be if its rows were its columns; and whether that is more than
+/// one tile, so that it hardly is by chance. Then the axes of the grid are swapped.
+fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<(String, bool)> {
+    let (m, n) = (problem.m, problem.n);
+    let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
+    let (rows, cols) = (n.next_multiple_of(tile_x).min(m), m.next_multiple_of(tile_y).min(n));
+    let (part, tiles) = match (cols < n, rows < m) {
+        (true, _) => (format!("{cols} columns"), m.div_ceil(tile_y)),
+        (_, true) => (format!("{rows} rows"), n.div_ceil(tile_x)),
+        // All of C is written.
+        _ => return None,
+    };
+    // In each row of tiles with anything unwritten these are unwritten, and no others.
+    let first = if cols < n { cols / tile_x } else { 0 };
+    let whole = |y: u64| (first..n.div_ceil(tile_x)).all(|x| found.tiles.contains_key(&(x, y)));
+    let fits = |(&(x, y), count): (&(u64, u64), &TileCount)| {
+        let starts_outside = x * tile_x >= cols || y * tile_y >= rows;
+        let ends_outside = ((x + 1) * tile_x).min(n) > cols || ((y + 1) * tile_y).min(m) > rows;
+        whole(y) && if starts_outside { count.unwritten == count.compared } else { ends_outside }
+    };
+    let all_looked_at = found.compared == m * n;
+    let as_many = !all_looked_at || found.unwritten == m * n - rows * cols;
+    (as_many && found.tiles.iter().all(fits)).then_some((part, tiles > 1))
 }
 
 /// Which tiles were never written.
@@ -95,7 +155,7 @@ fn unwritten(problem: &Problem, shape: Shape, found: &Found) -> String {
     }
 }
 
-/// Where the wrong elements are, where nothing is known of their values.
+/// Where the wrong elements are, if nothing is known of their values.
 fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
     let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let (last_x, last_y) = ((problem.n - 1) / tile_x, (problem.m - 1) / tile_y);
@@ -103,12 +163,6 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
     let ragged = |size: u64, edge: u64| {
         if size.is_multiple_of(edge) { "" } else { ", which sticks out of C: check the edge handling" }
     };
-    if found.worst_share.is_finite() && found.worst_share < 1e3 {
-        return format!(
-            "they are close, at most {:.1} times the rounding error that float32 sums may have; is something computed in lower precision, or the last element of a sum missing?",
-            found.worst_share
-        );
-    }
     match () {
         () if found.tiles.len() == 1 => {
             let (x, y) = found.tiles.keys().next().copied().unwrap_or_default();
@@ -121,154 +175,14 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
         () if all(&|&(x, y)| x == last_x || y == last_y) => {
             "they lie in the last column and the last row of tiles: check the edge handling".into()
         }
-        () => format!(
-            "they lie in {} tiles; run with --device sim --check to look for races and accesses out of bounds",
-            found.tiles.len()
-        ),
+        () => format!("they lie in {} tiles", found.tiles.len()),
     }
-}
-
-/// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
-type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
-
-struct Cause {
-    words: String,
-    value: Value,
-}
-
-impl Cause {
-    fn explains(&self, problem: &Problem, operands: &Operands, sample: &Mismatch) -> bool {
-        let access = Access { problem, operands };
-        let (Some(got), Some(value)) = (sample.got, (self.value)(&access, sample.row, sample.col)) else {
-            return false;
-        };
-        // Rounding of the sum; K terms of absolute value up to 1, or exact.
-        let tolerance = match operands {
-            Operands::F32 { .. } => gamma(problem.k) * access.magnitude(sample.row, sample.col),
-            Operands::I32 { .. } => 0.0,
-        };
-        (got - value).abs() <= tolerance
-    }
-}
-
-/// Elements and sums by index; `None` outside the matrices.
-struct Access<'a> {
-    problem: &'a Problem,
-    operands: &'a Operands,
-}
-
-impl Access<'_> {
-    /// Σ A[a(k)]·B[b(k)] over `range`, as linear indices.
-    fn sum(&self, range: Range<u64>, a: impl Fn(u64) -> u64, b: impl Fn(u64) -> u64) -> Option<f64> {
-        let (limit_a, limit_b) = (self.problem.a_elements(), self.problem.b_elements());
-        let mut exact = 0_i64;
-        let mut sum = 0.0;
-        for k in range {
-            let (a, b) = (a(k), b(k));
-            if a >= limit_a || b >= limit_b {
-                return None;
-            }
-            match self.operands {
-                Operands::F32 { a: x, b: y } => sum += f64::from(x[a as usize]) * f64::from(y[b as usize]),
-                Operands::I32 { a: x, b: y } => {
-                    exact = exact.wrapping_add(i64::from(x[a as usize].0).wrapping_mul(i64::from(y[b as usize].0)));
-                }
-            }
-        }
-        Some(if self.problem.dtype == Dtype::I32 { f64::from(exact as i32) } else { sum })
-    }
-
-    /// The right element, over a range of K.
-    fn element(&self, row: u64, col: u64, range: Range<u64>) -> Option<f64> {
-        let (n, k) = (self.problem.n, self.problem.k);
-        if row >= self.problem.m || col >= n {
-            return None;
-        }
-        self.sum(range, |i| row * k + i, |i| i * n + col)
-    }
-
-    /// Sum of the absolute values of an element's terms, at most.
-    fn magnitude(&self, row: u64, col: u64) -> f64 {
-        let (n, k) = (self.problem.n, self.problem.k);
-        let Operands::F32 { a, b } = self.operands else { return 0.0 };
-        // Causes read other elements than the right ones; uniform values are at most 1, others scale with these.
-        let terms =
-            (0..k).map(|i| f64::from(a[(row * k + i) as usize]).abs() * f64::from(b[(i * n + col) as usize]).abs());
-        2.0 * terms.sum::<f64>()
-    }
-}
-
-/// The mistakes that are tried, the likeliest first.
-fn causes(problem: &Problem, shape: Shape) -> Vec<Cause> {
-    let Problem { m, n, k, .. } = *problem;
-    let tile_k = u64::from(shape.tile_k.max(1));
-    let last_tile = (k - 1) / tile_k * tile_k;
-    let mut causes: Vec<Cause> = Vec::new();
-    let mut add = |words: &str, value: Value| causes.push(Cause { words: words.to_owned(), value });
-    add("they are 0; the sum is never formed, or C was cleared and not written", Box::new(|_, _, _| Some(0.0)));
-    add(
-        "C equals its transpose; rows and columns are swapped where the kernel stores to C, or the axes of the grid are",
-        Box::new(move |access, row, col| {
-            let place = row * n + col;
-            access.element(place % m, place / m, 0..k)
-        }),
-    );
-    add(
-        "the operands are swapped; C holds B·A",
-        Box::new(move |access, row, col| {
-            let square = m == n && n == k;
-            square.then(|| access.sum(0..k, |i| i * n + col, |i| row * k + i)).flatten()
-        }),
-    );
-    add(
-        "A is read transposed; its element (row, k) is A[row * K + k]",
-        Box::new(move |access, row, col| access.sum(0..k, |i| i * m + row, |i| i * n + col)),
-    );
-    add(
-        "B is read transposed; its element (k, col) is B[k * N + col]",
-        Box::new(move |access, row, col| access.sum(0..k, |i| row * k + i, |i| col * k + i)),
-    );
-    // The sum over a part of K.
-    let mut part = |words: &str, over: Range<u64>| {
-        add(words, Box::new(move |access, row, col| access.element(row, col, over.clone())));
-    };
-    if last_tile > 0 && tile_k > 1 {
-        let last = if k.is_multiple_of(tile_k) {
-            "the last K tile is missing; check how often the loop over K runs"
-        } else {
-            "the last, partial K tile is missing; K is no multiple of the tile, so round the number of tiles up and load zeros beyond the edge"
-        };
-        part(last, 0..last_tile);
-        part("the first K tile is missing; check where the loop over K starts", tile_k..k);
-        part("only the first K tile is summed; check that the loop over K goes on", 0..tile_k);
-        part("only the last K tile is summed; the sum must be set to 0 once, before the loop over K", last_tile..k);
-    }
-    part("the last k is missing; the loop must run while k < K", 0..k - 1);
-    part("the first k is missing; the loop must start at k = 0", 1..k);
-    for (words, factor) in [
-        ("they are twice the product; the sum is added to what was there, or each term is counted twice", 2.0),
-        ("they have the wrong sign", -1.0),
-    ] {
-        add(words, Box::new(move |access, row, col| Some(factor * access.element(row, col, 0..k)?)));
-    }
-    for (name, down, right) in
-        [("row below", 1, 0), ("row above", -1, 0), ("column to the right", 0, 1), ("column to the left", 0, -1)]
-    {
-        add(
-            &format!("they belong to the {name}; an index is off by one"),
-            Box::new(move |access, row, col| {
-                access.element(row.checked_add_signed(down)?, col.checked_add_signed(right)?, 0..k)
-            }),
-        );
-    }
-    causes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
-    use crate::verify::judge::TileCount;
+    use crate::problem::{Dtype, Fill};
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
@@ -293,7 +207,7 @@ mod tests {
     }
 
     fn said(found: &Found) -> String {
-        diagnose(&problem(0), &Operands::F32 { a: Vec::new(), b: Vec::new() }, SHAPE, found)
+        diagnose(&problem(0), &Operands::F32 { a: Vec::new(), b: Vec::new() }, SHAPE, found).text
     }
 
     /// A of 2×3 and B of 3×2, all elements different.
@@ -301,20 +215,6 @@ mod tests {
         let operands =
             Operands::F32 { a: vec![1.0, -2.0, 3.0, 5.0, -7.0, 11.0], b: vec![13.0, 17.0, -19.0, 23.0, 29.0, -31.0] };
         (Problem { m: 2, n: 2, k: 3, ..problem(0) }, operands)
-    }
-
-    #[test]
-    fn sums_stay_inside_the_matrices() {
-        let (problem, operands) = small();
-        let access = Access { problem: &problem, operands: &operands };
-        assert_eq!(access.element(1, 1, 0..3), Some(5.0 * 17.0 - 7.0 * 23.0 - 11.0 * 31.0));
-        assert_eq!(access.element(0, 1, 1..2), Some(-2.0 * 23.0));
-        assert_eq!([access.element(2, 0, 0..0), access.element(0, 2, 0..0)], [None, None]);
-        assert_eq!(access.sum(0..2, |i| 5 * i, |i| 5 * i), Some(13.0 - 11.0 * 31.0));
-        assert_eq!([access.sum(0..2, |i| 6 * i, |_| 0), access.sum(0..2, |_| 0, |i| 6 * i)], [None, None]);
-        let magnitudes = [access.magnitude(1, 1), access.magnitude(1, 0)].map(Some);
-        let [first, second] = [5.0 * 17.0 + 7.0 * 23.0 + 11.0 * 31.0, 5.0 * 13.0 + 7.0 * 19.0 + 11.0 * 29.0];
-        assert_eq!(magnitudes, [Some(2.0 * first), Some(2.0 * second)]);
     }
 
     #[test]
@@ -351,19 +251,46 @@ mod tests {
             (0, &[(0, 2), (1, 2)], ROW),
             (1, &[(0, 2), (4, 2)], &format!("{ROW}{OUT}")),
             (0, &[(0, 2), (4, 0)], "they lie in the last column and the last row of tiles: check the edge handling"),
-            (
-                0,
-                &[(0, 2), (4, 0), (1, 1)],
-                "they lie in 3 tiles; run with --device sim --check to look for races and accesses out of bounds",
-            ),
+            (0, &[(0, 2), (4, 0), (1, 1)], "they lie in 3 tiles"),
         ];
         for (ragged, tiles, words) in cases {
             assert_eq!(place(&problem(ragged), SHAPE, &wrong_tiles(tiles)), words);
         }
-        let close = |worst_share| place(&problem(0), SHAPE, &Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
-        assert!(close(2.5).starts_with("they are close, at most 2.5 times the rounding error"));
-        assert!(close(999.9).starts_with("they are close"));
-        assert_eq!([close(1e3), close(5e3), close(f64::NAN)], ["they lie in tile (3,1) alone"; 3]);
+    }
+
+    #[test]
+    fn errors_that_are_close_are_rounding_errors_and_no_others() {
+        let close = |worst_share| said(&Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
+        assert!(close(2.5).contains("wrong: they are close, at most 2.5 times the rounding error"));
+        // 1/64 of the sum of the absolute values over the root of K, in units of gamma(64).
+        let limit = 1.0 / 64.0 / 8.0 / gamma(64);
+        assert!(close(limit * 0.999).contains("wrong: they are close"));
+        for share in [limit * 1.001, f64::INFINITY, f64::NAN] {
+            assert!(close(share).ends_with("wrong: they lie in tile (3,1) alone"));
+        }
+    }
+
+    #[test]
+    fn swapped_axes_leave_the_columns_or_rows_unwritten_that_the_other_axis_does_not_have() {
+        let never = |m: u64, n: u64, rows: u64, cols: u64| {
+            let mut found = Found { compared: m * n, unwritten: m * n - rows * cols, ..wrong_tiles(&[]) };
+            for row in 0..m {
+                for col in (0..n).filter(|&col| row >= rows || col >= cols) {
+                    let tile = (col / 32, row / 32);
+                    let compared = ((n - tile.0 * 32).min(32)) * ((m - tile.1 * 32).min(32));
+                    let tile = found.tiles.entry(tile).or_insert(count(compared, 0, 0));
+                    (tile.wrong, tile.unwritten) = (tile.wrong + 1, tile.unwritten + 1);
+                }
+            }
+            found.wrong_elements = found.unwritten;
+            swapped(&Problem { m, n, ..problem(0) }, SHAPE, &found)
+        };
+        assert!(never(64, 160, 64, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
+        assert!(never(40, 150, 40, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
+        assert!(never(160, 64, 64, 64).is_some_and(|words| words == ("64 rows".to_owned(), true)));
+        assert_eq!(never(30, 160, 30, 32), Some(("32 columns".to_owned(), false)), "one tile may be chance");
+        assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64), never(160, 64, 64, 32)], [None, None, None]);
+        assert_eq!(never(64, 64, 64, 32), None, "a square looks right with swapped axes");
     }
 
     #[test]
@@ -392,7 +319,7 @@ mod tests {
     #[test]
     fn nan_is_the_diagnosis_where_most_are_nan() {
         let nan = |nan| said(&Found { nan, ..wrong_tiles(&[(3, 1)]) });
-        assert!(nan(6).starts_with("10 of 1000 elements looked at are wrong and 6 of them are NaN; the kernel"));
+        assert!(nan(6).starts_with("10 of 1000 elements looked at are wrong, 6 of them NaN: the kernel"));
         assert!(nan(5).ends_with("wrong: they lie in tile (3,1) alone"));
         assert!(nan(0).ends_with("wrong: they lie in tile (3,1) alone"));
     }
@@ -408,7 +335,7 @@ mod tests {
             // No cause explains the others.
             found.samples = [vec![sample(0.0); zeros], vec![sample(1e9); others]].concat();
             found.samples.extend(vec![Mismatch { unwritten: true, ..sample(1e9) }; unwritten]);
-            let sentence = diagnose(&problem, &operands, SHAPE, &found);
+            let sentence = diagnose(&problem, &operands, SHAPE, &found).text;
             assert_eq!(sentence.contains("they are 0; the sum is never formed"), named, "{sentence}");
         }
     }

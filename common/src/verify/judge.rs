@@ -32,7 +32,7 @@ pub struct Mismatch {
 const SHOWN: usize = 10;
 /// Wrong elements kept for the diagnosis.
 const SAMPLES: usize = 256;
-/// Rows that are sampled where not all can be checked.
+/// Rows that are sampled if not all can be checked.
 const SAMPLED_ROWS: u64 = 16;
 /// Suspect rows that are looked at element by element.
 const SUSPECTS: usize = 64;
@@ -49,9 +49,9 @@ pub struct TileCount {
 /// What was found in C.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Largest difference; infinite where one is NaN.
+    /// Largest difference; infinite if one is NaN.
     pub max_error: f64,
-    /// Largest difference as a share of its bound; infinite where one is NaN or should have been exact.
+    /// Largest difference as a share of its bound; infinite if one is NaN or should have been exact.
     pub worst_share: f64,
     pub compared: u64,
     pub wrong_elements: u64,
@@ -118,7 +118,7 @@ pub fn rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Ro
     Ok(found)
 }
 
-/// The rows that are checked where not all can be: the first, the last, and others spread at random.
+/// The rows that are checked if not all can be: the first, the last, and others spread at random.
 pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
     let stride = (problem.m / SAMPLED_ROWS).max(1);
     let inner = (0..problem.m).step_by(stride as usize).map(|first| {

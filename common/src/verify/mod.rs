@@ -1,11 +1,12 @@
 //! Is C the product? Checked for every run, before anything is timed.
 //!
 //! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product
-//!   computed exactly; where that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
+//!   computed exactly; if that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
 //!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
 //! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
-//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1).
-//!   Where that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
+//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section
+//!   3.1).
+//!   If that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
 //!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
 //!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
 //!
@@ -15,6 +16,7 @@ mod diagnose;
 mod freivalds;
 mod judge;
 mod method;
+mod mistakes;
 mod reference;
 mod rows;
 mod spread;
@@ -41,12 +43,15 @@ pub struct Verification {
     pub ok: bool,
     /// How that was found out.
     pub method: Method,
-    /// Largest difference from the reference; `null` where an element is NaN or the method knows no differences.
+    /// Largest difference from the reference; `null` if an element is NaN or the method knows no differences.
     pub max_error: Option<f64>,
     /// Largest difference as a share of its own bound: above 1 is wrong. `null` as above.
     pub worst_bound_share: Option<f64>,
-    /// What is wrong, in a sentence; `null` where nothing is.
+    /// What is wrong, in a sentence; `null` if nothing is.
     pub diagnosis: Option<String>,
+    /// Whether the elements alone do not tell what is wrong; the simulator's search for hazards may.
+    #[serde(skip)]
+    pub unclear: bool,
     /// The first wrong elements.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub mismatches: Vec<Mismatch>,
@@ -66,9 +71,27 @@ impl Verification {
             max_error: None,
             worst_bound_share: None,
             diagnosis: Some(reason),
+            unclear: false,
             mismatches: Vec::new(),
             map: None,
             seconds: 0.0,
+        }
+    }
+
+    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to
+    /// look.
+    pub fn words(&self, hazards: Option<usize>) -> String {
+        let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
+        match hazards {
+            Some(1..) if self.unclear => {
+                let count = diagnosis.split(": ").next().unwrap_or_default();
+                let say = if hazards == Some(1) { "hazard below says" } else { "hazards below say" };
+                format!("{count}: the {say} why")
+            }
+            None if self.unclear => {
+                format!("{diagnosis}; run with --device sim --check to look for races and the like")
+            }
+            _ => diagnosis.to_owned(),
         }
     }
 }
@@ -119,13 +142,16 @@ fn verify_by(
         }
     };
     let ok = found.wrong_elements == 0;
+    let diagnosis = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found));
+    let unclear = diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.certain);
     let known = |value: f64| value.is_finite().then_some(value);
     Ok(Verification {
         ok,
         method,
         max_error: known(found.max_error),
         worst_bound_share: known(found.worst_share),
-        diagnosis: (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found)),
+        diagnosis: diagnosis.map(|diagnosis| diagnosis.text),
+        unclear,
         mismatches: found.first.clone(),
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),
@@ -147,7 +173,7 @@ pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>>
     Ok(words)
 }
 
-/// The integer twin that a problem must pass first, where its method wants one.
+/// The integer twin that a problem must pass first, if its method wants one.
 pub fn twin(problem: &Problem) -> Option<Problem> {
     (Method::choose(problem) == Method::FreivaldsAndSampledRows).then_some(Problem { fill: Fill::Integers, ..*problem })
 }

@@ -146,7 +146,7 @@ impl Candidate {
         let problem = self.problem(size);
         let session = Session::new(device, &problem, plan.clone(), &code)?;
         let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
-        let observations = device.observations();
+        let observations = device.observations().beside(&verification);
         Ok(Seen {
             verification,
             counters: observations.counters,

@@ -14,7 +14,7 @@ macro_rules! kinds {
         }
 
         impl HazardKind {
-            /// All of them, worst first.
+            /// All of them: what others may follow from comes first.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
             /// A short name.
@@ -28,6 +28,10 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// Threads of a block meet at different barriers.
+    DifferentBarriers = "different barriers",
+    /// A barrier opened after threads of the block had ended.
+    ExitBeforeBarrier = "exit before a barrier",
     /// Two threads access the same place, at least one writes, and nothing orders them.
     Race = "data race",
     /// A place that an asynchronous copy still fills was read.
@@ -42,10 +46,6 @@ kinds! {
     UnsetRegister = "unset register read",
     /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
     WrongArray = "shared access past the end of its array",
-    /// Threads of a block meet at different barriers.
-    DifferentBarriers = "different barriers",
-    /// A barrier opened after threads of the block had ended.
-    ExitBeforeBarrier = "exit before a barrier",
     /// An element of an output array was written more than once.
     WrittenTwice = "element written more than once",
     /// An element of an output array was never written.
@@ -53,13 +53,14 @@ kinds! {
 }
 
 impl HazardKind {
-    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all but
-    /// what the output array itself shows.
+    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
+    /// but what the output array itself shows.
     pub const fn is_hidden_cause(self) -> bool {
         !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage()
     }
 
-    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of that.
+    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of
+    /// that.
     pub const fn is_coverage(self) -> bool {
         matches!(self, Self::WrittenTwice | Self::NeverWritten)
     }

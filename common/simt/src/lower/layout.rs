@@ -57,6 +57,8 @@ pub(super) struct Layout<'a> {
     /// Dynamic arrays: owner and number, as in `placed`.
     pub dynamic: Vec<(Option<usize>, u32)>,
     pub local_bytes: u64,
+    /// The functions that are being laid out, each called by the one before.
+    callers: Vec<usize>,
 }
 
 impl<'a> Layout<'a> {
@@ -72,8 +74,9 @@ impl<'a> Layout<'a> {
             shared_bytes: 0,
             dynamic: vec![],
             local_bytes: 0,
+            callers: vec![],
         };
-        layout.lay(index, &[], None, 0)?;
+        layout.lay(index, &[], None)?;
         Ok(layout)
     }
 
@@ -108,7 +111,8 @@ impl<'a> Layout<'a> {
     }
 
     /// Lays out a function; `bound` are the places of its results and parameters.
-    fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>, depth: usize) -> Result<(), Error> {
+    fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>) -> Result<(), Error> {
+        self.callers.push(index);
         let function = self.function(index);
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());
@@ -147,18 +151,19 @@ impl<'a> Layout<'a> {
             match item {
                 Item::Label(name, line) => self.flat.push(Flat::Label(frame, name.clone(), *line)),
                 Item::Targets(..) => {}
-                Item::Statement(statement) if statement.words[0] == "call" => self.call(frame, statement, depth)?,
+                Item::Statement(statement) if statement.words[0] == "call" => self.call(frame, statement)?,
                 Item::Statement(statement) => self.flat.push(Flat::Statement(frame, statement)),
             }
         }
         if let Some(back) = back {
             self.flat.push(Flat::Back(back));
         }
+        self.callers.pop();
         Ok(())
     }
 
     /// `call (results), function, (parameters);`
-    fn call(&mut self, frame: usize, statement: &'a Statement, depth: usize) -> Result<(), Error> {
+    fn call(&mut self, frame: usize, statement: &'a Statement) -> Result<(), Error> {
         let refuse =
             |reason: &str| Err(Error::unsupported(statement.position.ptx, self.inner.text(statement.position), reason));
         let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
@@ -172,15 +177,17 @@ impl<'a> Layout<'a> {
         }
         let Some(name) = name else { return refuse("an indirect call") };
         let functions = &self.inner.program.functions;
-        let Some(index) = functions.iter().position(|f| f.defined && !f.entry && f.name == *name) else {
-            return refuse("a call of a function that is not in the file");
+        let found = functions.iter().position(|f| f.defined && !f.entry && f.name == *name);
+        let Some(index) = found.filter(|index| !self.callers.contains(index)) else {
+            let location = self.inner.location(statement.position);
+            return Err(Error::Call { function: name.to_string(), recursive: found.is_some(), location });
         };
         let function = &functions[index];
         if statement.guard.is_some() {
             return refuse("a call under a predicate");
         }
-        if depth >= DEEPEST_CALL {
-            return refuse("recursion, or calls nested this deep");
+        if self.callers.len() > DEEPEST_CALL {
+            return refuse("calls nested this deep");
         }
         if function.register_params || results.len() != function.returns || arguments.len() != function.params {
             return refuse("a call with other parameters than the function declares");
@@ -194,7 +201,7 @@ impl<'a> Layout<'a> {
         }
         // A label no source can contain.
         let back: Arc<str> = format!("return {}", self.frames.len()).into();
-        self.lay(index, &bound, Some(back), depth + 1)
+        self.lay(index, &bound, Some(back))
     }
 
     /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.

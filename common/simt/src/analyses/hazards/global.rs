@@ -113,10 +113,13 @@ impl GlobalShadow {
                     cell.early_read |= !self.updated;
                 }
                 let part = LaneAccess { thread, instruction: access.instruction, address, bytes: access.bytes, writes };
-                if let Some(earlier) = race
-                    && !same_value(access, lane, earlier.record, clock.now())
-                {
-                    log.race(plan, Place::Global(address), earlier, &part);
+                if let Some(earlier) = race {
+                    if !same_value(access, lane, earlier.record, clock.now()) {
+                        log.race(plan, Place::Global(address), earlier, &part);
+                    } else if plan.is_output(address) {
+                        // The same value does no harm, but one of the two has done the other's work.
+                        log.pair(plan, HazardKind::WrittenTwice, Place::Global(address), earlier, &part);
+                    }
                 }
                 if !writes && fresh && plan.is_output(address) {
                     log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), &part);

@@ -32,13 +32,27 @@ impl Log {
     #[cold]
     #[inline(never)]
     pub(super) fn race<A>(&mut self, plan: &Plan, place: Place, old: Earlier, access: &LaneAccess<A>) {
-        let earlier = old.record.instruction();
-        if plan.strong(earlier) && plan.strong(access.instruction) {
+        if plan.strong(old.record.instruction()) && plan.strong(access.instruction) {
             return;
         }
+        self.pair(plan, HazardKind::Race, place, old, access);
+    }
+
+    /// Notes a hazard that an earlier access and this one are.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pair<A>(
+        &mut self,
+        plan: &Plan,
+        kind: HazardKind,
+        place: Place,
+        old: Earlier,
+        access: &LaneAccess<A>,
+    ) {
+        let earlier = old.record.instruction();
         let first = self.side(old.record.thread(), earlier, plan.action(earlier, old.writes));
         let action = plan.action(access.instruction, access.writes);
         let second = self.side(access.thread, access.instruction, action);
-        self.add(HazardKind::Race, place, first, Some(second));
+        self.add(kind, place, first, Some(second));
     }
 }

@@ -81,7 +81,8 @@ impl Hazards {
         self
     }
 
-    /// Everything the launch did wrong, worst first, each once for each pair of lines. It is handed out once.
+    /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
+    /// out once.
     pub fn report(&self) -> Vec<Hazard> {
         let Some(plan) = &self.plan else { return vec![] };
         let merged = std::mem::take(&mut *self.merged.lock().unwrap_or_else(PoisonError::into_inner));

@@ -15,7 +15,7 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// The hazards in words, worst first.
+    /// The hazards in words, in the order of their kinds.
     pub(super) fn hazards(&self, found: &Found) -> Vec<Hazard> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();

@@ -1,0 +1,79 @@
+//! What to do about an `#include` that NVRTC does not find.
+
+/// Headers of CUDA that hold functions for kernels, by the beginning of their names, and the pip package that brings
+/// them.
+const FOR_KERNELS: [(&str, &str); 13] = [
+    ("cuda_fp16", "nvidia-cuda-runtime-cu12"),
+    ("cuda_bf16", "nvidia-cuda-runtime-cu12"),
+    ("cuda_fp8", "nvidia-cuda-runtime-cu12"),
+    ("mma.h", "nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12"),
+    ("crt/", "nvidia-cuda-nvcc-cu12"),
+    ("cooperative_groups", "nvidia-cuda-runtime-cu12"),
+    ("cuda_pipeline", "nvidia-cuda-runtime-cu12"),
+    ("cuda_awbarrier", "nvidia-cuda-runtime-cu12"),
+    ("math_constants.h", "nvidia-cuda-runtime-cu12"),
+    ("cuda/", "nvidia-cuda-cccl-cu12"),
+    ("cub/", "nvidia-cuda-cccl-cu12"),
+    ("thrust/", "nvidia-cuda-cccl-cu12"),
+    ("curand_kernel.h", "nvidia-curand-cu12"),
+];
+
+/// One sentence on the first header that a log of NVRTC misses; `None` if it misses none.
+pub fn missing(log: &str) -> Option<String> {
+    let mut lines = log.lines();
+    // k.cu(1): catastrophic error: cannot open source file "stdio.h"
+    let (place, message) =
+        lines.by_ref().find_map(|line| line.split_once(": catastrophic error: cannot open source file "))?;
+    let header = message.trim().trim_matches('"');
+    let place = place.replace('(', ":").replace(')', "");
+    let local = lines.next().is_some_and(|line| line.contains(&format!("\"{header}\"")));
+    let package = FOR_KERNELS.iter().find(|(beginning, _)| header.starts_with(beginning)).map(|(_, package)| package);
+    Some(match package {
+        Some(package) => {
+            format!("{place} includes {header}, which does not come with NVRTC; pip install {package} brings it")
+        }
+        None if local => format!(
+            "{place} includes \"{header}\", which does not lie beside the kernel; put it there, or delete the line"
+        ),
+        None => format!(
+            "{place} includes <{header}>, a header for the host; delete the line, because what a kernel needs, such as \
+             threadIdx, sqrtf() or min(), is built in"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str, header: &str) -> String {
+        let log = format!(
+            "a/k.cu(3): catastrophic error: cannot open source file \"{header}\"\n  {line}\n      ^\n\n1 catastrophic error detected\n"
+        );
+        missing(&log).unwrap()
+    }
+
+    #[test]
+    fn a_host_header_is_deleted_and_one_for_kernels_comes_with_a_package() {
+        for header in ["stdio.h", "iostream", "cuda_runtime.h", "cmath", "device_launch_parameters.h", "stdint.h"] {
+            let text = said(&format!("#include <{header}>"), header);
+            let begin = format!("a/k.cu:3 includes <{header}>, a header for the host; delete the line");
+            assert!(text.starts_with(&begin) && text.ends_with("is built in"), "{text}");
+        }
+        for header in ["cuda_fp16.h", "cooperative_groups.h", "cooperative_groups/reduce.h"] {
+            let text = said(&format!("#include <{header}>"), header);
+            assert!(text.ends_with("pip install nvidia-cuda-runtime-cu12 brings it"), "{text}");
+        }
+        let text = said("#include <mma.h>", "mma.h");
+        assert!(text.contains("pip install nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12 brings"), "{text}");
+        assert!(said("#include <cuda/barrier>", "cuda/barrier").contains("nvidia-cuda-cccl-cu12"));
+        let text = said("#include \"mine.h\"", "mine.h");
+        assert!(text.contains("beside the kernel") && !text.contains("host"), "{text}");
+    }
+
+    #[test]
+    fn any_other_error_is_no_missing_header() {
+        assert_eq!(missing("k.cu(3): error: expected an expression\n"), None);
+        assert_eq!(missing(""), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a learner is told of the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in its own way;
+//! `mistakes.txt` has what a run says of it, without and with `--check`. The cause has to come first, and alone if all
+//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test mistakes` writes the file again, to be read
+//! as a diff.
+//!
+//! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
+//! `simt/tests/corpus/make_ptx.py`.
+
+#[path = "../simt/tests/sections/mod.rs"]
+mod sections;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use common::analysis::HazardReport;
+use common::check::verify_on;
+use common::code::Code;
+use common::device::{self, Choice, Device, SimOptions};
+use common::exec::Session;
+use common::fault::KernelFault;
+use common::matrix::Operands;
+use common::own_launch::OwnLaunch;
+use common::{Dtype, Fill, Problem, diagnostic};
+use snapbox::{assert_data_eq, file};
+
+/// Edge of the tiles that the kernels have along K.
+const TILE_K: u32 = 16;
+
+/// What a run of the program says, and what of it with `--check`.
+fn said(name: &str, ptx: &str) -> Result<String> {
+    let source = std::fs::read_to_string(format!("{name}.cu"))?;
+    let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
+        bail!("{name}.cu has no size in its second line");
+    };
+    let [m, n, k] = common::cli::parse_size(size).map_err(anyhow::Error::msg)?;
+    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let launch = OwnLaunch::read(&source)?.unwrap_or_default();
+    let plan = launch.plan(&problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
+    let code = Code {
+        ptx: ptx.to_owned(),
+        cubin: None,
+        origin: format!("{name}.cu"),
+        committed: None,
+        source: (source, Vec::new()),
+    };
+    let options = SimOptions { check: true, instruction_limit: Some(1_000_000), ..SimOptions::default() };
+    let mut device = device::open(Choice::Sim, &options)?;
+    let device: &mut dyn Device = device.as_mut();
+    let session = Session::new(device, &problem, plan, &code)?;
+    let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
+    let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
+    let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
+    let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
+    let blank = if hazards.is_empty() { "" } else { "\n" };
+    Ok(format!("product: {product}\nhazards: {}\n{blank}{}", hazards.len(), checked.join("\n")))
+}
+
+/// An error for people.
+fn explained(error: &anyhow::Error) -> String {
+    let fault = KernelFault::behind(error).and_then(KernelFault::diagnostic);
+    fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
+}
+
+#[test]
+fn each_mistake_is_named_with_its_line_and_its_remedy() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");
+    // Their PTX names the sources without a folder.
+    std::env::set_current_dir(&folder).unwrap();
+    let mut text = String::new();
+    for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
+        text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
+    }
+    assert_data_eq!(text, file!["mistakes.txt"]);
+}

@@ -1,0 +1,14 @@
+// launch: block 16,16 tile 16,16
+// size: 40x50x60
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    const int col = blockIdx.x * blockDim.x + threadIdx.x;
+    float* line = new float[K];
+    if (row < M && col < N) {
+        float sum = 0;
+        for (int k = 0; k < K; ++k) line[k] = A[row * K + k] * B[k * N + col];
+        for (int k = 0; k < K; ++k) sum += line[k];
+        C[row * N + col] = sum;
+    }
+    delete[] line;
+}
