@@ -96,6 +96,11 @@ mod tests {
                 record.sizes.push(size);
             }
         }
+        assert!(
+            CHARTS.iter().any(|chart| chart.rungs && chart.draw(&record).unwrap().is_none()),
+            "there is no rung yet"
+        );
+        record.steps[0].rung = true;
         for chart in CHARTS {
             let svg = chart.draw(&record).unwrap().unwrap_or_else(|| panic!("{} draws nothing", chart.name));
             assert_eq!(chart.draw(&record).unwrap().unwrap(), svg);
