@@ -310,3 +310,20 @@ fn warps_take_turns() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A barrier in an endless loop does not keep it from the limit: a tile loop whose step was forgotten ends as any other.
+#[test]
+fn an_endless_loop_with_barriers_reaches_the_limit() {
+    for body in [
+        "LOOP: bar.sync 0; bra LOOP;",
+        "LOOP: bar.sync 0; add.u32 %a, %a, 0; bar.sync 0; setp.lt.u32 %p1, %a, 64; @%p1 bra LOOP; ret;",
+        "LOOP: bar.arrive 1, 128; bar.sync 0; bra LOOP;",
+    ] {
+        for threads in [32, 64, 256] {
+            match run_at_most(50_000, body, ".reg .b32 %a;", threads, 256) {
+                Err(simt::Error::Limit(simt::Limit::Instructions { limit, .. })) => assert_eq!(limit, 50_000),
+                other => panic!("{body} with {threads} threads: {other:?}"),
+            }
+        }
+    }
+}

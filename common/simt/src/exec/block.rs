@@ -81,19 +81,17 @@ impl<'a> Worker<'a> {
                 context.executed = 0;
                 let stop = step(self.level, &mut self.warps[index], registers, &mut context, quantum as i64);
                 let used = context.launch.executed.fetch_add(context.executed, Ordering::Relaxed) + context.executed;
+                // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
+                if used > limit && matches!(stop, Ok(Stop::Yield | Stop::Barrier)) {
+                    let warp = &self.warps[index];
+                    let at = code.insts.get(warp.pc as usize).map_or(0, |inst| inst.pc);
+                    let at = if warp.waiting_at.is_some() { warp.waiting_pc } else { at };
+                    result = Err(Outcome::Limit(context.launch.kernel.location(at)));
+                    break 'block;
+                }
                 match stop {
-                    Ok(Stop::Yield) => {
-                        running = true;
-                        if used > limit {
-                            let pc = self.warps[index].pc;
-                            let at = code.insts.get(pc as usize).map_or(0, |inst| inst.pc);
-                            result = Err(Outcome::Limit(context.launch.kernel.location(at)));
-                            break 'block;
-                        }
-                    }
-                    Ok(Stop::Barrier | Stop::Done) => {
-                        release(&mut self.warps, &mut context, &mut self.planes);
-                    }
+                    Ok(Stop::Yield) => running = true,
+                    Ok(Stop::Barrier | Stop::Done) => release(&mut self.warps, &mut context, &mut self.planes),
                     Err(outcome) => {
                         result = Err(*outcome);
                         break 'block;

@@ -69,7 +69,7 @@ pub fn launch<A: Analysis>(
     config.validate(u64::from(kernel.static_shared_bytes()))?;
     let threads = config.block.count();
     if let Some(limit) = kernel.max_threads() {
-        let most: u64 = limit.iter().map(|&size| u64::from(size)).product();
+        let most = limit.iter().fold(1_u64, |most, &size| most.saturating_mul(u64::from(size)));
         if threads > most {
             return Err(Error::usage(format!(
                 "block {} has {threads} threads; {} was compiled for at most {most}",
