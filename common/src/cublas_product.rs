@@ -61,6 +61,6 @@ mod tests {
             CublasProduct::new(&device, &matrices).err().unwrap().to_string()
         };
         assert_eq!(refused(Dtype::F32), "cuBLAS runs on CUDA only; take --device cuda");
-        assert!(refused(Dtype::I32).contains("no 32-bit integers; leave"));
+        assert!(refused(Dtype::I32).contains("does not multiply 32-bit integers; leave"));
     }
 }
