@@ -13,6 +13,7 @@ use crate::info::{DeviceInfo, Kind};
 use crate::output::io_reason;
 use crate::plan::Specialisation;
 use crate::problem::Dtype;
+use crate::units::grouped;
 use crate::{nvrtc, workspace};
 
 /// A kernel source as it lies on the disk now.
@@ -73,6 +74,9 @@ impl Registers {
     }
 }
 
+/// Bytes that a file of a kernel may have. The largest PTX of the course has a hundredth of it.
+const LARGEST: u64 = 32 << 20;
+
 /// SHA-256 in hexadecimal.
 pub fn hash(text: &str) -> String {
     hex(Sha256::new_with_prefix(text))
@@ -89,8 +93,18 @@ impl Source {
     /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
-        let bytes = std::fs::read(path)
-            .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(&error)))?;
+        let unreadable = |error: &std::io::Error| {
+            anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(error))
+        };
+        // A pipe would be waited for, a device has no end.
+        let metadata = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
+        ensure!(metadata.is_file(), "{display} is not a file; give a .cu or .ptx file");
+        ensure!(
+            metadata.len() <= LARGEST,
+            "{display} has {} bytes, more than any kernel; give a .cu or .ptx file",
+            grouped(metadata.len())
+        );
+        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
@@ -359,6 +373,17 @@ mod tests {
 
     fn code(ptx: &str) -> Code {
         Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None, source: Default::default() }
+    }
+
+    #[test]
+    fn what_is_no_file_or_larger_than_any_kernel_is_refused_at_once() {
+        let error = |path: &Path| Source::read(path).unwrap_err().to_string();
+        assert!(error(Path::new(env!("CARGO_MANIFEST_DIR"))).contains("is not a file"));
+        let large = std::env::temp_dir().join(format!("course-large-{}.ptx", std::process::id()));
+        std::fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
+        let refused = error(&large);
+        std::fs::remove_file(&large).unwrap();
+        assert!(refused.contains("33,554,433 bytes, more than any kernel"), "{refused}");
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl GlobalMemory {
             if address < allocation.base {
                 allocation.base - address
             } else {
-                (address + 1).saturating_sub(allocation.base + allocation.bytes)
+                address.saturating_add(1).saturating_sub(allocation.base + allocation.bytes)
             }
         };
         // The gap between two allocations belongs to the nearer one.

@@ -327,3 +327,29 @@ fn an_endless_loop_with_barriers_reaches_the_limit() {
         }
     }
 }
+
+/// The last addresses there are: what lies past them does not wrap around to the first.
+#[test]
+fn an_access_at_the_end_of_the_address_space_is_out_of_bounds() {
+    for (access, address) in [
+        ("ld.global.u32 %a, [%rd4]", "-4"),
+        ("ld.global.v4.u32 {%a, %a, %a, %a}, [%rd4]", "-16"),
+        ("ld.global.v4.u32 {%a, %a, %a, %a}, [%rd4+16]", "-16"),
+        ("st.global.u8 [%rd4], %a", "-1"),
+        ("st.global.u32 [%rd4+4], %a", "-8"),
+        ("ld.u32 %a, [%rd4]", "-4"),
+        ("st.u64 [%rd4], %rd4", "-8"),
+        ("atom.global.add.u32 %a, [%rd4], 1", "-4"),
+        ("ld.local.u32 %a, [%rd4]", "-4"),
+        ("ld.shared.u32 %a, [%rd4]", "-4"),
+        ("cp.async.ca.shared.global [%rd5], [%rd4], 16", "-16"),
+        ("cp.async.ca.shared.global [%rd4], [%rd3], 4", "-4"),
+    ] {
+        let body = format!("mov.u64 %rd5, s; mov.u64 %rd4, {address}; {access}; ret;");
+        let registers = ".reg .b32 %a; .shared .align 16 .b8 s[64]; .local .align 4 .b8 l[16];";
+        match run_at_most(50_000, &body, registers, 32, 32) {
+            Err(simt::Error::Fault(_)) => {}
+            other => panic!("{access} at {address}: {other:?}"),
+        }
+    }
+}
