@@ -93,7 +93,7 @@ fn bad_usage() -> Vec<(&'static str, Vec<String>, &'static str)> {
         ("fill", sim(&["--fill", "ones"]), "choose uniform or integers"),
         ("samples", sim(&["--samples", "0"]), "choose how often"),
         ("kernel_with_a_line_break", kernel("no\nsuch\u{1b}[31m.cu"), "no\\nsuch\\u{1b}[31m.cu cannot be read"),
-        ("kernel_is_a_folder", kernel("src"), "cannot be read"),
+        ("kernel_is_a_folder", kernel("src"), "is not a file"),
         ("kernel_empty", made("empty.cu", b""), "is empty"),
         ("kernel_binary", made("binary.cu", &[0xFF, 0xFE, 0, 1, 2]), "is not a text"),
         ("kernel_name", made("other_name.ptx", other_name.as_bytes()), "no kernel matmul but multiply"),
