@@ -127,6 +127,7 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
         counters: args.counters.is_some() || args.json,
         check: args.check,
         trace: args.trace.clone(),
+        one_by_one: false,
     };
     device::open(choice, &options)
 }

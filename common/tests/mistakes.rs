@@ -43,7 +43,8 @@ fn said(name: &str, ptx: &str) -> Result<String> {
         committed: None,
         source: (source, Vec::new()),
     };
-    let options = SimOptions { check: true, instruction_limit: Some(1_000_000), ..SimOptions::default() };
+    let options =
+        SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
     let mut device = device::open(Choice::Sim, &options)?;
     let device: &mut dyn Device = device.as_mut();
     let session = Session::new(device, &problem, plan, &code)?;

@@ -25,6 +25,8 @@ pub struct SimOptions {
     pub check: bool,
     /// Threads to trace: block index and thread index.
     pub trace: Vec<([u32; 3], [u32; 3])>,
+    /// Run the blocks one after the other: what blocks race for is then the same each time, on every host.
+    pub one_by_one: bool,
 }
 
 /// The embedded GPU.
@@ -190,6 +192,7 @@ impl Device for SimDevice {
         let mut config = simt::LaunchConfig::new((x, y, z), (block_x, block_y, block_z));
         config.dynamic_shared_bytes = launch.shared_bytes;
         config.shared_opt_in = true;
+        config.threads = usize::from(self.options.one_by_one);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
         let pointers: Vec<simt::Arg> = args
             .iter()
