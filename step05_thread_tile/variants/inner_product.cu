@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
         // No thread may read the tiles before every thread has stored its elements ...
         __syncthreads();
 
-        // The sums stay in registers, and the loads in the inner loop: if that were unrolled too, the
-        // compiler would find the outer product by itself.
+        // The sums stay in registers, and the loads in the inner loop: if that were unrolled too,
+        // the compiler would find the outer product by itself.
         #pragma unroll
         for (int m = 0; m < THREAD_M; ++m)
             #pragma unroll

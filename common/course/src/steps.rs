@@ -67,11 +67,8 @@ pub struct Kernel {
 impl Kernel {
     /// The kernel that is named: `5`, `step05`, `5/1_column`, `step05_thread_tile/1_column`.
     pub fn named(steps: &[StepFolder], name: &str) -> Result<Self> {
-        let (step, variant) = match name.split_once('/') {
-            Some((step, variant)) => (expect(steps, step)?.clone(), Some(variant.to_owned())),
-            None => (expect(steps, name)?.clone(), None),
-        };
-        let kernel = Self { step, variant };
+        let (step, variant) = split(name);
+        let kernel = Self { step: expect(steps, step)?.clone(), variant: variant.map(str::to_owned) };
         let there = !name.contains("..") && kernel.source().is_file();
         ensure!(
             there,
@@ -89,7 +86,7 @@ impl Kernel {
 }
 
 impl StepFolder {
-    /// The names of the step's kernels, rungs first.
+    /// The names of the step's kernels, its own first.
     fn kernels(&self) -> Vec<String> {
         let mut names = vec![self.name.clone()];
         for role in Role::ALL {

@@ -1,4 +1,4 @@
-//! The root cause first: a hazard that follows from another one is left out. Whoever mends the cause sees what remains.
+//! The root cause first: a hazard that follows from another one is left out. Once the cause is fixed, what remains is shown.
 
 use simt::{Hazard, HazardKind};
 

@@ -14,13 +14,12 @@ use crate::{programs, table};
 fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
     let mut kernels = Vec::new();
     for word in words {
-        match word.split_once('/') {
-            None => kernels.push(((*word).to_owned(), None)),
-            Some((step, "*")) => {
+        match steps::split(word) {
+            (step, Some("*")) => {
                 let names = steps::expect(&steps::find()?, step)?.describe(&Request::default())?.variants;
                 kernels.extend(names.into_iter().map(|name| (step.to_owned(), Some(name))));
             }
-            Some((step, variant)) => kernels.push((step.to_owned(), Some(variant.to_owned()))),
+            (step, variant) => kernels.push((step.to_owned(), variant.map(str::to_owned))),
         }
     }
     Ok(kernels)

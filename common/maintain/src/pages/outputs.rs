@@ -1,11 +1,9 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
 use anyhow::{Context, Result, bail, ensure};
-use common::step::source_path;
-use common::workspace;
 use course::difference::diff;
 use course::files::read;
-use course::steps::split;
+use course::steps::{self, Kernel};
 
 use crate::programs;
 
@@ -58,10 +56,8 @@ fn without_seconds(json: &str) -> String {
 
 pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
-    let read = |kernel: &str| {
-        let (step, variant) = split(kernel);
-        read(&source_path(&workspace::root().join(step), variant))
-    };
+    let steps = steps::find()?;
+    let read = |kernel: &str| read(&Kernel::named(&steps, kernel)?.source());
     let (old, new) = (read(from)?, read(to)?);
     Ok(format!("```diff\n{}```", diff(&old, &new)))
 }

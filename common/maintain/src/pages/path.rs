@@ -2,12 +2,10 @@
 
 use anyhow::{Context, Result};
 use common::describe::Request;
-use common::step::source_path;
-use common::workspace;
 use course::difference;
 use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
-use course::steps;
+use course::steps::{self, Kernel};
 
 use super::timed::{Page, or_dash, source, tflops};
 use crate::table;
@@ -24,8 +22,7 @@ fn kernels() -> Result<Vec<String>> {
 }
 
 fn text(kernel: &str) -> Result<String> {
-    let (step, variant) = steps::split(kernel);
-    read(&source_path(&workspace::root().join(step), variant))
+    read(&Kernel::named(&steps::find()?, kernel)?.source())
 }
 
 /// The rungs and the kernel of one step.
@@ -60,6 +57,8 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use common::workspace;
+
     use super::*;
 
     #[test]
