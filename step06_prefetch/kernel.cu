@@ -17,7 +17,7 @@ template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    const int thread = threadIdx.x;
+    const unsigned thread = threadIdx.x;  // unsigned: / 32 is a shift and % 32 a mask
     const int lane = thread % 32;
     const int warp = thread / 32;
     // Lanes 1 apart share columns and lanes 2 apart share rows, so that a load takes 2 wavefronts.
@@ -79,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
                 wait();
                 __syncthreads();
             }
-            load(k + 1 < TILE_K ? now : 1 - now, (k + 1) % TILE_K);
             if (k == 0) fetch(1 - now, k0 + TILE_K);
+            load(k + 1 < TILE_K ? now : 1 - now, (k + 1) % TILE_K);
             for (int m = 0; m < THREAD_M; ++m)
                 for (int i = 0; i < THREAD_N; ++i) {
                     const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;

@@ -17,7 +17,7 @@ template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    const int thread = threadIdx.x;
+    const unsigned thread = threadIdx.x;  // unsigned: / 32 is a shift and % 32 a mask
     const int lane = thread % 32;
     const int warp = thread / 32;
     // Lanes 1 apart share columns and lanes 2 apart share rows, so that a load takes 2 wavefronts.
