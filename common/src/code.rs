@@ -230,6 +230,9 @@ impl Source {
         let origin = workspace::display(&path);
         let ptx = std::fs::read_to_string(&path).map_err(|_| match specialisation.dtype {
             Dtype::I32 => anyhow!("{} is committed for --dtype f32 only (there is no {origin})", self.display),
+            Dtype::F32 if self.has_wide_form(specialisation, folder) => {
+                anyhow!("{} is committed for an N that is a multiple of 4 only (there is no {origin})", self.display)
+            }
             Dtype::F32 => anyhow!("{} has no PTX at {origin}", self.display),
         })?;
         let header = self.header(specialisation);
@@ -243,6 +246,13 @@ impl Source {
             committed: Some(name),
             source: self.with_constants(specialisation),
         })
+    }
+
+    /// Whether the form that copies four elements at once is committed of what copies one.
+    fn has_wide_form(&self, specialisation: &Specialisation, folder: &Path) -> bool {
+        let wide = specialisation.name.strip_suffix("v1").map(|tile| format!("{tile}v4"));
+        let wide = wide.map(|name| self.committed_name(&Specialisation { name, ..specialisation.clone() }));
+        wide.is_some_and(|name| folder.join(name).is_file())
     }
 
     fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
@@ -396,6 +406,17 @@ mod tests {
             let specialisation = Specialisation::single(dtype, &[]).for_target(80);
             source.committed(&specialisation, &device, Path::new("nowhere")).unwrap_err().to_string()
         };
+        let folder = std::env::temp_dir().join(format!("course-forms-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
+        let of_form = |name: &str| {
+            let specialisation = Specialisation::named(name.to_owned(), Dtype::F32, &[]);
+            source.committed(&specialisation, &DeviceInfo::simulated(0), &folder).unwrap_err().to_string()
+        };
+        let errors = ["64x64v1", "32x32v1"].map(of_form);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(errors[0].starts_with("slow.cu is committed for an N that is a multiple of 4 only"), "{}", errors[0]);
+        assert!(errors[1].starts_with("slow.cu has no PTX at"), "{}", errors[1]);
         assert_eq!(error(Dtype::F32, 80), "slow.cu has no PTX at nowhere/slow-f32.sm80.ptx");
         assert_eq!(
             error(Dtype::I32, 90),

@@ -79,7 +79,7 @@ fn check(kernel: Kernel) -> Result<()> {
     for &size in sizes.iter().filter(|&size| takes(size)) {
         let problem = kernel.problem(size, 3);
         let plan = kernel.plan(&problem, &info)?;
-        if !kernel.takes(&plan)? {
+        if !kernel.takes(&plan, &info)? {
             continue; // the other trial's
         }
         let mut device = simulator();
@@ -138,7 +138,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
         // A step's limits may be too narrow for the problem.
         let planned = kernel.plan(&problem, &DeviceInfo { sm_count, ..info.clone() });
         let Some(plan) = planned.ok().filter(|plan| seen.insert(plan.specialisation.name.clone())) else { continue };
-        let mut capabilities = if kernel.takes(&plan)? { vec![info.compute_capability] } else { vec![] };
+        let mut capabilities = if kernel.takes(&plan, &info)? { vec![info.compute_capability] } else { vec![] };
         capabilities.extend((plan.specialisation.target > 75 && kernel.compiled).then_some(75));
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };

@@ -10,6 +10,7 @@ use crate::check::verify_on;
 use crate::code::{Code, Source};
 use crate::device::{Device, DeviceInfo};
 use crate::exec::Session;
+use crate::info::Kind;
 use crate::matrix::Operands;
 use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Fill, Problem};
@@ -62,12 +63,17 @@ impl Kernel {
         self.step.plan_of(self.variant)(problem, device)
     }
 
-    /// Whether this trial runs the plan; an error if it must be committed and is not.
-    pub(super) fn takes(self, plan: &Plan) -> Result<bool> {
+    /// Whether this trial runs the plan on the device; an error if it must be committed and is not. The other kernels of a
+    /// step are committed in one form, which need not fit the problem.
+    pub(super) fn takes(self, plan: &Plan, device: &DeviceInfo) -> Result<bool> {
         let committed = self.step.committed_of(self.variant).contains(&plan.specialisation);
         let stem = || plan.specialisation.stem(self.name());
-        ensure!(committed || self.compiled, "a plan without NVRTC takes {}, which is not committed", stem());
-        Ok(committed != self.compiled)
+        ensure!(
+            committed || device.compiles || self.variant.is_some(),
+            "a plan without NVRTC takes {}, which is not committed",
+            stem()
+        );
+        Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || device.compiles })
     }
 
     /// The trials on the simulator: of what is committed, and of what is compiled if that is anything else. The latter says
@@ -80,8 +86,9 @@ impl Kernel {
     ) -> Vec<Trial> {
         let compiled = Self { compiled: true, ..self };
         let compiles = problems.into_iter().any(|(size, sm_count)| {
-            let plan = self.plan(&self.problem(size, 1), &DeviceInfo { sm_count, ..compiled.device() });
-            plan.is_ok_and(|plan| compiled.takes(&plan).unwrap_or(true))
+            let device = DeviceInfo { sm_count, ..compiled.device() };
+            let plan = self.plan(&self.problem(size, 1), &device);
+            plan.is_ok_and(|plan| compiled.takes(&plan, &device).unwrap_or(true))
         });
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;

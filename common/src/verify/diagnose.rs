@@ -272,25 +272,42 @@ mod tests {
 
     #[test]
     fn swapped_axes_leave_the_columns_or_rows_unwritten_that_the_other_axis_does_not_have() {
-        let never = |m: u64, n: u64, rows: u64, cols: u64| {
+        // What is said of a C that is written in so many rows and columns, and `change`d.
+        let with = |[tile_x, tile_y]: [u64; 2], m: u64, n: u64, rows: u64, cols: u64, change: fn(&mut Found)| {
             let mut found = Found { compared: m * n, unwritten: m * n - rows * cols, ..wrong_tiles(&[]) };
             for row in 0..m {
                 for col in (0..n).filter(|&col| row >= rows || col >= cols) {
-                    let tile = (col / 32, row / 32);
-                    let compared = ((n - tile.0 * 32).min(32)) * ((m - tile.1 * 32).min(32));
-                    let tile = found.tiles.entry(tile).or_insert(count(compared, 0, 0));
+                    let (x, y) = (col / tile_x, row / tile_y);
+                    let compared = ((n - x * tile_x).min(tile_x)) * ((m - y * tile_y).min(tile_y));
+                    let tile = found.tiles.entry((x, y)).or_insert(count(compared, 0, 0));
                     (tile.wrong, tile.unwritten) = (tile.wrong + 1, tile.unwritten + 1);
                 }
             }
+            change(&mut found);
             found.wrong_elements = found.unwritten;
-            swapped(&Problem { m, n, ..problem(0) }, SHAPE, &found)
+            let shape = Shape { tile: [tile_x, tile_y].map(|edge| edge as u32), ..SHAPE };
+            swapped(&Problem { m, n, ..problem(0) }, shape, &found)
         };
+        let never = |m, n, rows, cols| with([32, 32], m, n, rows, cols, |_| ());
         assert!(never(64, 160, 64, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
         assert!(never(40, 150, 40, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
         assert!(never(160, 64, 64, 64).is_some_and(|words| words == ("64 rows".to_owned(), true)));
         assert_eq!(never(30, 160, 30, 32), Some(("32 columns".to_owned(), false)), "one tile may be chance");
         assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64), never(160, 64, 64, 32)], [None, None, None]);
         assert_eq!(never(64, 64, 64, 32), None, "a square looks right with swapped axes");
+        let beyond = with([32, 32], 64, 160, 64, 64, |found| {
+            found.compared -= 1;
+            found.tiles.get_mut(&(3, 1)).unwrap().unwritten -= 1;
+        });
+        assert_eq!(beyond, None, "an element is written beyond the columns");
+        // Tiles that are not square: the last column that is written lies within one.
+        let within = |change| with([32, 16], 48, 160, 48, 48, change);
+        assert_eq!(within(|_| ()), Some(("48 columns".to_owned(), true)));
+        let fewer = within(|found| {
+            found.tiles.get_mut(&(1, 1)).unwrap().unwritten -= 1;
+            found.unwritten -= 1;
+        });
+        assert_eq!(fewer, None, "all was looked at, and one element more is written");
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn strides(&Problem { m, n, k, .. }: &Problem) -> Vec<Cause> {
         let Problem { m, n, k, .. } = *access.problem;
         let place = row * n + col;
         // Of all elements that are stored here one came last.
-        let first = (place + 1).saturating_sub(n).div_ceil(stride);
+        let first = place.saturating_sub(n).div_ceil(stride);
         let last = (place / stride).min(m - 1);
         (first..=last).filter_map(|row| access.element(row, place - row * stride, 0..k)).collect()
     });

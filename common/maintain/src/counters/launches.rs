@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::code::Source;
 use common::describe::{Description, Request};
-use common::{Arg, DeviceInfo, Dtype, Fill, Problem, workspace};
+use common::{Arg, DeviceInfo, Dtype, Fill, Problem, Specialisation, workspace};
 use course::files;
 use course::steps::{self, StepFolder};
 use serde::{Deserialize, Serialize};
@@ -76,14 +76,20 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
     let device = DeviceInfo::simulated(u64::MAX);
     let request =
         Request { device: Some(device.clone()), problems: problems.clone(), variant: variant.map(str::to_owned) };
-    let Description { plans, .. } = step.describe(&request)?;
+    let Description { plans, sources, .. } = step.describe(&request)?;
     if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
         return of_kernel(step, variant, &SMALL_SIZES);
     }
-    let source = Source::read(&step.source(variant))?;
+    let path = step.source(variant);
+    let source = Source::read(&path)?;
+    let committed: Vec<Specialisation> =
+        sources.into_iter().filter(|(name, _)| step.path.join(name) == path).flat_map(|(_, forms)| forms).collect();
     let mut launches = Vec::new();
     for (problem, plan) in problems.iter().zip(plans) {
         let Ok(plan) = plan else { continue };
+        if !committed.contains(&plan.specialisation) {
+            continue; // another form than the one that is committed of the kernel
+        }
         let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
         if variant == Some("no_edges") && !whole {
             continue; // it leaves its matrices, which the simulator refuses and a GPU may

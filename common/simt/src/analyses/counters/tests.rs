@@ -160,6 +160,16 @@ fn requests_to_shared_memory() {
     assert_eq!(requested(&mixed).shared_load_wavefronts, 2 + 1 + 1 + 32);
 }
 
+/// Lanes that take no part have addresses as well, which count for nothing.
+#[test]
+fn a_wide_load_of_one_address_takes_one_pass() {
+    let mut addresses = [256; 32];
+    addresses[31] = 512;
+    assert_eq!(wavefronts(true, 1 | 1 << 20, 16, &addresses), (1, 1));
+    addresses[20] = 512;
+    assert_eq!(wavefronts(true, 1 | 1 << 20, 16, &addresses), (2, 1));
+}
+
 /// A request keeps the result of its latest shape only.
 #[test]
 fn a_memo_sees_every_difference() {
