@@ -80,7 +80,7 @@ mod parser;
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::Hazards;
 pub use analyses::report::{Hazard, HazardKind, Party};
-pub use analyses::trace::{ThreadTrace, Trace};
+pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use ast::Space;
 pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use bytemuck::allocation::try_zeroed_slice_box;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First address handed out: no sum of an index and a small offset reaches it by accident.
@@ -94,8 +95,8 @@ pub struct GlobalMemory {
     /// Sorted by address.
     allocations: Vec<Allocation>,
     next: u64,
-    /// Variables of modules that have a place: module, number, address.
-    variables: Vec<(u64, u32, DevicePointer)>,
+    /// Variables of modules that have a place: module and number, address.
+    variables: HashMap<(u64, u32), DevicePointer>,
 }
 
 impl GlobalMemory {
@@ -190,11 +191,11 @@ impl GlobalMemory {
         bytes: u64,
         element_bytes: u32,
     ) -> Result<(DevicePointer, bool), Error> {
-        if let Some(known) = self.variables.iter().find(|known| (known.0, known.1) == (module, number)) {
-            return Ok((known.2, false));
+        if let Some(&known) = self.variables.get(&(module, number)) {
+            return Ok((known, false));
         }
         let pointer = self.alloc(name, bytes.max(1), element_bytes.max(1))?;
-        self.variables.push((module, number, pointer));
+        self.variables.insert((module, number), pointer);
         Ok((pointer, true))
     }
 

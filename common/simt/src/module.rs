@@ -24,7 +24,7 @@ impl Module {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let program = parser::parse(source)?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { inner: Arc::new(Parsed { id, source: source.into(), program }) })
+        Ok(Self { inner: Arc::new(Parsed::new(id, source, program)) })
     }
 
     /// Source files named by the line information: number and name.

@@ -2,6 +2,7 @@
 
 use crate::ast::{Position, Program};
 use crate::error::Location;
+use std::collections::HashMap;
 
 /// A PTX file as read.
 #[derive(Debug)]
@@ -10,9 +11,35 @@ pub(crate) struct Parsed {
     pub id: u64,
     pub source: String,
     pub program: Program,
+    /// Functions that can be called, by name: numbers in the program.
+    functions: HashMap<String, usize>,
+    /// Variables of the module, likewise.
+    variables: HashMap<String, u32>,
 }
 
 impl Parsed {
+    /// A file as read. The first of several functions or variables of one name is meant.
+    pub fn new(id: u64, source: &str, program: Program) -> Self {
+        let (mut functions, mut variables) = (HashMap::new(), HashMap::new());
+        for (number, function) in program.functions.iter().enumerate().filter(|(_, f)| f.defined && !f.entry) {
+            functions.entry(function.name.clone()).or_insert(number);
+        }
+        for (number, variable) in (0u32..).zip(&program.variables) {
+            variables.entry(variable.name.clone()).or_insert(number);
+        }
+        Self { id, source: source.into(), program, functions, variables }
+    }
+
+    /// The number of the function of that name, if it can be called.
+    pub fn function(&self, name: &str) -> Option<usize> {
+        self.functions.get(name).copied()
+    }
+
+    /// The number of the module's variable of that name.
+    pub fn variable(&self, name: &str) -> Option<u32> {
+        self.variables.get(name).copied()
+    }
+
     /// An instruction as written, without its line breaks.
     pub fn text(&self, position: Position) -> String {
         let (start, end) = (position.text.0 as usize, position.text.1 as usize);

@@ -87,6 +87,9 @@ impl ThreadReport {
             let _ =
                 writeln!(text, "    {:<24} {element:<20} {place}{width}", format!("{} {}", access.space, access.kind));
         }
+        if self.accesses.len() >= simt::MOST_TRACED {
+            let _ = writeln!(text, "    a trace keeps the first {} accesses of a thread", simt::MOST_TRACED);
+        }
         text
     }
 }

@@ -4,6 +4,10 @@ use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observ
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Accesses of a thread that a trace keeps; those after them are not kept. A thread of the naive kernel at K = 16,384 makes half as
+/// many.
+pub const MOST_TRACED: usize = 1 << 16;
+
 /// One access of a traced thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -28,7 +32,7 @@ pub struct ThreadTrace {
     pub block: Dim3,
     /// The thread in the block.
     pub thread: Dim3,
-    /// What it did, in order.
+    /// What it did, in order: the first [`MOST_TRACED`] accesses.
     pub steps: Vec<Step>,
 }
 
@@ -140,28 +144,32 @@ pub struct BlockTrace {
     threads: Vec<(usize, u32, Vec<Raw>)>,
 }
 
+impl BlockTrace {
+    /// The threads of the lanes of a warp that are traced, and have not reached the end of what is kept.
+    fn of(&mut self, warp: u32, lanes: u32) -> impl Iterator<Item = (usize, &mut Vec<Raw>)> {
+        self.threads.iter_mut().filter_map(move |(_, thread, steps)| {
+            let lane = *thread % 32;
+            let wanted = *thread / 32 == warp && lanes >> lane & 1 != 0 && steps.len() < MOST_TRACED;
+            wanted.then_some((lane as usize, steps))
+        })
+    }
+}
+
 impl Observer for BlockTrace {
     fn access(&mut self, access: &Access<'_>) {
-        for (_, thread, steps) in &mut self.threads {
-            let lane = *thread % 32;
-            if *thread / 32 == access.warp && access.lanes >> lane & 1 != 0 {
-                steps.push(Raw {
-                    address: access.addresses[lane as usize],
-                    space: access.space,
-                    kind: access.kind,
-                    bytes: access.bytes,
-                    instruction: access.instruction,
-                });
-            }
+        for (lane, steps) in self.of(access.warp, access.lanes) {
+            steps.push(Raw {
+                address: access.addresses[lane],
+                space: access.space,
+                kind: access.kind,
+                bytes: access.bytes,
+                instruction: access.instruction,
+            });
         }
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        for (_, thread, steps) in &mut self.threads {
-            let lane = (*thread % 32) as usize;
-            if *thread / 32 != copy.warp || copy.lanes >> lane & 1 == 0 {
-                continue;
-            }
+        for (lane, steps) in self.of(copy.warp, copy.lanes) {
             let mut step = |space, kind, address, bytes| {
                 steps.push(Raw { address, space, kind, bytes, instruction: copy.instruction });
             };

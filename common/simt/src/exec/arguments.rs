@@ -4,6 +4,7 @@ use crate::ast::Space;
 use crate::error::Error;
 use crate::memory::{DevicePointer, GlobalMemory};
 use crate::module::Kernel;
+use std::collections::HashSet;
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,14 +72,14 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     }
     // A variable may hold the address of another, so all that such variables name are needed too.
     let mut wanted = kernel.code.variables.clone();
+    let mut known: HashSet<u32> = wanted.iter().copied().collect();
     let mut at = 0;
     while at < wanted.len() {
         for (_, name, _) in &declared[wanted[at] as usize].init_symbols {
-            let number = declared.iter().position(|variable| variable.name == *name);
-            match number {
-                Some(number) if declared[number].space != Space::Shared => {
-                    if !wanted.contains(&(number as u32)) {
-                        wanted.push(number as u32);
+            match module.variable(name) {
+                Some(number) if declared[number as usize].space != Space::Shared => {
+                    if known.insert(number) {
+                        wanted.push(number);
                     }
                 }
                 _ => {
@@ -104,8 +105,8 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
         let variable = &declared[number as usize];
         let mut bytes = variable.init.clone();
         for (position, name, addend) in &variable.init_symbols {
-            let target = declared.iter().position(|variable| variable.name == *name).unwrap_or_default();
-            let value = addresses[target].wrapping_add_signed(*addend).to_le_bytes();
+            let target = module.variable(name).unwrap_or_default();
+            let value = addresses[target as usize].wrapping_add_signed(*addend).to_le_bytes();
             if let Some(place) = bytes.get_mut(*position..position + 8) {
                 place.copy_from_slice(&value);
             }

@@ -14,6 +14,7 @@ mod convert;
 mod exchange;
 mod faults;
 mod float;
+mod frame;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;

@@ -3,6 +3,7 @@
 
 use super::alu::set;
 use super::context::Barrier;
+use super::frame::LocalMemory;
 use super::registers::Registers;
 use crate::lower::Code;
 use crate::lower::inst::{NONE, sub};
@@ -40,7 +41,7 @@ pub(super) struct Warp {
     pub join: u32,
     pub stack: Vec<Parked>,
     pub predicates: Vec<u32>,
-    pub local: Vec<u32>,
+    pub local: LocalMemory,
     pub done: bool,
     /// Barrier it waits at.
     pub waiting_at: Option<u32>,
@@ -61,7 +62,7 @@ impl Warp {
             number,
             full: if count == 32 { u32::MAX } else { (1 << count) - 1 },
             predicates: vec![0; code.predicates as usize],
-            local: vec![0; code.local_bytes as usize * 8],
+            local: LocalMemory::new(code.local_bytes),
             ..Self::default()
         }
     }
@@ -74,7 +75,7 @@ impl Warp {
         self.join = NONE;
         self.stack.clear();
         self.predicates.fill(0);
-        self.local.fill(0);
+        self.local.clear();
         self.done = false;
         self.waiting_at = None;
         self.reduction = None;

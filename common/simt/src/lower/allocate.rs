@@ -14,8 +14,9 @@ struct Interval {
     end: u32,
 }
 
-/// Values above this many (blocks × values) are not analysed; each keeps a slot of its own.
-const LARGEST_ANALYSIS: usize = 1 << 31;
+/// Steps of the analysis after which it is given up, and each value keeps a slot of its own. A kernel of a million
+/// instructions takes a tenth of it; one with a thousand values that all live in a hundred thousand blocks takes all.
+const MOST_STEPS: usize = 1 << 28;
 
 /// Result of the analysis.
 pub(super) struct Liveness {
@@ -25,77 +26,69 @@ pub(super) struct Liveness {
 }
 
 /// Finds when each of `count` values is live. Partial writes (under a guard) must be given as uses too.
+///
+/// Each value by itself: from the blocks that read it before they write it, back along the flow to the blocks that write it.
 pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Liveness {
-    let words = count.div_ceil(64);
-    let mut intervals = vec![None; count];
-    if words.saturating_mul(64) * blocks.len() > LARGEST_ANALYSIS {
-        let all = Interval { start: 0, end: u32::MAX };
-        return Liveness { intervals: vec![Some(all); count], maybe_unset: vec![] };
-    }
-    // Read before written, and written, in each block.
-    let mut reads = vec![0u64; words * blocks.len()];
-    let mut writes = vec![0u64; words * blocks.len()];
-    for (number, block) in blocks.iter().enumerate() {
-        let base = number * words;
-        for effect in &effects[block.start as usize..block.end as usize] {
-            for &value in &effect.uses {
-                let (word, bit) = (base + value as usize / 64, 1u64 << (value % 64));
-                if writes[word] & bit == 0 {
-                    reads[word] |= bit;
-                }
-            }
-            for &value in &effect.defs {
-                writes[base + value as usize / 64] |= 1 << (value % 64);
-            }
-        }
-    }
-    let mut live_in = reads.clone();
-    let mut live_out = vec![0u64; words * blocks.len()];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (number, block) in blocks.iter().enumerate().rev() {
-            for &next in &block.next {
-                for word in 0..words {
-                    live_out[number * words + word] |= live_in[next as usize * words + word];
-                }
-            }
-            for word in number * words..(number + 1) * words {
-                let new = reads[word] | live_out[word] & !writes[word];
-                changed |= new != live_in[word];
-                live_in[word] = new;
-            }
-        }
-    }
+    let mut intervals: Vec<Option<Interval>> = vec![None; count];
     let mut extend = |value: u32, at: u32| {
         let interval = intervals[value as usize].get_or_insert(Interval { start: at, end: at });
         interval.start = interval.start.min(at);
         interval.end = interval.end.max(at);
     };
-    for (number, block) in blocks.iter().enumerate() {
-        for word in 0..words {
-            for (bits, at) in [(&live_in, 2 * block.start), (&live_out, 2 * block.end)] {
-                values_in(word, bits[number * words + word]).for_each(|value| extend(value, at));
+    // By value: the blocks that read it before they write it, and those that write it.
+    let (mut readers, mut writers) = (vec![vec![]; count], vec![vec![]; count]);
+    for (number, block) in (0u32..).zip(blocks) {
+        for (index, effect) in (block.start..).zip(&effects[block.start as usize..block.end as usize]) {
+            for &value in &effect.uses {
+                extend(value, 2 * index);
+                let known = |list: &[Vec<u32>]| list[value as usize].last() == Some(&number);
+                if !known(&writers) && !known(&readers) {
+                    readers[value as usize].push(number);
+                }
+            }
+            for &value in &effect.defs {
+                extend(value, 2 * index + 1);
+                if writers[value as usize].last() != Some(&number) {
+                    writers[value as usize].push(number);
+                }
             }
         }
-        for (index, effect) in (block.start..).zip(&effects[block.start as usize..block.end as usize]) {
-            effect.uses.iter().for_each(|&value| extend(value, 2 * index));
-            effect.defs.iter().for_each(|&value| extend(value, 2 * index + 1));
+    }
+    let mut before: Vec<Vec<u32>> = vec![vec![]; blocks.len()];
+    for (number, block) in (0u32..).zip(blocks) {
+        block.next.iter().for_each(|&next| before[next as usize].push(number));
+    }
+    let mut maybe_unset = vec![];
+    // By block: the value that was last found to be live at its start, and the one that it was last found to write.
+    let (mut live, mut writes) = (vec![NONE; blocks.len()], vec![NONE; blocks.len()]);
+    let mut steps = 0;
+    for (value, (mut waiting, writers)) in (0u32..).zip(readers.into_iter().zip(writers)) {
+        for &block in &writers {
+            writes[block as usize] = value;
+        }
+        for &block in &waiting {
+            live[block as usize] = value;
+        }
+        while let Some(number) = waiting.pop() {
+            extend(value, 2 * blocks[number as usize].start);
+            if number == 0 {
+                maybe_unset.push(value);
+            }
+            for &from in &before[number as usize] {
+                extend(value, 2 * blocks[from as usize].end);
+                if writes[from as usize] != value && live[from as usize] != value {
+                    live[from as usize] = value;
+                    waiting.push(from);
+                }
+            }
+            steps += 1 + before[number as usize].len();
+        }
+        if steps > MOST_STEPS {
+            let all = Interval { start: 0, end: u32::MAX };
+            return Liveness { intervals: vec![Some(all); count], maybe_unset: vec![] };
         }
     }
-    let at_start = live_in[..words.min(live_in.len())].iter().enumerate();
-    let maybe_unset = at_start.flat_map(|(word, &bits)| values_in(word, bits)).collect();
     Liveness { intervals, maybe_unset }
-}
-
-/// The values whose bits are set in a word of a set.
-fn values_in(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let value = word as u32 * 64 + bits.trailing_zeros();
-        let some = bits != 0;
-        bits &= bits.wrapping_sub(1);
-        some.then_some(value)
-    })
 }
 
 impl Liveness {

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Finishes a kernel.
 pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     end_early(&mut decoded.raws);
-    let graph = Graph::new(&decoded.raws);
+    let graph = Graph::new(&decoded.raws)?;
     let of = places(&mut decoded, &graph.blocks)?;
     decoded.code.facts = facts(&decoded);
     decoded.code.narrow = narrow(&decoded.raws);

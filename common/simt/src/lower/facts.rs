@@ -60,29 +60,34 @@ fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
             _ => Origin::Nothing,
         })
         .collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for raw in &decoded.raws {
-            let inst = &raw.inst;
-            let sources = match inst.op {
-                Op::Add32 | Op::Add64 | Op::Or32 | Op::Or64 | Op::Selp32 | Op::Selp64 => [inst.a, inst.b],
-                Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => {
-                    [inst.a, NONE]
-                }
-                Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
-                Op::Generic => match decoded.code.details[inst.imm as usize].function {
-                    Function::Offset | Function::Cvt => [inst.a, NONE],
-                    _ => continue,
-                },
+    // By value: where it goes to. What an array's address reaches is followed from there.
+    let mut goes_to: Vec<Vec<u32>> = vec![vec![]; origins.len()];
+    for raw in &decoded.raws {
+        let inst = &raw.inst;
+        let sources = match inst.op {
+            Op::Add32 | Op::Add64 | Op::Or32 | Op::Or64 | Op::Selp32 | Op::Selp64 => [inst.a, inst.b],
+            Op::Sub32 | Op::Sub64 | Op::Mov32 | Op::Mov64 | Op::Truncate | Op::ZeroExtend | Op::SignExtend => {
+                [inst.a, NONE]
+            }
+            Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => [inst.c, NONE],
+            Op::Generic => match decoded.code.details[inst.imm as usize].function {
+                Function::Offset | Function::Cvt => [inst.a, NONE],
                 _ => continue,
-            };
-            let origin = sources
-                .into_iter()
-                .filter(|&source| source != NONE)
-                .fold(origins[inst.d as usize], |origin, source| origin.join(origins[source as usize]));
-            changed |= origin != origins[inst.d as usize];
-            origins[inst.d as usize] = origin;
+            },
+            _ => continue,
+        };
+        for source in sources.into_iter().filter(|&source| source != NONE && inst.d != NONE) {
+            goes_to[source as usize].push(inst.d);
+        }
+    }
+    let mut waiting: Vec<usize> = (0..origins.len()).filter(|&value| origins[value] != Origin::Nothing).collect();
+    while let Some(value) = waiting.pop() {
+        for &to in &goes_to[value] {
+            let joined = origins[to as usize].join(origins[value]);
+            if joined != origins[to as usize] {
+                origins[to as usize] = joined;
+                waiting.push(to as usize);
+            }
         }
     }
     let of = |raw: &Raw| match raw.inst.op {

@@ -2,6 +2,7 @@
 
 use super::inst::{NONE, Op};
 use super::raw::Raw;
+use crate::error::Error;
 
 /// How a block ends.
 #[derive(Debug, Clone, Default)]
@@ -23,11 +24,22 @@ pub(super) struct Graph {
     pub meeting: Vec<u32>,
 }
 
+/// Steps of the search for meeting points after which a kernel is refused. Compiled kernels take a few steps a block; only
+/// branches that were made to be tangled take many.
+const MOST_STEPS: u64 = 1 << 28;
+
 impl Graph {
-    pub fn new(raws: &[Raw]) -> Self {
+    /// The graph of a kernel.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when its branches are so tangled that nobody could wait for the answer.
+    pub fn new(raws: &[Raw]) -> Result<Self, Error> {
         let (blocks, block_of) = blocks(raws);
-        let meeting = meeting_points(&blocks);
-        Self { blocks, block_of, meeting }
+        let meeting = meeting_points(&blocks).ok_or_else(|| {
+            let line = raws.first().map_or(1, |raw| raw.position.ptx);
+            Error::unsupported(line, "", format!("kernels with {} blocks that branch this wildly", blocks.len()))
+        })?;
+        Ok(Self { blocks, block_of, meeting })
     }
 }
 
@@ -99,8 +111,8 @@ pub(super) fn end_early(raws: &mut [Raw]) {
 }
 
 /// For each block the first block that every path from it to the end of the kernel passes (its immediate
-/// post-dominator), or [`NONE`] when paths only meet at the end.
-fn meeting_points(blocks: &[Block]) -> Vec<u32> {
+/// post-dominator), or [`NONE`] when paths only meet at the end. None if that takes more than [`MOST_STEPS`].
+fn meeting_points(blocks: &[Block]) -> Option<Vec<u32>> {
     // Post-dominators are the dominators of the reversed graph, whose root is the end of the kernel: node `count`.
     let count = blocks.len();
     let end = count;
@@ -134,6 +146,7 @@ fn meeting_points(blocks: &[Block]) -> Vec<u32> {
     let mut parent = vec![usize::MAX; count + 1];
     parent[end] = end;
     let mut changed = true;
+    let mut steps = 0;
     while changed {
         changed = false;
         for &node in order.iter().rev().filter(|&&node| node != end) {
@@ -141,24 +154,30 @@ fn meeting_points(blocks: &[Block]) -> Vec<u32> {
             let successors = block.next.iter().map(|&next| next as usize).chain(block.exits.then_some(end));
             let mut best = usize::MAX;
             for next in successors.filter(|&next| parent[next] != usize::MAX) {
-                best = if best == usize::MAX { next } else { meet(&parent, &number, best, next) };
+                best = if best == usize::MAX { next } else { meet(&parent, &number, best, next, &mut steps) };
+                steps += 1;
             }
             if best != parent[node] {
                 parent[node] = best;
                 changed = true;
             }
+            if steps > MOST_STEPS {
+                return None;
+            }
         }
     }
-    (0..count).map(|node| if parent[node] < count { parent[node] as u32 } else { NONE }).collect()
+    Some((0..count).map(|node| if parent[node] < count { parent[node] as u32 } else { NONE }).collect())
 }
 
-fn meet(parent: &[usize], number: &[usize], mut a: usize, mut b: usize) -> usize {
+fn meet(parent: &[usize], number: &[usize], mut a: usize, mut b: usize, steps: &mut u64) -> usize {
     while a != b {
         while number[a] < number[b] {
             a = parent[a];
+            *steps += 1;
         }
         while number[b] < number[a] {
             b = parent[b];
+            *steps += 1;
         }
     }
     a

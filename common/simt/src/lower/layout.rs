@@ -4,10 +4,10 @@ use super::shared::SharedArray;
 use crate::ast::{Function, Item, Operand, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Longest kernel, calls laid out, in instructions.
+/// Longest kernel, calls laid out: instructions on the one hand, registers and variables on the other.
 const LARGEST_KERNEL: usize = 4_000_000;
 /// Deepest nesting of calls.
 const DEEPEST_CALL: usize = 64;
@@ -57,6 +57,8 @@ pub(super) struct Layout<'a> {
     /// Dynamic arrays: owner and number, as in `placed`.
     pub dynamic: Vec<(Option<usize>, u32)>,
     pub local_bytes: u64,
+    /// Registers and variables so far.
+    laid: usize,
     /// The functions that are being laid out, each called by the one before.
     callers: Vec<usize>,
 }
@@ -74,6 +76,7 @@ impl<'a> Layout<'a> {
             shared_bytes: 0,
             dynamic: vec![],
             local_bytes: 0,
+            laid: 0,
             callers: vec![],
         };
         layout.lay(index, &[], None)?;
@@ -142,6 +145,14 @@ impl<'a> Layout<'a> {
             }
             places.push(place);
         }
+        self.laid += places.len() + function.registers.len();
+        if self.laid > LARGEST_KERNEL {
+            return Err(Error::unsupported(
+                function.line,
+                &function.name,
+                "kernels with this many registers and variables",
+            ));
+        }
         self.frames.push(Frame { function: index, registers: self.registers, places, back: back.clone() });
         self.registers += function.registers.len() as u32;
         for item in &function.body {
@@ -176,13 +187,12 @@ impl<'a> Layout<'a> {
             }
         }
         let Some(name) = name else { return refuse("an indirect call") };
-        let functions = &self.inner.program.functions;
-        let found = functions.iter().position(|f| f.defined && !f.entry && f.name == *name);
+        let found = self.inner.function(&name);
         let Some(index) = found.filter(|index| !self.callers.contains(index)) else {
             let location = self.inner.location(statement.position);
             return Err(Error::Call { function: name.to_string(), recursive: found.is_some(), location });
         };
-        let function = &functions[index];
+        let function = self.function(index);
         if statement.guard.is_some() {
             return refuse("a call under a predicate");
         }
@@ -206,7 +216,7 @@ impl<'a> Layout<'a> {
 
     /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.
     pub fn place_dynamic(&mut self) {
-        let names: Vec<Arc<str>> = self
+        let names: HashSet<Arc<str>> = self
             .flat
             .iter()
             .filter_map(|item| match item {
@@ -225,7 +235,7 @@ impl<'a> Layout<'a> {
             .collect();
         let program = &self.inner.program;
         for (number, variable) in (0u32..).zip(&program.variables) {
-            if variable.space == Space::Shared && names.iter().any(|name| **name == *variable.name) {
+            if variable.space == Space::Shared && names.contains(&*variable.name) {
                 if variable.external || variable.bytes == 0 {
                     self.dynamic.push((None, number));
                 } else {
@@ -236,13 +246,11 @@ impl<'a> Layout<'a> {
         // All dynamic arrays start at the same place, after the static ones.
         let dynamic = std::mem::take(&mut self.dynamic);
         let offset = self.dynamic_offset();
+        let mut known: HashSet<String> = self.shared.iter().map(|array| array.name.clone()).collect();
         for &(owner, number) in &dynamic {
             let variable = self.variable(owner, number);
-            if self.placed.insert((owner, number), offset).is_none() {
-                let known = self.shared.iter().any(|array| array.name == variable.name);
-                if !known {
-                    self.shared.push(SharedArray::new(&variable.name, offset, 0));
-                }
+            if self.placed.insert((owner, number), offset).is_none() && known.insert(variable.name.clone()) {
+                self.shared.push(SharedArray::new(&variable.name, offset, 0));
             }
         }
         for frame in &mut self.frames {
@@ -262,9 +270,8 @@ impl<'a> Layout<'a> {
 
     /// Where a variable of the module is, if the kernel can name it.
     pub fn find(&self, name: &str) -> Option<Place> {
-        let variables = &self.inner.program.variables;
-        let (number, variable) = (0u32..).zip(variables).find(|(_, variable)| variable.name == name)?;
-        match variable.space {
+        let number = self.inner.variable(name)?;
+        match self.variable(None, number).space {
             Space::Shared => self.placed.get(&(None, number)).copied().map(Place::Shared),
             Space::Global | Space::Const => Some(Place::Module(number)),
             _ => None,

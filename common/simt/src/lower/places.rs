@@ -7,6 +7,10 @@ use super::inst::{GUARD_NEGATED, NONE};
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
 use crate::error::Error;
+use std::collections::HashMap;
+
+/// Registers and constants of a thread, in words: many times what a GPU has, and 128 MiB for a block of 1,024 threads.
+const MOST_PLANES: u32 = 1 << 15;
 
 /// The place of each value: the offset of a register in words, or the number of a predicate; [`NONE`] for a value nobody
 /// uses. What execution must know of them is set in the code.
@@ -36,8 +40,9 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
             *place = bits[number];
         }
     }
-    if predicates >= u32::from(GUARD_NEGATED) - 1 || planes > 1 << 24 {
-        return Err(Error::unsupported(1, "", "kernels with this many registers"));
+    if predicates >= u32::from(GUARD_NEGATED) - 1 || planes > MOST_PLANES {
+        let reason = format!("kernels with {planes} registers and constants in use at a time, more than {MOST_PLANES}");
+        return Err(Error::unsupported(1, "", reason));
     }
     (code.planes, code.predicates) = (planes, predicates);
     note_unset(raws, values, &effects, &liveness, code);
@@ -49,15 +54,16 @@ fn note_unset(raws: &[Raw], values: &[Value], effects: &[Effect], liveness: &Liv
     let name = |value: u32| &values[value as usize].name;
     let declared = |value: &u32| values[*value as usize].preset.is_none() && !name(*value).is_empty();
     let unset: Vec<u32> = liveness.maybe_unset.iter().copied().filter(declared).collect();
+    let number_of: HashMap<u32, u32> = unset.iter().copied().zip(0u32..).collect();
     for ((pc, effect), raw) in (0u32..).zip(effects).zip(raws) {
         let guard = raw.guard.map(|(value, _)| value);
         for (list, how) in [(&effect.uses, Use::Read), (&effect.defs, Use::Set)] {
             // A guarded write counts as a read when slots are given out, but it reads nothing.
             let real = |value: &&u32| how == Use::Set || !effect.defs.contains(value);
             for value in list.iter().filter(real) {
-                if let Some(number) = unset.iter().position(|other| other == value) {
+                if let Some(&number) = number_of.get(value) {
                     let how = if how == Use::Read && guard == Some(*value) { Use::Guard } else { how };
-                    code.unset_steps.push((pc, number as u32, how));
+                    code.unset_steps.push((pc, number, how));
                 }
             }
         }

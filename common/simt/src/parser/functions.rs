@@ -7,6 +7,9 @@ use crate::ast::{Function, Item, Position, Register, Space, Statement, Type};
 use crate::lexer::Kind;
 use std::sync::Arc;
 
+/// Deepest nesting of braces.
+const DEEPEST: usize = 256;
+
 impl Cursor<'_> {
     /// A kernel or function after `.entry` or `.func`.
     pub(super) fn function(&mut self, entry: bool) -> Result<Function, Error> {
@@ -103,6 +106,9 @@ impl Cursor<'_> {
             let token = self.peek();
             match token.kind {
                 Kind::End => return Err(self.wrong("`}`")),
+                Kind::Mark(b'{') if body.scopes.len() > DEEPEST => {
+                    return Err(unsupported(token, "braces nested this deep"));
+                }
                 Kind::Mark(b'{') => {
                     self.next();
                     body.scopes.push(Scope::default());

@@ -93,7 +93,26 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
         }
     }
     warp.pending.push(pending);
+    if warp.pending.len() > MOST_IN_FLIGHT {
+        // A copy may arrive whenever it likes. So that a kernel that never waits does not fill the host's memory, the older
+        // half of them arrives now.
+        let rest = warp.pending.split_off(MOST_IN_FLIGHT / 2);
+        warp.pending.iter().for_each(|pending| write(context.shared, pending, pending.lanes));
+        warp.pending = rest;
+    }
     Ok(())
+}
+
+/// Copies of a warp that have not arrived.
+const MOST_IN_FLIGHT: usize = 1024;
+
+/// Writes what the copies of the lanes bring.
+fn write(shared: &mut [u32], pending: &Pending, lanes: u32) {
+    let words = pending.bytes as usize / 4;
+    for lane in each(lanes) {
+        let at = pending.to[lane] as usize / 4;
+        shared[at..at + words].copy_from_slice(&pending.data[lane][..words]);
+    }
 }
 
 /// Lands copies: those of the lanes whose group is older than the `keep` latest closed ones, or all.
@@ -105,9 +124,7 @@ pub(crate) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option
         for lane in each(pending.lanes & lanes) {
             let landed = keep.is_none_or(|keep| pending.group[lane].saturating_add(keep) < groups[lane]);
             if landed {
-                let at = pending.to[lane] as usize / 4;
-                let words = pending.bytes as usize / 4;
-                shared[at..at + words].copy_from_slice(&pending.data[lane][..words]);
+                write(shared, pending, 1 << lane);
                 pending.lanes &= !(1 << lane);
             }
         }

@@ -34,9 +34,9 @@ pub(crate) fn local<O: Observer>(
         for (register, before) in parts(inst, shape) {
             let at = lane * size as usize + addresses[lane] as usize + before as usize;
             if load {
-                set_lane(r, register, shape.wide, lane, load_element(|word| warp.local[word], at, shape));
+                set_lane(r, register, shape.wide, lane, load_element(|word| warp.local.read(word), at, shape));
             } else {
-                write_words(&mut warp.local, at, shape.bytes, get_lane(r, register, shape.wide, lane));
+                write_words(warp.local.at(at), at, shape.bytes, get_lane(r, register, shape.wide, lane));
             }
         }
     }

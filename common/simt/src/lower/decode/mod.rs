@@ -78,6 +78,8 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     });
     let Decoder { layout, raws, values, mut code, .. } = decoder;
     code.param_bytes = param_bytes;
+    code.variables.sort_unstable();
+    code.variables.dedup();
     code.static_shared_bytes = u32::try_from(layout.shared_bytes)
         .map_err(|_| Error::usage("the kernel declares more than 4 GiB of shared memory"))?;
     code.dynamic_shared_offset = layout.dynamic_offset();

@@ -158,9 +158,7 @@ impl Decoder<'_> {
     /// Where a variable of the module is; one in memory is remembered as used.
     fn variable(&mut self, name: &str) -> Option<Place> {
         let place = self.layout.find(name)?;
-        if let Place::Module(number) = place
-            && !self.code.variables.contains(&number)
-        {
+        if let Place::Module(number) = place {
             self.code.variables.push(number);
         }
         Some(place)
