@@ -65,7 +65,7 @@ pub struct Variant {
     pub defect: Defect,
     /// Its launch, if it differs from the step's own.
     pub plan: Option<PlanFn>,
-    /// As [`Step::specialisations`].
+    /// Those for which PTX is committed, if its plan can choose among several on a device that compiles none.
     pub specialisations: Option<SpecialisationsFn>,
 }
 
@@ -118,8 +118,9 @@ pub struct Step {
     pub title: &'static str,
     /// The launches of `kernel.cu`.
     pub plan: PlanFn,
-    /// The specialisations for which PTX is committed, if `plan` can choose among several on a device that compiles none.
-    pub specialisations: Option<SpecialisationsFn>,
+    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
+    /// committed for each.
+    pub specialisations: SpecialisationsFn,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
     /// M, N, K if `--size` is not given.
@@ -161,16 +162,17 @@ impl Step {
     /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
     /// with the kernel, so they come in f32 only, and in the one form that they have for a product of multiples.
     pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
-        let (dtypes, all) = match variant {
-            None => (&[Dtype::F32, Dtype::I32][..], self.specialisations),
-            Some(variant) => (&[Dtype::F32][..], variant.specialisations),
+        let Some(variant) = variant else {
+            return [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect();
         };
-        let plan = self.plan_of(variant);
-        let taken = |dtype| {
-            let problem = Problem { m: 32, n: 32, k: 32, dtype, fill: Fill::Uniform, seed: 1 };
-            plan(&problem, &DeviceInfo::simulated(u64::MAX)).into_iter().map(|plan| plan.specialisation).collect()
-        };
-        dtypes.iter().flat_map(|&dtype| all.map_or_else(|| taken(dtype), |all| all(dtype))).collect()
+        variant.specialisations.map_or_else(
+            || {
+                let problem = Problem { m: 32, n: 32, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+                let plan = self.plan_of(Some(variant))(&problem, &DeviceInfo::simulated(u64::MAX));
+                plan.into_iter().map(|plan| plan.specialisation).collect()
+            },
+            |all| all(Dtype::F32),
+        )
     }
 
     /// The plan of the step itself or of one of its variants.

@@ -4,7 +4,7 @@ use std::num::Wrapping;
 use std::ops::{Add, Mul};
 
 use anyhow::Result;
-use common::{Arg, DeviceInfo, HostProduct, Kind, Launch, Plan, Problem, Specialisation, Step};
+use common::{Arg, DeviceInfo, Dtype, HostProduct, Kind, Launch, Plan, Problem, Specialisation, Step};
 
 /// The step. It runs on the host; `--device sim` or `--device cuda` runs the same loops as one GPU thread.
 pub const STEP: Step = Step {
@@ -12,7 +12,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "three loops on the host",
     plan,
-    specialisations: None,
+    specialisations,
     variants: &[],
     default_size,
     host: Some(HostProduct { f32: matmul::<f32>, i32: matmul::<Wrapping<i32>> }),
@@ -50,6 +50,10 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
         workspace_elements: 0,
         launches: vec![Launch { entry: "matmul".into(), grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, args }],
     })
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    vec![Specialisation::single(dtype, &[])]
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {

@@ -1,7 +1,7 @@
 //! Step 2: one thread per element of C, all operands in global memory.
 
 use anyhow::Result;
-use common::{DeviceInfo, Kind, Plan, Problem, Specialisation, Step, Variant};
+use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
 /// Threads of a block, columns and rows: a warp covers 32 neighbouring columns of one row of C. (On an H100 16 rows are
 /// 8 % faster than 32: four blocks of 512 threads fill an SM more evenly than two of 1024.)
@@ -13,7 +13,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "one thread per element of C",
     plan,
-    specialisations: None,
+    specialisations,
     variants: &[Variant { plan: Some(plan_uncoalesced), ..Variant::same_launch("uncoalesced") }],
     default_size,
     host: None,
@@ -28,6 +28,10 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
 fn plan_uncoalesced(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[]);
     Ok(Plan::tiled(problem, specialisation, BLOCK, [BLOCK[1], BLOCK[0]]))
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    vec![Specialisation::single(dtype, &[])]
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {

@@ -1,7 +1,7 @@
 //! Step 3: A and B whole in shared memory; one block computes C.
 
 use anyhow::{Result, ensure};
-use common::{DeviceInfo, Plan, Problem, Specialisation, Step};
+use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Step};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -9,7 +9,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "A and B whole in shared memory, one block",
     plan,
-    specialisations: None,
+    specialisations,
     variants: &[],
     default_size: |_| [32, 32, 128],
     host: None,
@@ -35,4 +35,8 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[]);
     let plan = Plan::tiled(problem, specialisation, block, block).with_tile_k(k as u32);
     Ok(plan.with_shared_bytes(bytes as u32))
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    vec![Specialisation::single(dtype, &[])]
 }

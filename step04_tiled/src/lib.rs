@@ -1,7 +1,7 @@
 //! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
 
 use anyhow::{Result, ensure};
-use common::{Defect, DeviceInfo, Kind, Plan, Problem, Specialisation, Step, Variant};
+use common::{Defect, DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
 
 /// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
 pub const TILE: u32 = 32;
@@ -16,7 +16,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "a tile of C per block, through shared memory",
     plan,
-    specialisations: None,
+    specialisations,
     variants: &[
         Variant::rung("1_multiples").planned(plan_multiples),
         Variant::same_launch("uncoalesced_b"),
@@ -47,6 +47,10 @@ fn plan_multiples(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 
 fn plan_bands(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     Ok(plan(problem, device)?.in_bands(BAND))
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    vec![Specialisation::single(dtype, &[("TILE", TILE)])]
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {

@@ -22,7 +22,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "a tile of C per thread, in registers",
     plan,
-    specialisations: Some(specialisations),
+    specialisations,
     variants: &[
         Variant::rung("1_column").planned(plan_column),
         Variant::rung("2_tile").planned(plan_tile),

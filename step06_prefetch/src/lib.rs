@@ -14,7 +14,7 @@ pub const STEP: Step = Step {
     folder: env!("CARGO_MANIFEST_DIR"),
     title: "fetch the next tiles while multiplying the current ones",
     plan,
-    specialisations: Some(specialisations),
+    specialisations,
     variants: &[
         Variant::rung("1_two_buffers").planned(plan_other),
         Variant::rung("2_async_copies").planned(plan_other),
