@@ -7,12 +7,15 @@ use anyhow::{Result, anyhow};
 
 use crate::info::DeviceInfo;
 use crate::plan::{Plan, Specialisation};
-use crate::problem::{Dtype, Problem};
+use crate::problem::{Dtype, Fill, Problem};
 use crate::workspace;
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
+
+/// The committed specialisations of a kernel for one element type.
+pub type SpecialisationsFn = fn(Dtype) -> Vec<Specialisation>;
 
 /// What is wrong with a counter-example on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +65,8 @@ pub struct Variant {
     pub defect: Defect,
     /// Its launch, if it differs from the step's own.
     pub plan: Option<PlanFn>,
-    /// Its committed specialisations, if they differ from the step's own.
-    pub specialisations: Option<fn(Dtype) -> Vec<Specialisation>>,
+    /// Those for which PTX is committed, if its plan can choose among several on a device that compiles none.
+    pub specialisations: Option<SpecialisationsFn>,
 }
 
 impl Variant {
@@ -79,9 +82,8 @@ impl Variant {
 
     /// The same with launches of its own.
     #[must_use]
-    pub const fn planned(mut self, plan: PlanFn, specialisations: fn(Dtype) -> Vec<Specialisation>) -> Self {
+    pub const fn planned(mut self, plan: PlanFn) -> Self {
         self.plan = Some(plan);
-        self.specialisations = Some(specialisations);
         self
     }
 
@@ -117,8 +119,8 @@ pub struct Step {
     /// The launches of `kernel.cu`.
     pub plan: PlanFn,
     /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
-    /// committed for each, and for counter-examples in f32 only.
-    pub specialisations: fn(Dtype) -> Vec<Specialisation>,
+    /// committed for each.
+    pub specialisations: SpecialisationsFn,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
     /// M, N, K if `--size` is not given.
@@ -158,12 +160,19 @@ impl Step {
     }
 
     /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
-    /// with the kernel, so they come in f32 only.
+    /// with the kernel, so they come in f32 only, and in the one form that they have for a product of multiples.
     pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
-        match variant {
-            None => [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect(),
-            Some(variant) => variant.specialisations.unwrap_or(self.specialisations)(Dtype::F32),
-        }
+        let Some(variant) = variant else {
+            return [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect();
+        };
+        variant.specialisations.map_or_else(
+            || {
+                let problem = Problem { m: 32, n: 32, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+                let plan = self.plan_of(Some(variant))(&problem, &DeviceInfo::simulated(u64::MAX));
+                plan.into_iter().map(|plan| plan.specialisation).collect()
+            },
+            |all| all(Dtype::F32),
+        )
     }
 
     /// The plan of the step itself or of one of its variants.

@@ -24,14 +24,14 @@ pub const STEP: Step = Step {
     plan,
     specialisations,
     variants: &[
-        Variant::rung("1_column").planned(plan_column, columns),
-        Variant::rung("2_tile").planned(plan_tile, tiles),
-        Variant::rung("3_pointers").planned(plan_tile, tiles),
-        Variant::rung("4_wide_loads").planned(plan, wide),
-        Variant::same_launch("inner_product").planned(plan_tile, tiles),
-        Variant::same_launch("no_unroll").planned(plan, wide),
-        Variant::same_launch("no_padding").planned(plan, wide),
-        Variant::same_launch("plain_lanes").planned(plan, wide),
+        Variant::rung("1_column").planned(plan_column),
+        Variant::rung("2_tile").planned(plan_tile),
+        Variant::rung("3_pointers").planned(plan_tile),
+        Variant::rung("4_wide_loads"),
+        Variant::same_launch("inner_product").planned(plan_tile),
+        Variant::same_launch("no_unroll"),
+        Variant::same_launch("no_padding"),
+        Variant::same_launch("plain_lanes"),
     ],
     default_size,
     host: None,
@@ -46,10 +46,6 @@ fn column(dtype: Dtype) -> Specialisation {
     Specialisation::single(dtype, &defines)
 }
 
-fn columns(dtype: Dtype) -> Vec<Specialisation> {
-    vec![column(dtype)]
-}
-
 fn plan_column(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let [tile_m, tile_n, tile_k] = COLUMN_TILE;
     let threads = tile_m / THREAD_M * tile_n;
@@ -61,10 +57,6 @@ fn tile(dtype: Dtype) -> Specialisation {
     let defines =
         [("TILE_M", TILE_M), ("TILE_N", TILE_N), ("TILE_K", TILE_K), ("THREAD_M", THREAD_M), ("THREAD_N", THREAD_N)];
     Specialisation::single(dtype, &defines)
-}
-
-fn tiles(dtype: Dtype) -> Vec<Specialisation> {
-    vec![tile(dtype)]
 }
 
 fn plan_tile(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
@@ -97,11 +89,6 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     let vectors: &[u32] = if dtype == Dtype::F32 { &[4, 1] } else { &[1] };
     vectors.iter().map(|&vector| specialisation(dtype, vector)).collect()
-}
-
-/// What is committed of a rung and of the counter-examples: the form for an N that is a multiple of 4.
-fn wide(dtype: Dtype) -> Vec<Specialisation> {
-    vec![specialisation(dtype, 4)]
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {

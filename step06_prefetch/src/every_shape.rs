@@ -9,8 +9,11 @@ use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 use crate::vector::vector;
 
 /// The variant of step 6.
-pub const VARIANT: Variant =
-    Variant { role: Role::Beyond, ..Variant::same_launch("every_shape").planned(plan, specialisations) };
+pub const VARIANT: Variant = Variant {
+    role: Role::Beyond,
+    specialisations: Some(specialisations),
+    ..Variant::same_launch("every_shape").planned(plan)
+};
 
 /// One way to cut the product into tiles; `beyond/every_shape.cu` says what each constant is.
 #[derive(Clone, Copy, Debug)]

@@ -16,10 +16,10 @@ pub const STEP: Step = Step {
     plan,
     specialisations,
     variants: &[
-        Variant::rung("1_two_buffers").planned(plan_other, committed_of_others),
-        Variant::rung("2_async_copies").planned(plan_other, committed_of_others),
-        Variant::same_launch("single_buffer").planned(plan_other, committed_of_others),
-        Variant::same_launch("vector_stores").planned(plan_other, committed_of_others),
+        Variant::rung("1_two_buffers").planned(plan_other),
+        Variant::rung("2_async_copies").planned(plan_other),
+        Variant::same_launch("single_buffer").planned(plan_other),
+        Variant::same_launch("vector_stores").planned(plan_other),
         every_shape::VARIANT,
     ],
     default_size,
@@ -44,7 +44,8 @@ const TILINGS: [Tiling; 4] = [
     Tiling { tile: [32, 64, 32], thread: [4, 4], speed: 0.52 },
     Tiling { tile: [16, 32, 32], thread: [4, 4], speed: 0.42 },
 ];
-/// What is committed of the rungs and counter-examples, and of integers, which are there to be exact.
+/// What is committed of the rungs and counter-examples, in the form for an N that is a multiple of 4, and of integers, which are there
+/// to be exact.
 const COMMON: [Tiling; 1] = [TILINGS[1]];
 /// What is committed for rows of B that do not all start on 16 bytes.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[3]];
@@ -110,11 +111,6 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
         Dtype::F32 => [of(&TILINGS, 4), of(&RAGGED, 1)].concat(),
         Dtype::I32 => of(&COMMON, 1),
     }
-}
-
-/// What is committed of a rung and of a counter-example: one tiling, in the form for an N that is a multiple of 4.
-fn committed_of_others(dtype: Dtype) -> Vec<Specialisation> {
-    vec![COMMON[0].specialisation(dtype, 4)]
 }
 
 fn default_size(device: &DeviceInfo) -> [u64; 3] {

@@ -110,32 +110,6 @@ mod tests {
         assert_eq!(coloured(" a\n-b\n+c\n"), " a\n\u{1b}[31m-b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n");
     }
 
-    /// Lines of code, gone and new, that each step may differ by from the one before: a step is one lesson.
-    const MOST: &[(&str, &str, usize)] = &[
-        ("step01_cpu_naive", "step02_gpu_naive", 25),
-        ("step02_gpu_naive", "step03_single_block", 30),
-        ("step03_single_block", "step04_tiled", 40),
-        ("step04_tiled", "step05_thread_tile", 110),
-        ("step05_thread_tile", "step06_prefetch", 130),
-    ];
-
-    #[test]
-    fn each_step_differs_from_the_one_before_by_its_lesson_only() {
-        let steps = steps::find().unwrap();
-        for (one, other, most) in MOST {
-            let [one, other] = [one, other].map(|name| steps::expect(&steps, name).map(|step| step.source(None)));
-            let [one, other] = [one, other].map(|path| Source::read(&path.unwrap()).unwrap());
-            let (gone, new) = size(&one.text, &other.text);
-            assert!(
-                gone + new <= *most,
-                "{} to {}: {gone} lines gone and {new} new, more than {most}",
-                one.display,
-                other.display
-            );
-            assert!(gone + new > 0, "{} and {} are the same", one.display, other.display);
-        }
-    }
-
     #[test]
     fn comments_and_empty_lines_do_not_count() {
         assert_eq!(size("a; // one\n\nb;\n", "// two\na;\nc;\n"), (1, 1));

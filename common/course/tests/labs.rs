@@ -136,6 +136,8 @@ const WRONG: &[Case] = &[
     ("step_4_in_lab_5", "5", TILED, Fails("at most 1.3 shared loads", "each multiply-add loads both factors"),
         &[("// One block", "// launch: block 32,32 tile 32,32\n#define TILE 32\n// One block")]),
     ("inner_product", "5", "step05_thread_tile/variants/inner_product.cu", Fails("at most 1.3 shared loads", "each multiply-add loads both factors"), &[]),
+    ("column_without_barrier", "5", COLUMN, Fails("right at", "data race"),
+        &[("// Each thread", "// launch: block 512,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n// Each thread"), ("        __syncthreads();\n", "")]),
     ("small_tile", "5", TILE, Fails("at most one shared load for 4", "compute 8 rows and 8 columns per thread"),
         &[("// Each thread", "// launch: block 256,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 16, THREAD_M = 4, THREAD_N = 4;\n// Each thread")]),
     ("sums_in_memory", "5", TILE, Fails("the sums stay in registers", "every index into it must be a constant"),
@@ -334,9 +336,8 @@ fn gains() -> Result<()> {
 
 /// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
 fn shows_why() -> Result<()> {
-    let hazard = TILE_WITHOUT_BARRIER;
     for (lab, step, kernel, shown) in [
-        ("5", "step05_thread_tile", self::kernel(&hazard)?, "race"),
+        ("5", "step05_thread_tile", self::kernel(find("column_without_barrier")?)?, "race"),
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
         ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
         ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "transpose"),
@@ -352,21 +353,6 @@ fn shows_why() -> Result<()> {
     }
     Ok(())
 }
-
-const TILE_WITHOUT_BARRIER: Case = (
-    "column_without_barrier",
-    "5",
-    COLUMN,
-    Fails("right at", "data race"),
-    &[
-        (
-            "// Each thread",
-            "// launch: block 512,1 tile 64,64\n\
-             constexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n// Each thread",
-        ),
-        ("        __syncthreads();\n", ""),
-    ],
-);
 
 fn find(name: &str) -> Result<&'static Case> {
     WRONG.iter().find(|case| case.0 == name).context("no such case")

@@ -272,8 +272,9 @@ mod tests {
 
     #[test]
     fn swapped_axes_leave_the_columns_or_rows_unwritten_that_the_other_axis_does_not_have() {
-        // What is said of a C that is written in so many rows and columns, and `change`d.
-        let with = |[tile_x, tile_y]: [u64; 2], m: u64, n: u64, rows: u64, cols: u64, change: fn(&mut Found)| {
+        // What is said of a C that is written in so many rows and columns, and changed; its transpose is told alike.
+        let told = |tile: [u32; 2], [m, n]: [u64; 2], [rows, cols]: [u64; 2], change: fn(&mut Found)| {
+            let [tile_x, tile_y] = tile.map(u64::from);
             let mut found = Found { compared: m * n, unwritten: m * n - rows * cols, ..wrong_tiles(&[]) };
             for row in 0..m {
                 for col in (0..n).filter(|&col| row >= rows || col >= cols) {
@@ -284,30 +285,43 @@ mod tests {
                 }
             }
             change(&mut found);
-            found.wrong_elements = found.unwritten;
-            let shape = Shape { tile: [tile_x, tile_y].map(|edge| edge as u32), ..SHAPE };
-            swapped(&Problem { m, n, ..problem(0) }, shape, &found)
+            let straight = swapped(&Problem { m, n, ..problem(0) }, Shape { tile, ..SHAPE }, &found);
+            found.tiles = found.tiles.iter().map(|(&(x, y), &count)| ((y, x), count)).collect();
+            let turned = Shape { tile: [tile[1], tile[0]], ..SHAPE };
+            let turned = swapped(&Problem { m: n, n: m, ..problem(0) }, turned, &found);
+            assert_eq!(turned, straight.clone().map(|(part, sure)| (part.replace("columns", "rows"), sure)));
+            straight
         };
-        let never = |m, n, rows, cols| with([32, 32], m, n, rows, cols, |_| ());
-        assert!(never(64, 160, 64, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
-        assert!(never(40, 150, 40, 64).is_some_and(|words| words == ("64 columns".to_owned(), true)));
-        assert!(never(160, 64, 64, 64).is_some_and(|words| words == ("64 rows".to_owned(), true)));
-        assert_eq!(never(30, 160, 30, 32), Some(("32 columns".to_owned(), false)), "one tile may be chance");
-        assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64), never(160, 64, 64, 32)], [None, None, None]);
-        assert_eq!(never(64, 64, 64, 32), None, "a square looks right with swapped axes");
-        let beyond = with([32, 32], 64, 160, 64, 64, |found| {
+        let never = |m, n, rows, cols| told([32, 32], [m, n], [rows, cols], |_| ());
+        let columns = |cols: u64, sure| Some((format!("{cols} columns"), sure));
+        assert_eq!([never(64, 160, 64, 64), never(40, 150, 40, 64)], [columns(64, true), columns(64, true)]);
+        assert_eq!(never(30, 160, 30, 32), columns(32, false), "one tile may be chance");
+        assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64)], [None, None]);
+        assert_eq!([never(64, 64, 64, 32), never(64, 64, 64, 64)], [None, None], "a square looks right");
+        // Not all of these were looked at.
+        let changed = |change| told([32, 32], [64, 160], [64, 64], change);
+        let beyond = changed(|found| {
             found.compared -= 1;
             found.tiles.get_mut(&(3, 1)).unwrap().unwritten -= 1;
         });
-        assert_eq!(beyond, None, "an element is written beyond the columns");
-        // Tiles that are not square: the last column that is written lies within one.
-        let within = |change| with([32, 16], 48, 160, 48, 48, change);
-        assert_eq!(within(|_| ()), Some(("48 columns".to_owned(), true)));
-        let fewer = within(|found| {
+        assert_eq!(beyond, None, "an element is written in a tile beyond the columns");
+        let inside = changed(|found| {
+            found.compared -= 1;
+            found.tiles.extend([((1, 0), count(9, 1, 1)), ((1, 1), count(9, 1, 1))]);
+        });
+        assert_eq!(inside, None, "elements of tiles inside the columns are not written");
+        let missing = changed(|found| {
+            found.compared -= found.tiles.remove(&(3, 1)).unwrap().compared;
+        });
+        assert_eq!(missing, None, "a tile beyond the columns is right");
+        // The tiles are not square, and the last column that is written lies within one.
+        let within = |change| told([32, 16], [48, 160], [48, 48], change);
+        assert_eq!(within(|_| ()), columns(48, true));
+        let more = within(|found| {
             found.tiles.get_mut(&(1, 1)).unwrap().unwritten -= 1;
             found.unwritten -= 1;
         });
-        assert_eq!(fewer, None, "all was looked at, and one element more is written");
+        assert_eq!(more, None, "all was looked at, and one element more is written");
     }
 
     #[test]
