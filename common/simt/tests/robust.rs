@@ -1,42 +1,19 @@
 //! No input makes the library panic: random bytes, and programs with random damage.
 
+#[path = "robust/attempt.rs"]
+mod attempt;
 mod sections;
 
+use attempt::{LAUNCHES, attempt};
 use proptest::prelude::*;
-use simt::{Arg, Counters, GlobalMemory, Hazards, LaunchConfig, Module, Trace};
+use simt::{Arg, GlobalMemory, LaunchConfig, Module};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// The programs of the corpus, with their names.
 fn programs() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     ["fail.ptx", "pass.ptx"].into_iter().flat_map(|file| sections::read(&folder.join(file))).collect()
-}
-
-/// Runs whatever the text is; errors are welcome, panics are not.
-fn attempt(text: &str) {
-    let Ok(module) = Module::parse(text) else { return };
-    let names: Vec<String> = module.kernel_names().map(Into::into).collect();
-    for name in names {
-        let Ok(kernel) = module.kernel(&name) else { continue };
-        let mut memory = GlobalMemory::new();
-        let mut arguments = vec![];
-        for param in kernel.params() {
-            if param.bytes == 8 {
-                let pointer = memory.alloc(&param.name, 4096, 4).unwrap();
-                arguments.push(Arg::Pointer(pointer));
-            } else {
-                arguments.push(Arg::Bytes(vec![1; param.bytes as usize]));
-            }
-        }
-        let mut config = LaunchConfig::new((2, 2), (16, 3));
-        config.instruction_limit = 20_000;
-        config.dynamic_shared_bytes = 256;
-        config.threads = 1;
-        let mut all = (Counters::new(), (Hazards::new(), Trace::new([])));
-        let _ = simt::launch(&kernel, &mut memory, &config, &arguments, &mut all);
-        let _ = all.1.0.report();
-        let _ = all.0.lines();
-    }
 }
 
 proptest! {
@@ -76,6 +53,16 @@ proptest! {
         }
         attempt(&String::from_utf8_lossy(&text));
     }
+}
+
+/// What the fuzzer has found: each of these made an earlier version panic, hang or fill the memory.
+#[test]
+fn found_by_fuzzing() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/found");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    files.iter().for_each(|file| attempt(&String::from_utf8_lossy(&std::fs::read(file).unwrap())));
+    assert!(LAUNCHES.load(Ordering::Relaxed) >= 2, "one of them at least is a kernel");
 }
 
 const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";
