@@ -4,6 +4,7 @@
 //! chosen shape each.
 
 use crate::lanes::select;
+use crate::lower::Merged;
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Kernel, Space};
 use std::collections::BTreeMap;
@@ -133,6 +134,7 @@ struct Blueprint {
     /// Floating-point operations of an instruction on one lane, and whether it is a single-precision multiply-add.
     flop: Vec<(u8, bool)>,
     guarded: Vec<bool>,
+    merged: Vec<Merged>,
 }
 
 impl Counters {
@@ -195,6 +197,7 @@ impl Analysis for Counters {
             blocks: code.blocks.clone(),
             flop: code.facts.iter().map(|facts| facts.flop).collect(),
             guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
+            merged: code.facts.iter().map(|facts| facts.merged).collect(),
         });
         self.kernel = Some(launch.kernel.clone());
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -479,9 +482,14 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
+                let (bytes, before) = match self.plan.merged[access.instruction as usize] {
+                    Merged::Alone => (access.bytes, 0),
+                    Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
+                    Merged::Joins => return,
+                };
                 let (passes, fewest) =
-                    memo.look_up(access.lanes, access.bytes, 4, access.addresses, |lanes, bytes, addresses| {
-                        wavefronts(load, lanes, bytes, addresses)
+                    memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
+                        wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
                     });
                 if load {
                     count.shared_load_requests += 1;
