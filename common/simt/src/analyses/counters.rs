@@ -68,14 +68,14 @@ counts! {
     global_load_bytes,
     /// Bytes the threads asked to load from and store to global memory (no metric).
     global_bytes_requested,
-    /// Warp-wide loads from shared memory. Like `smsp__inst_executed_op_shared_ld.sum`, which is lower where the assembler
-    /// merges loads of neighbouring words.
+    /// Warp-wide loads from shared memory, as assembled: loads of neighbouring words that the assembler merges are one (by
+    /// rule: `lower::merging`). Like `smsp__inst_executed_op_shared_ld.sum`, which also has those without any lane.
     shared_load_requests,
-    /// Warp-wide stores to shared memory. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are not in it;
-    /// the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
+    /// Warp-wide stores to shared memory, as assembled. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are
+    /// not in it; the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
     shared_store_requests,
     /// Passes through shared memory that the loads take. With `shared_store_wavefronts` it adds up to
-    /// `memory_l1_wavefronts_shared`, unless the assembler merges loads.
+    /// `memory_l1_wavefronts_shared`.
     shared_load_wavefronts,
     /// Passes that the stores and the asynchronous copies take.
     shared_store_wavefronts,
@@ -85,10 +85,10 @@ counts! {
     shared_load_bank_conflicts,
     /// The same for stores and asynchronous copies.
     ///
-    /// Two cases are known in which the sum differs from the reading: where the assembler merges conflicting loads of
-    /// neighbouring words into wider ones (the conflicts of four loads become those of one), and copies past the first-level
-    /// cache (`cp.async.cg`) that fill with zeros under a condition that the assembler keeps in its first predicate, P0. Nsight
-    /// Compute 2025.3 takes P0 for false there, and its negation for true, whatever it is.
+    /// Two cases are known in which the sum differs from the reading: where the assembler unrolls a loop and only then sees that
+    /// loads can be merged, and copies past the first-level cache (`cp.async.cg`) that fill with zeros under a condition that
+    /// the assembler keeps in its first predicate, P0. Nsight Compute 2025.3 takes P0 for false there, and its negation for
+    /// true, whatever it is.
     shared_store_bank_conflicts,
     /// Asynchronous copy instructions with at least one lane. Equals `smsp__inst_executed_op_ldgsts.sum` where every copy
     /// has one.

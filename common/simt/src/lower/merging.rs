@@ -1,8 +1,8 @@
 //! Loads and stores of shared memory that the assembler makes one of.
 //!
 //! The assembler (`ptxas`) turns neighbouring accesses of a thread into one of 8 or 16 bytes, and then they cost other passes
-//! through shared memory than the PTX shows. What it does was found by trying (`tests/counters/merging.ptx`), and is the
-//! same in its versions 12.1 and 13.0:
+//! through shared memory than the PTX shows. What it does was found by trying (`tests/counters/merging.txt`), and is the
+//! same in versions 12.1 and 13.0:
 //!
 //! - Only accesses of one basic block go together, of 4 or 8 bytes an element, that are not `volatile`, and whose addresses are
 //!   one register plus constants. Their place must be aligned for certain: see [`super::forms`].
@@ -152,11 +152,12 @@ mod tests {
     use crate::lower::Merged;
     use crate::lower::inst::{Op, Shape};
 
-    fn widths(ptx: &str, entry: &str) -> Vec<String> {
-        let kernel = Module::parse(ptx).unwrap().kernel(entry).unwrap();
-        let mut widths = vec![];
+    /// The accesses to shared memory that are left, in the assembler's words.
+    fn accesses(ptx: &str) -> String {
+        let kernel = Module::parse(ptx).unwrap().kernel("f").unwrap();
+        let mut found = vec![];
         for inst in &kernel.code.insts {
-            let name = match inst.op {
+            let operation = match inst.op {
                 Op::LdShared => "LDS",
                 Op::StShared => "STS",
                 _ => continue,
@@ -167,19 +168,40 @@ mod tests {
                 Merged::Leads { bytes, .. } => bytes.into(),
                 Merged::Joins => continue,
             };
-            widths.push(if bytes == 4 { name.to_owned() } else { format!("{name}.{}", 8 * bytes) });
+            found.push(match bytes {
+                4 => operation.to_owned(),
+                2 => format!("{operation}.U16"),
+                _ => format!("{operation}.{}", 8 * bytes),
+            });
         }
-        widths.sort();
-        widths
+        found.sort();
+        found.join(" ")
     }
 
+    /// The assembler's own output says what becomes of each kernel's accesses.
     #[test]
-    fn tmp_print() {
-        let list = std::env::var("WIDTHS").unwrap_or_default();
-        for line in list.lines() {
-            let (entry, file) = line.split_once(' ').unwrap();
-            let text = std::fs::read_to_string(file).unwrap();
-            println!("@@ {file} {}", widths(&text, entry).join(" "));
+    fn the_same_accesses_as_the_assembler() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counters/merging.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut sections = text.split("\n//// ").skip(1);
+        let (_, program) = sections.next().and_then(|section| section.split_once('\n')).unwrap();
+        let (mut differences, mut kernels, mut merged) = (vec![], 0, 0);
+        for section in sections {
+            let (title, body) = section.split_once('\n').unwrap();
+            let (name, assembled) = title.split_once(" = ").unwrap();
+            let (mut declarations, body): (String, String) =
+                body.lines().map(|line| format!("{line}\n")).partition(|line| line.starts_with('.'));
+            if declarations.is_empty() {
+                declarations += ".shared .align 4 .b8 s[16384];\n";
+            }
+            let found = accesses(&program.replace("DECLARATIONS\n", &declarations).replace("BODY\n", &body));
+            kernels += 1;
+            merged += usize::from(found.contains("64") || found.contains("128"));
+            if found != assembled {
+                differences.push(format!("{name}: {found}, but the assembler makes {assembled}"));
+            }
         }
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+        assert!(kernels > 70 && merged > 40, "{kernels} kernels, {merged} with merged accesses");
     }
 }
