@@ -39,7 +39,7 @@ type Resource = (&'static str, fn(&Work) -> u64, fn(&Gpu) -> f64);
 /// The resources of an SM. Of several that take equally long, the first is named.
 const RESOURCES: [Resource; 3] = [
     ("FMA units", |work| work.fma, |gpu| gpu.fma_per_clock / 32.0),
-    ("shared memory and L1 cache", |work| work.passes, |gpu| gpu.passes_per_clock),
+    ("shared memory, L1", |work| work.passes, |gpu| gpu.passes_per_clock),
     ("instruction issue", |work| work.issued, |_| ISSUED_PER_CLOCK),
 ];
 
@@ -131,7 +131,7 @@ mod tests {
         // 1,000 clocks are a microsecond; two multiply-adds of warps, four instructions and one pass in each.
         for (work, bound_by, least) in [
             ((6000, 6000, 1000, 2), "FMA units", 0.003),
-            ((6000, 6000, 4000, 2), "shared memory and L1 cache", 0.004),
+            ((6000, 6000, 4000, 2), "shared memory, L1", 0.004),
             ((6000, 40_000, 4000, 2), "instruction issue", 0.01),
         ] {
             let found = least_time(&gpu(), &[works(&[work])], &problem(64));

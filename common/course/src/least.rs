@@ -12,6 +12,7 @@ use common::exec::Session;
 use common::gpus::Gpu;
 use common::product::Product as _;
 use common::{Plan, Problem};
+use simt::Works;
 
 use crate::record::Record;
 use crate::steps;
@@ -24,12 +25,24 @@ pub fn least_time(
     problem: &Problem,
     gpu: &Gpu,
 ) -> Result<Option<LeastTime>> {
-    let mut device = SimDevice::new(SimOptions { sample: true, ..SimOptions::default() });
+    let options = SimOptions { sample: true, ..SimOptions::default() };
+    let works = works(source, committed, plan, problem, options)?;
+    Ok(works.map(|works| bound::least_time(gpu, &works, problem)))
+}
+
+/// The work of the plan's launches on the simulator.
+fn works(
+    source: &Source,
+    committed: Option<&Path>,
+    plan: &Plan,
+    problem: &Problem,
+    options: SimOptions,
+) -> Result<Option<Vec<Works>>> {
+    let mut device = SimDevice::new(options);
     let code = source.code(&plan.specialisation, device.info(), committed)?;
     let session = Session::new(&mut device, problem, plan.clone(), &code)?;
     session.launch(&mut device)?;
-    let works = device.observations().works;
-    Ok(works.map(|works| bound::least_time(gpu, &works, problem)))
+    Ok(device.observations().works)
 }
 
 /// What each kernel of a record takes at least at each size at which it was timed, by the size's and the entry's place in the
@@ -51,9 +64,13 @@ pub fn of_record(record: &Record) -> Result<BTreeMap<(usize, usize), LeastTime>>
         for (at, plan) in folder.describe(&request)?.plans.iter().enumerate() {
             let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
             let (Some(place), Ok(plan)) = (place, plan) else { continue };
-            if record.sizes[at].entries[place].spread().is_some()
-                && let Ok(Some(least)) = least_time(&source, committed.as_deref(), plan, &problems[at], &gpu)
-            {
+            let entry = &record.sizes[at].entries[place];
+            if entry.spread().is_none() {
+                continue;
+            }
+            if let Some(least) = &entry.least_time {
+                found.insert((at, place), least.clone());
+            } else if let Ok(Some(least)) = least_time(&source, committed.as_deref(), plan, &problems[at], &gpu) {
                 found.insert((at, place), least);
             }
         }
@@ -63,8 +80,44 @@ pub fn of_record(record: &Record) -> Result<BTreeMap<(usize, usize), LeastTime>>
 
 #[cfg(test)]
 mod tests {
+    use common::{Dtype, Fill};
+    use simt::Work;
+
     use super::*;
     use crate::record;
+
+    /// What a few blocks stand for is what all of them do, or a little less if the matrices' rows start anywhere.
+    #[test]
+    fn a_sample_counts_no_more_than_all_blocks() {
+        let mut equal = 0;
+        for folder in steps::find().unwrap() {
+            let sizes = [[256, 256, 64], [129, 520, 48], [200, 133, 67]];
+            let problem = |[m, n, k]: [u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+            let problems = sizes.map(problem);
+            let description = folder.describe(&Request { problems: problems.to_vec(), ..Request::default() }).unwrap();
+            let source = Source::read(&folder.source(None));
+            for (plan, problem) in description.plans.iter().zip(&problems).filter(|_| !description.host) {
+                let (Ok(plan), Ok(source)) = (plan, &source) else { continue };
+                let committed = source.committed_folder();
+                let total = |options| {
+                    let works = works(source, committed.as_deref(), plan, problem, options).unwrap().unwrap();
+                    let kinds = works.iter().flat_map(Works::kinds);
+                    kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
+                        let Work { fma: f, issued: i, passes: p } = work;
+                        [blocks + count, fma + f * count, issued + i * count, passes + p * count]
+                    })
+                };
+                let sampled = total(SimOptions { sample: true, ..SimOptions::default() });
+                let all = total(SimOptions { counters: true, ..SimOptions::default() });
+                equal += usize::from(sampled == all);
+                for (sampled, all) in sampled.into_iter().zip(all) {
+                    let share = sampled as f64 / all as f64;
+                    assert!((0.95..=1.0).contains(&share), "{} {problem:?}: {sampled} of {all}", folder.name);
+                }
+            }
+        }
+        assert!(equal > 5, "{equal} samples are exact");
+    }
 
     /// A bound that any kernel has beaten is none. (With `-- --nocapture` it says how far each kernel is from its bound.)
     #[test]
