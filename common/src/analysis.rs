@@ -23,6 +23,8 @@ pub struct Observations {
     pub hazards: Option<Vec<HazardReport>>,
     /// What the traced threads did, if any was to be traced.
     pub trace: Option<Vec<ThreadReport>>,
+    /// The work of each launch's blocks, if counters were asked for and it is known for certain.
+    pub works: Option<Vec<simt::Works>>,
 }
 
 impl Observations {

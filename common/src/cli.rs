@@ -6,6 +6,7 @@ use clap::{Parser, ValueEnum as _};
 
 use crate::baseline;
 use crate::device::Choice;
+use crate::gpus::Gpu;
 use crate::problem::{Dtype, Fill, Problem};
 
 /// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.
@@ -65,6 +66,10 @@ pub struct Args {
     /// Show what the hardware's counters would show, in total or by source line; uses the simulator
     #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
     pub counters: Option<CounterDetail>,
+
+    /// With --counters: the GPU whose least time is shown; by default the one in this machine, else an H200
+    #[arg(long, value_name = "GPU")]
+    pub gpu: Option<Gpu>,
 
     /// Look for races, accesses out of bounds, missing waits and the like; uses the simulator
     #[arg(long)]

@@ -8,6 +8,7 @@ pub mod analysis;
 pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;
+pub mod bound;
 pub mod check;
 pub mod cli;
 pub mod code;
@@ -20,6 +21,7 @@ pub mod driver;
 pub mod exec;
 pub mod exit;
 pub mod fault;
+pub mod gpus;
 pub mod hazard_kind;
 mod headers;
 pub mod host;
@@ -42,6 +44,7 @@ pub mod product;
 pub mod progress;
 pub mod report;
 pub mod run;
+pub mod sample;
 pub mod step;
 #[cfg(feature = "testing")]
 pub mod testing;

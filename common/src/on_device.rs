@@ -6,12 +6,14 @@ use anyhow::{Result, ensure};
 
 use crate::analysis::Observations;
 use crate::baseline::Baseline;
+use crate::bound;
 use crate::check::verify_on;
 use crate::cli::Args;
 use crate::code::{Code, Source};
 use crate::device::{self, Choice, Device, SimOptions};
 use crate::exec::Session;
 use crate::fault::KernelFault;
+use crate::gpus::Gpu;
 use crate::info::{DeviceInfo, Kind};
 use crate::matrix::Operands;
 use crate::memory;
@@ -31,6 +33,8 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let (verification, observations) = run.verify(args, &operands)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref(), &run.code, run.committed.as_deref());
+    let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
+    let least_time = works.map(|works| bound::least_time(&gpu(args), works, &run.problem));
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -52,6 +56,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         verification,
         timing,
         baseline,
+        least_time,
     })
 }
 
@@ -115,6 +120,15 @@ impl Run {
     }
 }
 
+/// The GPU whose least time is shown: as `--gpu` says, else the one in this machine unless the simulator is chosen.
+fn gpu(args: &Args) -> Gpu {
+    let here = || {
+        let device = device::open(args.device, &SimOptions::default()).ok()?;
+        Some(Gpu::of(device.info(), &device.figures()?))
+    };
+    args.gpu.clone().or_else(here).unwrap_or_default()
+}
+
 /// Opens the device; what only the simulator can show takes the simulator.
 fn open(args: &Args) -> Result<Box<dyn Device>> {
     ensure!(
@@ -127,7 +141,7 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
         counters: args.counters.is_some() || args.json,
         check: args.check,
         trace: args.trace.clone(),
-        one_by_one: false,
+        ..SimOptions::default()
     };
     device::open(choice, &options)
 }

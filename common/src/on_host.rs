@@ -92,5 +92,6 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         verification,
         timing,
         baseline,
+        least_time: None,
     })
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Counters, HazardReport, ThreadReport};
 use crate::baseline::Baseline;
+use crate::bound::LeastTime;
 use crate::cli::CounterDetail;
 use crate::diagnostic;
 use crate::hazard_kind::ReportKind;
@@ -96,6 +97,9 @@ pub struct Report {
     /// What `--baseline` asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub baseline: Option<Baseline>,
+    /// The least time that the launches take on a GPU; absent without counters, and if the product is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub least_time: Option<LeastTime>,
 }
 
 impl Report {
@@ -153,6 +157,9 @@ impl Report {
         }
         if let (Some(counters), Some(detail)) = (&self.counters, detail) {
             text += &format!("\n{}", counters.text());
+            if let Some(least_time) = &self.least_time {
+                text += &format!("\n{}", least_time.text());
+            }
             if detail == CounterDetail::Lines {
                 text += &format!("\n{}", counters.line_table());
             }

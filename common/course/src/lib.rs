@@ -9,6 +9,7 @@ pub mod difference;
 pub mod doctor;
 pub mod files;
 pub mod lab;
+pub mod least;
 pub mod mine;
 pub mod programs;
 mod progress;

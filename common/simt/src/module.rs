@@ -110,6 +110,12 @@ impl Kernel {
         &self.params
     }
 
+    /// Whether it names `__constant__` variables.
+    pub(crate) fn reads_constants(&self) -> bool {
+        let variables = &self.module.inner.program.variables;
+        self.code.variables.iter().any(|&number| variables[number as usize].space == crate::ast::Space::Const)
+    }
+
     /// Static shared memory of a block, in bytes.
     pub fn static_shared_bytes(&self) -> u32 {
         self.code.static_shared_bytes

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
-use simt::Counts;
+use simt::{Counts, Works};
 
 use crate::places::Sources;
 use crate::units::grouped;
@@ -43,17 +43,29 @@ pub struct LineCounters {
 pub struct CounterSum {
     total: Counts,
     lines: BTreeMap<(Option<String>, u32), Counts>,
+    works: Vec<Option<Works>>,
 }
 
 impl CounterSum {
     /// Adds a launch of a kernel.
     pub fn add(&mut self, kernel: &simt::Kernel, counters: &simt::Counters) {
         self.total += &counters.total();
+        self.works.push(counters.works());
         let files: BTreeMap<u32, &str> = kernel.module().source_files().collect();
         for ((file, line), counts) in counters.lines() {
             let file = files.get(&file).map(|&name| name.to_owned());
             *self.lines.entry((file, line)).or_default() += &counts;
         }
+    }
+
+    /// Adds a launch of which nothing but its blocks' work is known, if that.
+    pub fn add_works(&mut self, works: Option<Works>) {
+        self.works.push(works);
+    }
+
+    /// The work of each launch's blocks, if it is known of all.
+    pub fn works(&self) -> Option<Vec<Works>> {
+        self.works.iter().cloned().collect()
     }
 
     /// The report, with the text of each line.

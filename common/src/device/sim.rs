@@ -13,6 +13,7 @@ use crate::host;
 use crate::info::{DeviceInfo, KernelResources};
 use crate::plan::{Arg, Launch};
 use crate::progress::Progress;
+use crate::sample::{Class, classes};
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct SimOptions {
     pub trace: Vec<([u32; 3], [u32; 3])>,
     /// Run the blocks one after the other: what blocks race for is then the same each time, on every host.
     pub one_by_one: bool,
+    /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
+    pub sample: bool,
 }
 
 /// The embedded GPU.
@@ -104,6 +107,25 @@ fn explain_in(error: simt::Error, arrays: &Arrays) -> anyhow::Error {
         }
         other => anyhow!("{other}"),
     }
+}
+
+/// The work of a launch by that of a few of its blocks; blocks of a class count as the least of those that stand for it.
+fn sampled(
+    kernel: &simt::Kernel,
+    memory: &mut simt::GlobalMemory,
+    config: &simt::LaunchConfig,
+    pointers: &[simt::Arg],
+    grid: [u32; 3],
+) -> Result<Option<simt::Works>, simt::Error> {
+    let mut works = simt::Works::default();
+    for Class { blocks, count } in classes(grid) {
+        let mut counters = simt::Counters::new();
+        simt::launch_some(kernel, memory, config, pointers, &mut counters, &blocks)?;
+        let Some(counted) = counters.works() else { return Ok(None) };
+        let least = counted.kinds().map(|(work, _)| work).reduce(simt::Work::least);
+        works.add(least.unwrap_or_default(), count);
+    }
+    Ok(Some(works))
 }
 
 impl SimDevice {
@@ -213,6 +235,11 @@ impl Device for SimDevice {
         let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", [x, y, z].map(u64::from).iter().product());
+        if self.options.sample {
+            let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
+            self.counters.add_works(works);
+            return Ok(());
+        }
         // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
         if hazards.is_some() || trace.is_some() {
             let mut all = ((counters, (hazards, trace)), &progress);
@@ -248,6 +275,7 @@ impl Device for SimDevice {
         self.written.clear();
         Observations {
             counters: self.options.counters.then(|| counters.report()),
+            works: counters.works().filter(|_| self.options.counters || self.options.sample),
             hazards: self.options.check.then_some(hazards),
             trace: (!self.options.trace.is_empty()).then(|| std::mem::take(&mut self.trace)),
         }

@@ -1,7 +1,7 @@
 //! What the simulator shows of each kernel in place of times: its traffic, its conflicts, its barriers, its occupancy.
 
 use common::analysis::RATIOS;
-use common::units::number;
+use common::units::{ms, number};
 
 use crate::record::Entry;
 
@@ -13,11 +13,12 @@ pub const LEGEND: &str = "
   conflicts            passes through shared memory that bank conflicts add
   barriers             barriers that warps wait at
   warps/SM             warps that an SM of an H100 holds at a time, of 64
+  least time           what the product takes on an H200 at least; and what takes that long
 ";
 
 /// The headings of the columns.
 pub fn head() -> impl Iterator<Item = &'static str> {
-    RATIOS.iter().map(|(name, _)| *name).chain(["warps/SM"])
+    RATIOS.iter().map(|(name, _)| *name).chain(["warps/SM", "least time", "bound by"])
 }
 
 /// The cells of a kernel, with `-` for what has no value; none if it was not counted.
@@ -25,7 +26,10 @@ pub fn cells(entry: &Entry) -> Option<Vec<String>> {
     let counters = entry.counters.as_ref()?;
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let warps = entry.occupancy.as_ref().map(|occupancy| 64.0 * occupancy.occupancy);
-    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).collect())
+    let least = entry.least_time.as_ref();
+    let bound = [least.map(|least| ms(least.ms)), least.map(|least| least.bound_by.clone())];
+    let bound = bound.map(|words| words.unwrap_or_else(|| "-".to_owned()));
+    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).chain(bound).collect())
 }
 
 #[cfg(test)]
@@ -48,7 +52,7 @@ mod tests {
         let total = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         entry.counters = Some(Counters { total, flop_per_byte: 8.0, ..Counters::default() });
         let cells = cells(&entry).unwrap();
-        assert_eq!(cells, ["8", "4", "3", "0", "0", "-"]);
+        assert_eq!(cells, ["8", "4", "3", "0", "0", "-", "-", "-"]);
         assert_eq!(cells.len(), head().count());
     }
 }

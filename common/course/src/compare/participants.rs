@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
+use common::bound::LeastTime;
 use common::code::{Code, Source};
 use common::describe::{Description, Request};
 use common::device::Device;
+use common::gpus::Gpu;
 use common::{Plan, Problem};
 
+use crate::least::least_time;
 use crate::record::StepRecord;
 use crate::steps::{self, StepFolder};
 
@@ -49,6 +52,13 @@ impl Participant {
         let make =
             || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
         self.code.entry(key).or_insert_with(make).clone()
+    }
+
+    /// The least time of a plan on a GPU, counted on the simulator.
+    pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
+        let gpu = Gpu::of(device.info(), &device.figures()?);
+        let committed = self.folder.path.join("ptx");
+        least_time(self.source.as_ref().ok()?, Some(&committed), plan, problem, &gpu).ok().flatten()
     }
 
     /// What the record says of the kernel.

@@ -118,6 +118,7 @@ fn session(
         origin: Some(code.origin.clone()),
         defines: plan.specialisation.defines.clone(),
         launch: LaunchReport::of(&plan),
+        least_time: participant.least_time(&plan, problem, device),
         ..Entry::new(&name, Outcome::Verified, None)
     };
     let session = Session::sharing(device, plan, &code, matrices)?;

@@ -9,11 +9,14 @@ use crate::record::{Entry, Outcome, Record, SizeRecord};
 /// The table of a size, for people.
 pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let times = |times: Option<f64>| times.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×"));
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
     let head: Vec<&str> = match (timed, counted) {
-        (true, _) => vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "spread"],
+        (true, _) => {
+            vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "of least time", "spread"]
+        }
         (false, true) => std::iter::once("").chain(counted::head()).chain(["product"]).collect(),
         (false, false) => vec!["", "product"],
     };
@@ -26,7 +29,8 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
                 format!("{:.1}", speed.gflops),
                 percent(speed.of_peak),
                 percent(speed.of_cublas),
-                speed.over_previous.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×")),
+                times(speed.over_previous),
+                times(entry.over_least()),
                 format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
             ]);
         } else {

@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use common::analysis::Counters;
+use common::bound;
 use common::check::verify_c;
 use common::device::Device;
+use common::gpus::Gpu;
 use common::matrix::Operands;
 use common::product::{Matrices, Product};
 use common::progress::Progress;
@@ -65,7 +67,11 @@ pub fn verify_all(
                 continue;
             }
             // The lines of a kernel are for a look at it alone.
-            entry.counters = device.observations().counters.map(|counters| Counters { lines: Vec::new(), ..counters });
+            let observations = device.observations();
+            entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
+            if let Some(works) = observations.works {
+                entry.least_time = Some(bound::least_time(&Gpu::default(), &works, problem));
+            }
             let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
             entry.method = Some(found.method);
             entry.worst_bound_share = found.worst_bound_share;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::analysis::Counters;
+use common::bound::LeastTime;
 use common::device::{Figures, KernelResources};
 use common::occupancy::Occupancy;
 use common::problem::{Dtype, Fill};
@@ -161,6 +162,9 @@ pub struct Entry {
     /// What the simulator counted for this kernel at a size of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub traffic: Option<Traffic>,
+    /// The least time on the device, or on the simulator the one on an H200.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub least_time: Option<LeastTime>,
 }
 
 /// Operations and bytes of a launch as the simulator counts them.

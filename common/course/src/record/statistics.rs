@@ -40,6 +40,11 @@ impl Entry {
         let samples: Vec<f64> = self.samples_ms.iter().flatten().copied().collect();
         (self.outcome == Outcome::Verified).then(|| Spread::of(&samples)).flatten()
     }
+
+    /// The middle sample over the least time, if both are known.
+    pub fn over_least(&self) -> Option<f64> {
+        Some(self.spread()?.median / self.least_time.as_ref()?.ms)
+    }
 }
 
 impl SizeRecord {

@@ -107,7 +107,9 @@ impl Reading {
             value.map(|value| value as u64).with_context(|| format!("{name} was not read; record the counters again"))
         };
         let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
-        let excess = read("memory_l1_wavefronts_shared")?.saturating_sub(read("memory_l1_wavefronts_shared_ideal")?);
+        let wavefronts = read("memory_l1_wavefronts_shared")?;
+        let excess = wavefronts.saturating_sub(read("memory_l1_wavefronts_shared_ideal")?);
+        let passes = counts.shared_load_wavefronts + counts.shared_store_wavefronts;
         let fma = read("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")?;
         let compared = |name, simulated, read| Compared { name, simulated, read };
         let conflicts = counts.shared_load_bank_conflicts + counts.shared_store_bank_conflicts;
@@ -118,6 +120,7 @@ impl Reading {
                 compared("load sectors", counts.global_load_sectors, global("sectors", "ld")?),
                 compared("store requests", counts.global_store_requests, global("requests", "st")?),
                 compared("store sectors", counts.global_store_sectors, global("sectors", "st")?),
+                compared("wavefronts", passes, wavefronts),
                 compared("excess wavefronts", conflicts, excess),
             ],
             differing: [
@@ -140,7 +143,7 @@ mod tests {
     #[test]
     fn the_simulator_counts_what_was_read() {
         let compared = smallest().compare().unwrap();
-        assert_eq!(compared.equal.len(), 6);
+        assert_eq!(compared.equal.len(), 7);
         assert!(compared.equal.iter().all(|count| count.simulated == count.read));
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{counted, outputs, path, readings, rooms};
+use super::{bound, counted, outputs, path, readings, rooms};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -49,6 +49,16 @@ pub const PARTS: &[Part] = &[
     Part { name: "house", shows: "the files of each crate, with the idea of each", make: |_, _| rooms::table() },
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
+    Part {
+        name: "bound",
+        shows: "[RECORD]: a table of all kernels' times over the least ones, at one size",
+        make: bound::at_one_size,
+    },
+    Part {
+        name: "bounds",
+        shows: "[RECORD]: a table of all steps' times over the least ones, at all sizes",
+        make: bound::at_all_sizes,
+    },
     Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
     Part { name: "path", shows: "STEP: a table of the rungs on the way to its kernel", make: path::of_step },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },

@@ -16,6 +16,7 @@ pub fn table() -> Result<String> {
         "global load sectors",
         "global store requests",
         "global store sectors",
+        "shared wavefronts",
         "excess shared wavefronts",
         "instructions, simulated / GPU",
         "shared loads, simulated / GPU",

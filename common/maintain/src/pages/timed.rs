@@ -29,7 +29,7 @@ pub fn chart_path(record: &str, chart: &Chart) -> PathBuf {
 
 /// What `show` makes of the record that is named, or else of the latest with a GPU's times, as the cache is in ordinary
 /// use; without one, how one gets a record.
-fn with_record(
+pub fn with_record(
     page: &Page,
     wanted: Option<&&str>,
     show: impl FnOnce(&str, &Record) -> Result<String>,

@@ -3,7 +3,9 @@
 //! The rules were established by readings of an H100 (`tests/counters`): 2,278 launches of kernels that make one access of a
 //! chosen shape each.
 
+use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
+use crate::lower::Merged;
 use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Kernel, Space};
 use std::collections::BTreeMap;
@@ -67,14 +69,14 @@ counts! {
     global_load_bytes,
     /// Bytes the threads asked to load from and store to global memory (no metric).
     global_bytes_requested,
-    /// Warp-wide loads from shared memory. Like `smsp__inst_executed_op_shared_ld.sum`, which is lower where the assembler
-    /// merges loads of neighbouring words.
+    /// Warp-wide loads from shared memory, as assembled: loads of neighbouring words that the assembler merges are one (by
+    /// rule: `lower::merging`). Like `smsp__inst_executed_op_shared_ld.sum`, which also has those without any lane.
     shared_load_requests,
-    /// Warp-wide stores to shared memory. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are not in it;
-    /// the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
+    /// Warp-wide stores to shared memory, as assembled. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are
+    /// not in it; the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
     shared_store_requests,
     /// Passes through shared memory that the loads take. With `shared_store_wavefronts` it adds up to
-    /// `memory_l1_wavefronts_shared`, unless the assembler merges loads.
+    /// `memory_l1_wavefronts_shared`.
     shared_load_wavefronts,
     /// Passes that the stores and the asynchronous copies take.
     shared_store_wavefronts,
@@ -84,10 +86,10 @@ counts! {
     shared_load_bank_conflicts,
     /// The same for stores and asynchronous copies.
     ///
-    /// Two cases are known in which the sum differs from the reading: where the assembler merges conflicting loads of
-    /// neighbouring words into wider ones (the conflicts of four loads become those of one), and copies past the first-level
-    /// cache (`cp.async.cg`) that fill with zeros under a condition that the assembler keeps in its first predicate, P0. Nsight
-    /// Compute 2025.3 takes P0 for false there, and its negation for true, whatever it is.
+    /// Two cases are known in which the sum differs from the reading: where the assembler unrolls a loop and only then sees that
+    /// loads can be merged, and copies past the first-level cache (`cp.async.cg`) that fill with zeros under a condition that
+    /// the assembler keeps in its first predicate, P0. Nsight Compute 2025.3 takes P0 for false there, and its negation for
+    /// true, whatever it is.
     shared_store_bank_conflicts,
     /// Asynchronous copy instructions with at least one lane. Equals `smsp__inst_executed_op_ldgsts.sum` where every copy
     /// has one.
@@ -133,6 +135,11 @@ struct Blueprint {
     /// Floating-point operations of an instruction on one lane, and whether it is a single-precision multiply-add.
     flop: Vec<(u8, bool)>,
     guarded: Vec<bool>,
+    merged: Vec<Merged>,
+    /// Multiply-adds of each basic block that are not guarded.
+    fma: Vec<u32>,
+    /// The kernel reads `__constant__` memory.
+    constants: bool,
 }
 
 impl Counters {
@@ -172,6 +179,16 @@ impl Counters {
         })
     }
 
+    /// The blocks by the work they do; none if it is not known for certain, because some of what looks like global memory is
+    /// `__constant__`, which has a cache of its own.
+    pub fn works(&self) -> Option<Works> {
+        let mut works = Works::default();
+        for observer in self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            works += &observer.works;
+        }
+        (!self.blueprint.constants).then_some(works)
+    }
+
     /// Counts by source line (file number and line), in order. Instructions without line information are under (0, 0).
     pub fn lines(&self) -> BTreeMap<(u32, u32), Counts> {
         let mut lines: BTreeMap<(u32, u32), Counts> = BTreeMap::new();
@@ -190,11 +207,18 @@ impl Analysis for Counters {
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let code = &launch.kernel.code;
+        let fma = |block: &Range<u32>| {
+            let facts = &code.facts[block.start as usize..block.end as usize];
+            facts.iter().filter(|facts| facts.flop.1 && !facts.guarded).count() as u32
+        };
         self.blueprint = Arc::new(Blueprint {
             instructions: code.facts.len(),
             blocks: code.blocks.clone(),
             flop: code.facts.iter().map(|facts| facts.flop).collect(),
             guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
+            merged: code.facts.iter().map(|facts| facts.merged).collect(),
+            fma: code.blocks.iter().map(fma).collect(),
+            constants: launch.kernel.reads_constants(),
         });
         self.kernel = Some(launch.kernel.clone());
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -206,11 +230,20 @@ impl Analysis for Counters {
             counts: vec![Counts::default(); self.blueprint.instructions],
             executed: vec![(0, 0); self.blueprint.blocks.len()],
             memory: vec![Memo::default(); self.blueprint.instructions],
+            work: Work::default(),
+            before: Work::default(),
+            works: Works::default(),
             plan: self.blueprint.clone(),
         })
     }
 
-    fn end(&self, block: BlockCounters) {
+    fn end(&self, mut block: BlockCounters) {
+        let fma: u64 =
+            block.executed.iter().zip(&block.plan.fma).map(|(&(times, _), &fma)| times * u64::from(fma)).sum();
+        let Work { fma: guarded, issued, passes } = block.work;
+        let total = Work { fma: fma + guarded, issued: issued + fma + guarded, passes };
+        block.works.add(total.since(block.before), 1);
+        block.before = total;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(block);
     }
 }
@@ -222,6 +255,11 @@ pub struct BlockCounters {
     /// For each basic block how often it was entered, and by how many lanes.
     executed: Vec<(u64, u64)>,
     memory: Vec<Memo>,
+    /// Work so far, without the multiply-adds of basic blocks.
+    work: Work,
+    /// All work of the blocks before.
+    before: Work,
+    works: Works,
     plan: Arc<Blueprint>,
 }
 
@@ -281,18 +319,24 @@ fn distinct(values: &mut [u64]) -> u32 {
     changes as u32 + u32::from(!values.is_empty())
 }
 
-/// 32-byte sectors that a request to global memory touches.
-fn sectors(lanes: u32, addresses: &[u64; 32]) -> u32 {
+/// Lines of the first-level cache that are looked up in one pass.
+const LINES: u32 = 4;
+
+/// 32-byte sectors and 128-byte lines that a request to global memory touches.
+fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32) {
     // An aligned access of up to 16 bytes lies in one sector.
     let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
-    distinct(&mut touched)
+    touched.sort_unstable();
+    touched.dedup();
+    let lines = touched.chunk_by(|one, next| one / 4 == next / 4).count();
+    (touched.len() as u32, lines as u32)
 }
 
 /// Sectors of an asynchronous copy. Those through the first-level cache count as loads do. Those past it count once for every
 /// 32 bytes of shared memory and 128-byte line of global memory they join.
 fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     if !copy.bypass {
-        return sectors(lanes, copy.from);
+        return sectors_and_lines(lanes, copy.from).0;
     }
     let mut joined: Vec<u64> =
         each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
@@ -447,6 +491,7 @@ impl Observer for BlockCounters {
         let lanes = u64::from(lanes.count_ones());
         count.flop += u64::from(flop) * lanes;
         count.fma_threads += if fma { lanes } else { 0 };
+        self.work.fma += u64::from(fma && lanes > 0);
     }
 
     fn branch(&mut self, _: u32, instruction: u32, taken: u32, not_taken: u32) {
@@ -461,12 +506,16 @@ impl Observer for BlockCounters {
         let bytes = u64::from(access.bytes) * threads;
         let load = access.kind == AccessKind::Load;
         match (access.space, access.kind) {
-            (Space::Global, AccessKind::Atomic) => count.global_atomic_requests += 1,
+            (Space::Global, AccessKind::Atomic) => {
+                count.global_atomic_requests += 1;
+                self.work.add_access(1);
+            }
             (Space::Global, _) => {
-                let (touched, _) =
-                    memo.look_up(access.lanes, access.bytes, 32, access.addresses, |lanes, _, addresses| {
-                        (sectors(lanes, addresses), 0)
+                let (touched, lines) =
+                    memo.look_up(access.lanes, access.bytes, 128, access.addresses, |lanes, _, addresses| {
+                        sectors_and_lines(lanes, addresses)
                     });
+                self.work.add_access(if load { lines.div_ceil(LINES).max(access.bytes / 4) } else { 1 });
                 count.global_bytes_requested += bytes;
                 if load {
                     count.global_load_requests += 1;
@@ -479,10 +528,16 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
+                let (bytes, before) = match self.plan.merged[access.instruction as usize] {
+                    Merged::Alone => (access.bytes, 0),
+                    Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
+                    Merged::Joins => return,
+                };
                 let (passes, fewest) =
-                    memo.look_up(access.lanes, access.bytes, 4, access.addresses, |lanes, bytes, addresses| {
-                        wavefronts(load, lanes, bytes, addresses)
+                    memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
+                        wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
                     });
+                self.work.add_access(passes);
                 if load {
                     count.shared_load_requests += 1;
                     count.shared_load_wavefronts += u64::from(passes);
@@ -509,6 +564,7 @@ impl Observer for BlockCounters {
         count.global_load_bytes += bytes;
         count.global_bytes_requested += bytes;
         let (passes, fewest) = copy_wavefronts(copy.lanes, reading, copy);
+        self.work.add_access(passes);
         count.shared_store_wavefronts += u64::from(passes);
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
     }

@@ -7,3 +7,4 @@ pub mod report;
 #[cfg(test)]
 mod testing;
 pub mod trace;
+pub mod work;

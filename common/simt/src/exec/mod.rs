@@ -67,6 +67,36 @@ pub fn launch<A: Analysis>(
     args: &[Arg],
     analysis: &mut A,
 ) -> Result<Report, Error> {
+    launch_blocks(kernel, memory, config, args, analysis, None)
+}
+
+/// The same for some blocks of the grid, by their numbers; the work of the others is left undone.
+///
+/// # Errors
+/// As [`launch`], and [`Error::Usage`] when the grid has no such block.
+pub fn launch_some<A: Analysis>(
+    kernel: &Kernel,
+    memory: &mut GlobalMemory,
+    config: &LaunchConfig,
+    args: &[Arg],
+    analysis: &mut A,
+    blocks: &[u64],
+) -> Result<Report, Error> {
+    let count = config.grid.count();
+    if let Some(block) = blocks.iter().find(|&&block| block >= count) {
+        return Err(Error::usage(format!("there is no block {block} in a grid of {count}")));
+    }
+    launch_blocks(kernel, memory, config, args, analysis, Some(blocks))
+}
+
+fn launch_blocks<A: Analysis>(
+    kernel: &Kernel,
+    memory: &mut GlobalMemory,
+    config: &LaunchConfig,
+    args: &[Arg],
+    analysis: &mut A,
+    only: Option<&[u64]>,
+) -> Result<Report, Error> {
     config.validate(u64::from(kernel.static_shared_bytes()))?;
     let threads = config.block.count();
     if let Some(limit) = kernel.max_threads() {
@@ -104,7 +134,7 @@ pub fn launch<A: Analysis>(
         executed: AtomicU64::new(0),
         atomic: Mutex::new(()),
     };
-    let failure = run(&launch, analysis)?;
+    let failure = run(&launch, analysis, only)?;
     let executed = launch.executed.load(Ordering::Relaxed);
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
@@ -120,8 +150,8 @@ pub fn launch<A: Analysis>(
 }
 
 /// Runs all blocks; the failure of the first block in grid order, if any.
-fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A) -> Result<Option<(u64, Outcome)>, Error> {
-    let blocks = launch.config.grid.count();
+fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A, only: Option<&[u64]>) -> Result<Option<(u64, Outcome)>, Error> {
+    let blocks = only.map_or(launch.config.grid.count(), |only| only.len() as u64);
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = if launch.config.threads == 0 { available } else { launch.config.threads };
     let workers = (wanted as u64).min(blocks).clamp(1, 1024) as usize;
@@ -133,10 +163,11 @@ fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A) -> Result<Option<(u64, Ou
     let work = || {
         let mut worker = Worker::new(launch);
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= blocks || number > last.load(Ordering::Relaxed) {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            let number = only.map_or(Some(turn), |only| only.get(turn as usize).copied());
+            let Some(number) = number.filter(|&number| turn < blocks && number <= last.load(Ordering::Relaxed)) else {
                 break;
-            }
+            };
             let info = BlockInfo {
                 index: launch.config.grid.index(number),
                 number,

@@ -58,6 +58,21 @@ pub(crate) struct Facts {
     pub guarded: bool,
     /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
     pub flop: (u8, bool),
+    /// What the assembler makes of an access to shared memory.
+    pub merged: Merged,
+}
+
+/// Whether an access to shared memory is one by itself once it is assembled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merged {
+    Alone,
+    /// It is done in one go with others: so many bytes, which start so many bytes before its own.
+    Leads {
+        bytes: u8,
+        before: u8,
+    },
+    /// Another access does it, too.
+    Joins,
 }
 
 /// Kinds of instruction that have rules of their own.

@@ -14,7 +14,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     end_early(&mut decoded.raws);
     let graph = Graph::new(&decoded.raws)?;
     let of = places(&mut decoded, &graph.blocks)?;
-    decoded.code.facts = facts(&decoded);
+    decoded.code.facts = facts(&decoded, &graph.blocks);
     decoded.code.narrow = narrow(&decoded.raws);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {

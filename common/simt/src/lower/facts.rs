@@ -1,13 +1,15 @@
 //! Facts about instructions that messages and observers ask for: where they stand, how they work, on what array.
 
-use super::code::{Facts, Role};
+use super::code::{Facts, Merged, Role};
+use super::flow::Block;
 use super::inst::{Detail, Function, Inst, NONE, Op, Shape};
+use super::merging::merged;
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
 
 /// The facts of every instruction, in order.
-pub(super) fn facts(decoded: &Decoded) -> Vec<Facts> {
-    let facts = |(raw, shared_origin): (&Raw, Option<u32>)| Facts {
+pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
+    let facts = |((raw, shared_origin), merged): ((&Raw, Option<u32>), Merged)| Facts {
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {
@@ -19,8 +21,9 @@ pub(super) fn facts(decoded: &Decoded) -> Vec<Facts> {
         strong: raw.strong,
         guarded: raw.guard.is_some(),
         flop: flop_of(&raw.inst, &decoded.code.details),
+        merged,
     };
-    decoded.raws.iter().zip(origins(decoded)).map(facts).collect()
+    decoded.raws.iter().zip(origins(decoded)).zip(merged(decoded, blocks)).map(facts).collect()
 }
 
 /// Whether some access to memory is narrower than a word.

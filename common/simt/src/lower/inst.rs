@@ -44,7 +44,7 @@ macro_rules! operations {
     ) => {
         /// What an instruction does. What computes all the time is done for all lanes at once, by an operation of its
         /// own; everything else that computes is [`Op::Generic`].
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub(crate) enum Op {
             /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.

@@ -10,9 +10,11 @@ mod decode;
 mod emit;
 mod facts;
 mod flow;
+mod forms;
 mod fusion;
 pub(crate) mod inst;
 mod layout;
+mod merging;
 mod places;
 mod preset;
 mod raw;
@@ -20,7 +22,7 @@ mod shared;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Role, Use};
+pub(crate) use code::{Code, Facts, Merged, Role, Use};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
 

@@ -1,0 +1,139 @@
+//! The least time of a kernel's product on a GPU, counted on the simulator: a few blocks of each launch stand for all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use common::bound::{self, LeastTime};
+use common::code::Source;
+use common::describe::Request;
+use common::device::{Device as _, SimDevice, SimOptions};
+use common::exec::Session;
+use common::gpus::Gpu;
+use common::product::Product as _;
+use common::{Plan, Problem};
+use simt::Works;
+
+use crate::record::Record;
+use crate::steps;
+
+/// The least time of the plan; none if its blocks' work is not known for certain. `committed` is the folder of the source's PTX.
+pub fn least_time(
+    source: &Source,
+    committed: Option<&Path>,
+    plan: &Plan,
+    problem: &Problem,
+    gpu: &Gpu,
+) -> Result<Option<LeastTime>> {
+    let options = SimOptions { sample: true, ..SimOptions::default() };
+    let works = works(source, committed, plan, problem, options)?;
+    Ok(works.map(|works| bound::least_time(gpu, &works, problem)))
+}
+
+/// The work of the plan's launches on the simulator.
+fn works(
+    source: &Source,
+    committed: Option<&Path>,
+    plan: &Plan,
+    problem: &Problem,
+    options: SimOptions,
+) -> Result<Option<Vec<Works>>> {
+    let mut device = SimDevice::new(options);
+    let code = source.code(&plan.specialisation, device.info(), committed)?;
+    let session = Session::new(&mut device, problem, plan.clone(), &code)?;
+    session.launch(&mut device)?;
+    Ok(device.observations().works)
+}
+
+/// What each kernel of a record takes at least at each size at which it was timed, by the size's and the entry's place in the
+/// record. A kernel that has changed since, or that cannot be compiled here for that device, is left out.
+pub fn of_record(record: &Record) -> Result<BTreeMap<(usize, usize), LeastTime>> {
+    let Some(figures) = &record.figures else { return Ok(BTreeMap::new()) };
+    let gpu = Gpu::of(&record.device, figures);
+    let problems: Vec<Problem> = record.sizes.iter().map(|size| record.problem([size.m, size.n, size.k])).collect();
+    let folders = steps::find()?;
+    let mut found = BTreeMap::new();
+    for step in record.steps.iter().filter(|step| !step.host) {
+        let (name, variant) = steps::split(&step.name);
+        let Some(folder) = folders.iter().find(|folder| folder.name == name) else { continue };
+        let source = Source::read(&folder.source(variant));
+        let Some(source) = source.ok().filter(|source| source.hash == step.hash) else { continue };
+        let committed = source.committed_folder();
+        let variant = variant.map(str::to_owned);
+        let request = Request { device: Some(record.device.clone()), problems: problems.clone(), variant };
+        for (at, plan) in folder.describe(&request)?.plans.iter().enumerate() {
+            let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
+            let (Some(place), Ok(plan)) = (place, plan) else { continue };
+            let entry = &record.sizes[at].entries[place];
+            if entry.spread().is_none() {
+                continue;
+            }
+            if let Some(least) = &entry.least_time {
+                found.insert((at, place), least.clone());
+            } else if let Ok(Some(least)) = least_time(&source, committed.as_deref(), plan, &problems[at], &gpu) {
+                found.insert((at, place), least);
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use common::{Dtype, Fill};
+    use simt::Work;
+
+    use super::*;
+    use crate::record;
+
+    /// What a few blocks stand for is what all of them do, or a little less if the matrices' rows start anywhere.
+    #[test]
+    fn a_sample_counts_no_more_than_all_blocks() {
+        let mut equal = 0;
+        for folder in steps::find().unwrap() {
+            let sizes = [[256, 256, 64], [129, 520, 48], [200, 133, 67]];
+            let problem = |[m, n, k]: [u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+            let problems = sizes.map(problem);
+            let description = folder.describe(&Request { problems: problems.to_vec(), ..Request::default() }).unwrap();
+            let source = Source::read(&folder.source(None));
+            for (plan, problem) in description.plans.iter().zip(&problems).filter(|_| !description.host) {
+                let (Ok(plan), Ok(source)) = (plan, &source) else { continue };
+                let committed = source.committed_folder();
+                let total = |options| {
+                    let works = works(source, committed.as_deref(), plan, problem, options).unwrap().unwrap();
+                    let kinds = works.iter().flat_map(Works::kinds);
+                    kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
+                        let Work { fma: f, issued: i, passes: p } = work;
+                        [blocks + count, fma + f * count, issued + i * count, passes + p * count]
+                    })
+                };
+                let sampled = total(SimOptions { sample: true, ..SimOptions::default() });
+                let all = total(SimOptions { counters: true, ..SimOptions::default() });
+                equal += usize::from(sampled == all);
+                for (sampled, all) in sampled.into_iter().zip(all) {
+                    let share = sampled as f64 / all as f64;
+                    assert!((0.95..=1.0).contains(&share), "{} {problem:?}: {sampled} of {all}", folder.name);
+                }
+            }
+        }
+        assert!(equal > 5, "{equal} samples are exact");
+    }
+
+    /// A bound that any kernel has beaten is none. (With `-- --nocapture` it says how far each kernel is from its bound.)
+    #[test]
+    fn no_measured_time_is_below_the_bound() {
+        let records = record::all().unwrap();
+        let mut compared = 0;
+        for (name, record) in records.iter().filter(|(_, record)| record.has_times()) {
+            for ((at, place), least) in of_record(record).unwrap() {
+                let (size, entry) = (&record.sizes[at], &record.sizes[at].entries[place]);
+                let spread = entry.spread().unwrap();
+                let times = spread.median / least.ms;
+                println!("{:>16} {:<32} {times:.3} × {} ({})", size.words(), entry.name, least.ms, least.bound_by);
+                assert!(spread.min >= least.ms, "{name}: {} at {} takes {} ms", entry.name, size.words(), spread.min);
+                compared += 1;
+            }
+        }
+        assert!(compared > 50 || records.is_empty(), "{compared} times compared");
+    }
+}

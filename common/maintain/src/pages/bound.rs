@@ -1,0 +1,98 @@
+//! Parts that set the measured times of a record beside the least times that the simulator's counts allow.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use anyhow::{Result, anyhow};
+use common::bound::LeastTime;
+use common::units::ms;
+use course::least;
+use course::record::Record;
+
+use super::timed::{Page, or_dash, source, with_record};
+use crate::table;
+
+/// The record with the least times in it, counted once however many parts show them.
+fn with_bounds(name: &str, record: &Record) -> Result<Record> {
+    static COUNTED: Mutex<BTreeMap<String, BTreeMap<(usize, usize), LeastTime>>> = Mutex::new(BTreeMap::new());
+    let mut counted = COUNTED.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
+    if !counted.contains_key(name) {
+        counted.insert(name.to_owned(), least::of_record(record)?);
+    }
+    let mut record = record.clone();
+    for (&(size, entry), least) in &counted[name] {
+        record.sizes[size].entries[entry].least_time = Some(least.clone());
+    }
+    Ok(record)
+}
+
+fn times(times: f64) -> String {
+    format!("{times:.2} ×")
+}
+
+/// All kernels at one size: least time, bottleneck, and how far the measured time is from it.
+pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
+    with_record(page, words.first(), |name, record| {
+        let record = with_bounds(name, record)?;
+        let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
+        let bounded =
+            size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
+        let rows: Vec<Vec<String>> = bounded
+            .map(|(entry, spread, least)| {
+                let over = or_dash(entry.over_least(), times);
+                vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
+            })
+            .collect();
+        let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], &rows);
+        Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
+    })
+}
+
+/// The steps at all sizes: measured time over least time.
+pub fn at_all_sizes(page: &Page, words: &[&str]) -> Result<String> {
+    with_record(page, words.first(), |name, record| {
+        let record = with_bounds(name, record)?.steps_only();
+        let steps: Vec<&str> = record.steps.iter().filter(|step| !step.host).map(|step| step.name.as_str()).collect();
+        let head = [&["M×N×K"], &steps[..]].concat();
+        let mut rows = Vec::new();
+        for size in record.sizes.iter().filter(|size| !size.is_saw_tooth()) {
+            let over = |name: &&str| size.entries.iter().find(|entry| entry.name == *name)?.over_least();
+            rows.push(
+                std::iter::once(size.words()).chain(steps.iter().map(|name| or_dash(over(name), times))).collect(),
+            );
+        }
+        Ok(format!("{}\nTime ÷ least time. {}", table::markdown(&head, &rows), source(name, &record)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use common::workspace;
+
+    use super::*;
+    use crate::charts::example;
+
+    #[test]
+    fn a_kernel_that_is_not_of_this_course_has_no_bound() {
+        let records = [("h100".to_owned(), example())];
+        let page = Page { path: workspace::root(), records: &records };
+        assert!(at_one_size(&page, &[]).unwrap().starts_with("| kernel | bound by | "));
+        let all = at_all_sizes(&page, &[]).unwrap();
+        assert!(all.contains("| 4096³ | – |"), "{all}");
+    }
+
+    #[test]
+    fn the_measured_time_stands_beside_the_least() {
+        let mut record = example();
+        for entry in record.sizes.iter_mut().flat_map(|size| &mut size.entries) {
+            let ms = entry.spread().map_or(1.0, |spread| spread.median / 1.25);
+            let least = LeastTime { gpu: "H100".into(), ms, bound_by: "FMA units".into(), resources: vec![] };
+            entry.least_time = Some(least);
+        }
+        let records = [("with bounds".to_owned(), record)];
+        let page = Page { path: workspace::root(), records: &records };
+        let one = at_one_size(&page, &[]).unwrap();
+        assert!(one.contains("| FMA units | ") && one.contains("| 1.25 × |"), "{one}");
+        assert!(at_all_sizes(&page, &[]).unwrap().contains("| 1.25 × |"));
+    }
+}

@@ -1,0 +1,86 @@
+//! What each block asks of its SM: the counts that a bound on a kernel's time is made of.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// Kinds of blocks that are told apart. With more, all count as the least of them.
+const KINDS: usize = 4096;
+
+/// Work of one block, in the units of an SM. Each is what the hardware does at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Work {
+    /// Single-precision multiply-adds of warps, each a turn of the FMA units, whatever lanes take part.
+    pub fma: u64,
+    /// Instructions of warps that the assembler neither removes nor adds to: multiply-adds and accesses to memory.
+    pub issued: u64,
+    /// Passes through the data path that shared memory and the first-level cache have in common: the wavefronts of shared
+    /// memory, and for a load from global memory one for each four lines of 128 bytes or each word of a thread, whichever are
+    /// more. (Measured on an H200. A load whose words lie in one bank takes more; how many is not known well enough.)
+    pub passes: u64,
+}
+
+impl Work {
+    /// The smaller of each.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        Self {
+            fma: self.fma.min(other.fma),
+            issued: self.issued.min(other.issued),
+            passes: self.passes.min(other.passes),
+        }
+    }
+
+    /// Adds an access to memory that takes so many passes.
+    #[inline]
+    pub(crate) fn add_access(&mut self, passes: u32) {
+        self.issued += 1;
+        self.passes += u64::from(passes);
+    }
+
+    /// What was added since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { fma: self.fma - before.fma, issued: self.issued - before.issued, passes: self.passes - before.passes }
+    }
+}
+
+/// The blocks of a launch by their work.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Works(BTreeMap<Work, u64>);
+
+impl Works {
+    /// Adds blocks that do the same work.
+    pub fn add(&mut self, work: Work, blocks: u64) {
+        *self.0.entry(work).or_default() += blocks;
+        if self.0.len() > KINDS {
+            let least = self.0.keys().copied().reduce(Work::least).unwrap_or_default();
+            self.0 = BTreeMap::from([(least, self.0.values().sum())]);
+        }
+    }
+
+    /// Each work that blocks do, and how many of them.
+    pub fn kinds(&self) -> impl Iterator<Item = (Work, u64)> + '_ {
+        self.0.iter().map(|(&work, &blocks)| (work, blocks))
+    }
+}
+
+impl AddAssign<&Self> for Works {
+    fn add_assign(&mut self, other: &Self) {
+        other.kinds().for_each(|(work, blocks)| self.add(work, blocks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_without_end_count_as_the_least() {
+        let work = |fma: u64| Work { fma, issued: 3 * fma, passes: 9000 - fma };
+        let mut works = Works::default();
+        (0..KINDS as u64).for_each(|fma| works.add(work(1 + fma), 2));
+        assert_eq!(works.kinds().count(), KINDS);
+        works.add(work(5000), 1);
+        let least = Work { fma: 1, issued: 3, passes: 4000 };
+        assert_eq!(works.kinds().collect::<Vec<_>>(), [(least, 2 * KINDS as u64 + 1)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Loads and stores of shared memory that the assembler makes one of.
+//!
+//! The assembler (`ptxas`) turns neighbouring accesses of a thread into one of 8 or 16 bytes, and then they cost other passes
+//! through shared memory than the PTX shows. What it does was found by trying (`tests/counters/merging.txt`), and is the
+//! same in versions 12.1 and 13.0:
+//!
+//! - Only accesses of one basic block go together, of 4 or 8 bytes an element, that are not `volatile`, and whose addresses are
+//!   one register plus constants. Their place must be aligned for certain: see [`super::forms`].
+//! - Loads go together unless something between them may write to shared memory or waits for other threads. In 16
+//!   aligned bytes, three words or four become one load of 16 bytes, even with a gap; two become one of 8 if they fill an
+//!   aligned half.
+//! - Stores go together only if nothing else touches shared memory between them, and only if they leave no gap.
+
+use super::code::Merged;
+use super::flow::Block;
+use super::forms::Forms;
+use super::inst::{Op, Shape};
+use super::raw::{Decoded, Raw};
+use crate::ast::Space;
+use std::collections::HashMap;
+
+/// Bytes of the widest access.
+const WIDEST: i64 = 16;
+
+/// An access that may go together with others.
+struct Access {
+    number: u32,
+    window: Window,
+    /// Place in the window, and size, in bytes.
+    start: i64,
+    bytes: i64,
+}
+
+/// The aligned bytes that an access lies in. Only elements of one size go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Window {
+    base: u32,
+    start: i64,
+    bytes: i64,
+    element: u32,
+}
+
+/// By instruction: what the assembler makes of it.
+pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
+    let mut merged = vec![Merged::Alone; decoded.raws.len()];
+    let accesses = decoded.raws.iter().filter(|raw| matches!(raw.inst.op, Op::LdShared | Op::StShared)).count();
+    if accesses < 2 {
+        return merged;
+    }
+    let mut forms = Forms::new(decoded);
+    for (block, range) in (0u32..).zip(blocks).map(|(number, block)| (number, block.start..block.end)) {
+        forms.enter(block);
+        let mut loads: HashMap<Window, Vec<Access>> = HashMap::new();
+        let mut stores: Vec<Access> = vec![];
+        for number in range {
+            let raw = &decoded.raws[number as usize];
+            let op = raw.inst.op;
+            if may_write_shared(decoded, raw) || waits(raw) {
+                loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
+            }
+            let access = access(&mut forms, number, raw);
+            let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
+            let shared = op == Op::LdShared || may_write_shared(decoded, raw);
+            if waits(raw) || shared && !(op == Op::StShared && same_window) {
+                join(&std::mem::take(&mut stores), goes_wide_in_stores, &mut merged);
+            }
+            match access {
+                Some(access) if op == Op::LdShared => loads.entry(access.window).or_default().push(access),
+                Some(access) => stores.push(access),
+                None => {}
+            }
+            forms.pass(number, raw);
+        }
+        loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
+        join(&stores, goes_wide_in_stores, &mut merged);
+    }
+    merged
+}
+
+fn may_write_shared(decoded: &Decoded, raw: &Raw) -> bool {
+    match raw.inst.op {
+        Op::StShared | Op::StGeneric | Op::CopyAsync => true,
+        Op::Atom => decoded.code.atomics[raw.inst.imm as usize].space != Space::Global,
+        _ => false,
+    }
+}
+
+fn waits(raw: &Raw) -> bool {
+    match raw.inst.op {
+        Op::Bar | Op::BarRed | Op::Fence | Op::CopyWait | Op::CopyWaitAll => true,
+        // Not that of a shuffle or a vote, whose lanes exchange registers.
+        Op::WarpSync => raw.inst.imm == 0,
+        _ => false,
+    }
+}
+
+/// A load or store of shared memory as one that may go together with others.
+fn access(forms: &mut Forms<'_>, number: u32, raw: &Raw) -> Option<Access> {
+    let shape = Shape::unpack(raw.inst.sub);
+    let shared = matches!(raw.inst.op, Op::LdShared | Op::StShared);
+    if !shared || raw.strong || raw.guard.is_some() || shape.bytes < 4 {
+        return None;
+    }
+    let form = forms.of(raw.inst.a);
+    let place = form.offset.wrapping_add(i64::from(raw.inst.imm));
+    let (size, bytes) = (i64::from(forms.alignment(form)), i64::from(shape.bytes * shape.count));
+    if bytes > size || place.rem_euclid(bytes) != 0 {
+        return None;
+    }
+    let start = place.rem_euclid(size);
+    let window = Window { base: form.base, start: place.wrapping_sub(start), bytes: size, element: shape.bytes };
+    Some(Access { number, window, start, bytes })
+}
+
+/// Whether so many bytes of an aligned piece are loaded by one access of the whole piece.
+fn goes_wide_in_loads(wanted: i64, piece: i64) -> bool {
+    2 * wanted > piece
+}
+
+/// The same for stores, which must not write what nobody asked for.
+fn goes_wide_in_stores(wanted: i64, piece: i64) -> bool {
+    wanted == piece
+}
+
+/// Makes one access of those of a window that go together: of all, or of those in each half.
+fn join(accesses: &[Access], goes_wide: fn(i64, i64) -> bool, merged: &mut [Merged]) {
+    let Some(first) = accesses.first() else { return };
+    let mut pieces = vec![(0, first.window.bytes)];
+    while let Some((start, bytes)) = pieces.pop() {
+        let inside = |access: &&Access| (start..start + bytes).contains(&access.start);
+        let mut words = [false; WIDEST as usize / 4];
+        for access in accesses.iter().filter(inside) {
+            words[(access.start / 4) as usize..][..(access.bytes / 4) as usize].fill(true);
+        }
+        let wanted = 4 * words.iter().filter(|&&word| word).count() as i64;
+        if wanted > 0 && !goes_wide(wanted, bytes) {
+            pieces.extend([(start, bytes / 2), (start + bytes / 2, bytes / 2)]);
+            continue;
+        }
+        let mut inside = accesses.iter().filter(inside);
+        let Some(leader) = inside.next() else { continue };
+        if leader.bytes != bytes {
+            merged[leader.number as usize] = Merged::Leads { bytes: bytes as u8, before: (leader.start - start) as u8 };
+        }
+        inside.for_each(|access| merged[access.number as usize] = Merged::Joins);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Module;
+    use crate::lower::Merged;
+    use crate::lower::inst::{Op, Shape};
+
+    /// The accesses to shared memory that are left, in the assembler's words.
+    fn accesses(ptx: &str) -> String {
+        let kernel = Module::parse(ptx).unwrap().kernel("f").unwrap();
+        let mut found = vec![];
+        for inst in &kernel.code.insts {
+            let operation = match inst.op {
+                Op::LdShared => "LDS",
+                Op::StShared => "STS",
+                _ => continue,
+            };
+            let shape = Shape::unpack(inst.sub);
+            let bytes = match kernel.code.facts[inst.pc as usize].merged {
+                Merged::Alone => shape.bytes * shape.count,
+                Merged::Leads { bytes, .. } => bytes.into(),
+                Merged::Joins => continue,
+            };
+            found.push(match bytes {
+                4 => operation.to_owned(),
+                2 => format!("{operation}.U16"),
+                _ => format!("{operation}.{}", 8 * bytes),
+            });
+        }
+        found.sort();
+        found.join(" ")
+    }
+
+    /// The assembler's own output says what becomes of each kernel's accesses.
+    #[test]
+    fn the_same_accesses_as_the_assembler() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counters/merging.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut sections = text.split("\n//// ").skip(1);
+        let (_, program) = sections.next().and_then(|section| section.split_once('\n')).unwrap();
+        let (mut differences, mut kernels, mut merged) = (vec![], 0, 0);
+        for section in sections {
+            let (title, body) = section.split_once('\n').unwrap();
+            let (name, assembled) = title.split_once(" = ").unwrap();
+            let (mut declarations, body): (String, String) =
+                body.lines().map(|line| format!("{line}\n")).partition(|line| line.starts_with('.'));
+            if declarations.is_empty() {
+                declarations += ".shared .align 4 .b8 s[16384];\n";
+            }
+            let found = accesses(&program.replace("DECLARATIONS\n", &declarations).replace("BODY\n", &body));
+            kernels += 1;
+            merged += usize::from(found.contains("64") || found.contains("128"));
+            if found != assembled {
+                differences.push(format!("{name}: {found}, but the assembler makes {assembled}"));
+            }
+        }
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+        assert!(kernels > 70 && merged > 40, "{kernels} kernels, {merged} with merged accesses");
+    }
+}
