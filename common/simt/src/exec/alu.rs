@@ -44,13 +44,17 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
             ordered(detail.compare, &r.read(inst.a).map(|x: u64| x as i64), &r.read(inst.b).map(|x: u64| x as i64))
         }
         Type::U64 | Type::B64 if simple => ordered::<u64>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
+        Type::F32 if simple && !detail.ftz && detail.compare != Compare::Ne => {
+            ordered(detail.compare, &r.read(inst.a).map(f32::from_bits), &r.read(inst.b).map(f32::from_bits))
+        }
         kind if kind.bytes() == 8 => {
             let (a, b): ([u64; 32], [u64; 32]) = (r.read(inst.a), r.read(inst.b));
             lanes(|lane| holds(detail, kind, a[lane], b[lane]))
         }
         kind => {
             let (a, b): ([u32; 32], [u32; 32]) = (r.read(inst.a), r.read(inst.b));
-            lanes(|lane| holds(detail, kind, u64::from(a[lane]), u64::from(b[lane])))
+            let part = 16 * u32::from(detail.lut);
+            lanes(|lane| holds(detail, kind, u64::from(a[lane] >> part), u64::from(b[lane] >> part)))
         }
     }
 }

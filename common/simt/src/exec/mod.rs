@@ -19,6 +19,7 @@ mod isa;
 mod lane;
 mod pattern;
 mod presets;
+mod real;
 #[allow(
     unsafe_code,
     reason = "the lowering keeps offsets in range; a check for each operand would slow every instruction"

@@ -141,6 +141,8 @@ macro_rules! operations {
             CvtPack,
             Slct,
             Set,
+            /// The same for each half of packed numbers.
+            SetPacked,
             /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
             Pack,
             /// One element of a register: element number in `lut`.
@@ -240,6 +242,8 @@ named! {
         Zero = "rz",
         Down = "rm",
         Up = "rp",
+        /// To nearest, ties away from zero.
+        Away = "rna",
         /// To an integral value, ties to even, towards zero, down, up.
         IntNearest = "rni",
         IntZero = "rzi",
@@ -262,13 +266,14 @@ pub(crate) struct Detail {
     pub ftz: bool,
     /// Clamp to [0, 1] (float) or to the type's range (integer).
     pub sat: bool,
-    /// `cvt.relu`: negative results become zero.
+    /// Negative results become zero.
     pub relu: bool,
     pub compare: Compare,
     pub combine: Combine,
     /// The third predicate is negated.
     pub negate: bool,
-    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`.
+    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`, the half of packed numbers
+    /// that an [`Op::Setp`] compares.
     pub lut: u8,
     /// Addend of `Offset`.
     pub constant: u64,

@@ -21,6 +21,7 @@ mod shared;
 use crate::error::Error;
 use crate::parsed::Parsed;
 pub(crate) use code::{Code, Facts, Role, Use};
+pub use decode::{Form, forms};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
 

@@ -23,6 +23,7 @@ use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
 use crate::lower::raw::{Decoded, Value};
 use decoder::Decoder;
+pub use plain::{Form, forms};
 use words::Words;
 
 /// Decodes a kernel that is laid out.
