@@ -39,6 +39,11 @@ impl Case {
         Self { opcode: opcode.into(), types: types.iter().map(|&kind| kind.into()).collect(), registers, number }
     }
 
+    /// Whether it has two results: a comparison of packed numbers.
+    pub fn is_pair(&self) -> bool {
+        self.opcode.starts_with("setp") && self.opcode.ends_with("x2")
+    }
+
     /// A name for its kernel.
     pub fn name(&self) -> String {
         let registers = self.registers.join("_");
@@ -51,8 +56,7 @@ impl Case {
         if self.opcode.contains('%') {
             return self.opcode.clone();
         }
-        let packed = self.opcode.starts_with("setp") && self.opcode.ends_with("x2");
-        let to = if packed { "%d|%e" } else { "%d" };
+        let to = if self.is_pair() { "%d|%e" } else { "%d" };
         let from: Vec<_> = ["%a", "%b", "%c", "%x"][..self.types.len() - 1].iter().map(|&name| name.into()).collect();
         let number = self.number.iter().map(ToString::to_string);
         let all: Vec<String> = std::iter::once(to.into()).chain(from).chain(number).collect();

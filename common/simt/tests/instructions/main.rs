@@ -36,11 +36,8 @@ fn cut(value: u64, register: &str) -> u64 {
 /// Whether a result is what the model says.
 fn fits(case: &Case, found: u64, expected: Expected) -> bool {
     match expected {
-        Expected::Bits(bits) => {
-            let packed = case.opcode.starts_with("setp") && case.opcode.ends_with("x2");
-            let found = if packed { found & 1 | (found >> 32 & 1) << 1 } else { found };
-            found == if packed { bits & 3 } else { cut(bits, case.registers[0]) }
-        }
+        Expected::Bits(bits) if case.is_pair() => found & 1 | (found >> 32 & 1) << 1 == bits,
+        Expected::Bits(bits) => found == cut(bits, case.registers[0]),
         Expected::Near(value) => {
             let number = floats::number(found, &case.types[0]);
             number == value
