@@ -162,6 +162,18 @@ pub enum FaultKind {
     /// The kernel executed `trap`.
     #[error("trap executed")]
     Trap,
+    /// An `assert` of the kernel does not hold.
+    #[error("assertion `{condition}` does not hold, {file}:{line} in {function},")]
+    Assert {
+        /// The condition, as written.
+        condition: String,
+        /// The source file, as the compiler was given it.
+        file: String,
+        /// Its line.
+        line: u32,
+        /// The function that asserts.
+        function: String,
+    },
     /// Anything else that the PTX manual calls an error.
     #[error("{0}")]
     Other(String),

@@ -1,5 +1,6 @@
 //! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
 
+use super::print::Printed;
 use crate::config::LaunchConfig;
 use crate::error::{Fault, Location};
 use crate::lower::Code;
@@ -22,6 +23,8 @@ pub(super) struct Launch<'a> {
     pub executed: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
+    /// What the kernel prints.
+    pub printed: Mutex<Printed>,
 }
 
 /// How a block failed.

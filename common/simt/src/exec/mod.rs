@@ -19,6 +19,7 @@ mod isa;
 mod lane;
 mod pattern;
 mod presets;
+mod print;
 mod real;
 #[allow(
     unsafe_code,
@@ -28,6 +29,7 @@ mod registers;
 mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
+mod system;
 mod vector;
 mod warp;
 
@@ -41,6 +43,7 @@ pub use arguments::Arg;
 use arguments::{instantiate, pack};
 use block::Worker;
 use context::{Launch, Outcome};
+use print::Printed;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -103,9 +106,13 @@ pub fn launch<A: Analysis>(
         shared_bytes,
         executed: AtomicU64::new(0),
         atomic: Mutex::new(()),
+        printed: Mutex::new(Printed::default()),
     };
-    let failure = run(&launch, analysis)?;
+    let failure = run(&launch, analysis);
     let executed = launch.executed.load(Ordering::Relaxed);
+    let printed = launch.printed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    memory.print(&printed.text());
+    let failure = failure?;
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
         Some((_, Outcome::Limit(location))) => {

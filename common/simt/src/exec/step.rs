@@ -8,6 +8,7 @@ use super::exchange::exchange;
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
 use super::registers::Registers;
+use super::system::system;
 use super::warp::{Parked, Warp};
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
@@ -221,6 +222,7 @@ unsafe fn run<I: Isa, O: Observer>(
                 let lane = mask.trailing_zeros();
                 return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
             }
+            Op::System => system(warp, context, inst, mask)?,
             Op::Brx => indexed(warp, context, inst, r)?,
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.

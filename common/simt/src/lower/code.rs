@@ -1,6 +1,6 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::inst::{Atomic, Copy, Detail, Inst, Run};
+use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::preset::Preset;
 use super::shared::SharedArray;
 use crate::ast::Position;
@@ -14,6 +14,7 @@ pub(crate) struct Code {
     pub details: Vec<Detail>,
     pub atomics: Vec<Atomic>,
     pub copies: Vec<Copy>,
+    pub systems: Vec<System>,
     /// Targets of indexed branches.
     pub tables: Vec<Vec<u32>>,
     /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.

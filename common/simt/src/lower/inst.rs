@@ -103,6 +103,8 @@ macro_rules! operations {
             Redux,
             ActiveMask,
             Clock,
+            /// A function of the device's system: number `imm` of the calls.
+            System,
             /// Only its side effect on observers: prefetches and hints.
             Nop,
         }
@@ -371,6 +373,25 @@ pub(crate) struct Atomic {
     pub kind: Type,
     pub space: crate::Space,
     pub offset: i64,
+}
+
+named! {
+    /// Functions that no file defines: the device has them.
+    pub(crate) enum SystemCall {
+        /// `printf`: the format, and where its arguments lie.
+        Print = "vprintf",
+        /// An `assert` that does not hold: the condition, the file, the line, the function, the size of a character.
+        Assert = "__assertfail",
+    }
+}
+
+/// A call of such a function.
+#[derive(Debug, Clone)]
+pub(crate) struct System {
+    pub call: SystemCall,
+    /// Where its result goes and its arguments are: positions in the thread's local memory.
+    pub result: Option<u32>,
+    pub arguments: Vec<u32>,
 }
 
 /// What `c` of an [`Op::CopyAsync`] says of the source.

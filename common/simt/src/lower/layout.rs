@@ -1,5 +1,6 @@
 //! A kernel with its calls laid out in line, and a place for each of its variables.
 
+use super::inst::SystemCall;
 use super::shared::SharedArray;
 use crate::ast::{Function, Item, Operand, Space, Statement, Variable};
 use crate::error::Error;
@@ -176,6 +177,10 @@ impl<'a> Layout<'a> {
             }
         }
         let Some(name) = name else { return refuse("an indirect call") };
+        if SystemCall::named(&name).is_some() {
+            self.flat.push(Flat::Statement(frame, statement));
+            return Ok(());
+        }
         let functions = &self.inner.program.functions;
         let found = functions.iter().position(|f| f.defined && !f.entry && f.name == *name);
         let Some(index) = found.filter(|index| !self.callers.contains(index)) else {

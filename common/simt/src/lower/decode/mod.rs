@@ -14,6 +14,7 @@ mod memory;
 mod moves;
 mod operands;
 mod plain;
+mod system;
 mod warp;
 mod words;
 
@@ -104,6 +105,7 @@ impl Decoder<'_> {
             "atom" | "red" => self.atomic(statement, words),
             "cp" => self.copy(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
+            "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
             "membar" | "fence" => self.only(Op::Fence),
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
