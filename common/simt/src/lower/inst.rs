@@ -68,6 +68,8 @@ macro_rules! operations {
             Selp32,
             Selp64,
             Setp,
+            /// A sum or difference with a carry: predicate `c` goes in, if there is one, `e` comes out.
+            Carry,
             /// Anything else that computes from registers to one register: `imm` is the number of its [`Detail`].
             Generic,
             // Control.
@@ -125,7 +127,7 @@ macro_rules! operations {
                         [true, false, true, true, true]
                     }
                     Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
-                    Self::Setp | Self::Shfl | Self::Match => [true, false, false, false, true],
+                    Self::Setp | Self::Carry | Self::Shfl | Self::Match => [true, false, false, false, true],
                     _ => [true, false, false, false, false],
                 }
             }

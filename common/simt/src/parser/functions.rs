@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, unsupported};
 use super::scope::{Body, Scope};
 use crate::Error;
-use crate::ast::{Function, Item, Position, Register, Space, Statement, Type};
+use crate::ast::{Function, Item, Position, Space, Statement, Type};
 use crate::lexer::Kind;
 use std::sync::Arc;
 
@@ -178,11 +178,16 @@ impl Cursor<'_> {
     /// `.reg .f32 %f<10>, %a, %b;`
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
         let mut token = self.word("a type")?;
-        if matches!(token.text, ".v2" | ".v4") {
-            return Err(unsupported(token, "vector registers"));
-        }
-        if token.text == ".align" {
-            self.unsigned("an alignment")?;
+        let mut elements = 1;
+        loop {
+            match token.text {
+                ".v2" => elements = 2,
+                ".v4" => elements = 4,
+                ".align" => {
+                    self.unsigned("an alignment")?;
+                }
+                _ => break,
+            }
             token = self.word("a type")?;
         }
         let Some(kind) = token.text.strip_prefix('.').and_then(Type::named) else {
@@ -190,15 +195,13 @@ impl Cursor<'_> {
         };
         loop {
             let name = self.word("a register's name")?;
-            let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
             if self.eat(b'<') {
                 let count = self.unsigned("a number of registers")?;
                 self.expect(b'>')?;
-                scope.ranges.insert(name.text.into(), (count, kind));
+                let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
+                scope.ranges.insert(name.text.into(), (count, kind, elements));
             } else {
-                let id = body.function.registers.len() as u32;
-                body.function.registers.push(Register { name: name.text.into(), kind });
-                scope.registers.insert(name.text.into(), id);
+                body.declare_register(name.text, kind, elements);
             }
             if self.eat(b';') {
                 return Ok(());

@@ -14,6 +14,7 @@ use simt::InstructionSet;
 /// What a result must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Expected {
+    /// These bits.
     Bits(u64),
     /// A single- or double-precision number, which the host's mathematical functions know to a few units in the last place.
     Near(f64),

@@ -44,6 +44,55 @@ fn vectors() {
     check("mov.b32 {_, %d}, %a;", &["b16", "b32"], |a, _, _| a >> 16);
 }
 
+/// Vectors of registers, whose elements have names of their own.
+#[test]
+fn vector_registers() {
+    check(
+        "{.reg .v2 .b32 %v; mov.b64 %v, %a; xor.b32 %v.x, %v.x, %v.y; mov.b64 %d, %v;}",
+        &["b64", "b64"],
+        |a, _, _| a ^ a >> 32,
+    );
+    check(
+        "{.reg .v4 .b16 %v<2>; mov.b64 %v1, %a; mov.b64 %d, {%v1.w, %v1.b, %v1.y, %v1.r};}",
+        &["b64", "b64"],
+        |a, _, _| (a >> 48) | (a >> 16 & 0xffff_0000) | (a << 16 & 0xffff_0000_0000) | a << 48,
+    );
+}
+
+/// Sums of several words, which hand their carry on.
+#[test]
+fn carries() {
+    let halves = "{.reg .b32 %al, %ah, %bl, %bh, %l, %h; mov.b64 {%al, %ah}, %a; mov.b64 {%bl, %bh}, %b;";
+    let long = ["b64", "b64", "b64"];
+    check(
+        &format!("{halves} add.cc.u32 %l, %al, %bl; addc.u32 %h, %ah, %bh; mov.b64 %d, {{%l, %h}};}}"),
+        &long,
+        |a, b, _| a.wrapping_add(b),
+    );
+    check(
+        &format!("{halves} sub.cc.u32 %l, %al, %bl; subc.u32 %h, %ah, %bh; mov.b64 %d, {{%l, %h}};}}"),
+        &long,
+        |a, b, _| a.wrapping_sub(b),
+    );
+    let all = ["b64"; 4];
+    check("{.reg .b64 %t; add.cc.u64 %t, %a, %b; addc.cc.u64 %t, %a, %c; addc.u64 %d, 0, 0;}", &all, |a, b, c| {
+        let carry = a.checked_add(b).is_none();
+        u64::from((u128::from(a) + u128::from(c) + u128::from(carry)) >> 64 != 0)
+    });
+    check("{.reg .b64 %t; sub.cc.u64 %t, %a, %b; subc.cc.u64 %t, %a, %c; subc.u64 %d, 0, 0;}", &all, |a, b, c| {
+        let borrow = i128::from(a < b);
+        if i128::from(a) - i128::from(c) - borrow < 0 { u64::MAX } else { 0 }
+    });
+    // The high word of a product of 64 bits, from products of 32.
+    let product = "mul.lo.u32 %l, %al, %bl; mul.hi.u32 %h, %al, %bl; {.reg .b32 %m, %n; mov.u32 %m, 0; mad.lo.cc.u32 %h, %al, %bh, %h; \
+        madc.hi.cc.u32 %m, %al, %bh, %m; addc.u32 %n, 0, 0; mad.lo.cc.u32 %h, %ah, %bl, %h; madc.hi.cc.u32 %m, %ah, %bl, %m; \
+        addc.u32 %n, %n, 0; mad.lo.cc.u32 %m, %ah, %bh, %m; madc.hi.u32 %n, %ah, %bh, %n; mov.b64 %d, {%m, %n};}";
+    check(&format!("{halves} {product} }}"), &long, |a, b, _| ((u128::from(a) * u128::from(b)) >> 64) as u64);
+    check("mad.lo.cc.u64 %d, %a, %b, %c; madc.hi.u64 %d, %a, %b, 0;", &all, |a, b, c| {
+        ((u128::from(a) * u128::from(b) + u128::from(c)) >> 64) as u64
+    });
+}
+
 /// Instructions under a guard leave the other lanes alone, and a comparison has two results.
 #[test]
 fn guards() {

@@ -4,6 +4,7 @@
 
 mod atomics;
 mod barriers;
+mod carry;
 mod compare;
 mod compute;
 mod control;
@@ -111,6 +112,7 @@ impl Decoder<'_> {
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
             "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
             | "setmaxnreg" => self.only(Op::Nop),
+            _ if carry::carries(statement) => self.carry(statement, words),
             _ => self.plain(statement, words),
         }
     }

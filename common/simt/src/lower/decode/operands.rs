@@ -149,7 +149,7 @@ impl Decoder<'_> {
                 value = self.widened(value);
             }
             let addend = self.preset(Preset::Constant(offset as u64), true);
-            let sum = self.temporary(Inst { a: value, b: addend, ..Inst::new(Op::Add64) });
+            let sum = self.temporary(Type::B64, Inst { a: value, b: addend, ..Inst::new(Op::Add64) });
             return Ok((sum, 0, true));
         };
         Ok((value, offset, wide))
