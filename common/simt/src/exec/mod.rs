@@ -17,6 +17,7 @@ mod float;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
+mod matrix;
 mod pattern;
 mod presets;
 mod print;

@@ -7,11 +7,13 @@ use super::exchange::exchange;
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
+use super::matrix::multiply;
 use super::registers::Registers;
 use super::system::system;
 use super::warp::{Parked, Warp};
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
+use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::observe::Observer;
 
@@ -222,6 +224,10 @@ unsafe fn run<I: Isa, O: Observer>(
                 let lane = mask.trailing_zeros();
                 return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
             }
+            Op::Matrix => match code.matrices[inst.imm as usize].op {
+                MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask)?,
+                _ => access::matrix::<I, O>(context, inst, r, warp.number, mask)?,
+            },
             Op::System => system(warp, context, inst, mask)?,
             Op::Brx => indexed(warp, context, inst, r)?,
             Op::Nop => {}

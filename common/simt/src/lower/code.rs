@@ -1,5 +1,6 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
+use super::fragment::Matrix;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::preset::Preset;
 use super::shared::SharedArray;
@@ -15,6 +16,7 @@ pub(crate) struct Code {
     pub atomics: Vec<Atomic>,
     pub copies: Vec<Copy>,
     pub systems: Vec<System>,
+    pub matrices: Vec<Matrix>,
     /// Targets of indexed branches.
     pub tables: Vec<Vec<u32>>,
     /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.
@@ -58,7 +60,7 @@ pub(crate) struct Facts {
     /// It has a guard.
     pub guarded: bool,
     /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
-    pub flop: (u8, bool),
+    pub flop: (u16, bool),
 }
 
 /// Kinds of instruction that have rules of their own.

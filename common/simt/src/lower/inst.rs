@@ -105,6 +105,8 @@ macro_rules! operations {
             Redux,
             ActiveMask,
             Clock,
+            /// On matrices in the registers of the warp: number `imm` of them; address and stride in `a` and `b`.
+            Matrix,
             /// A function of the device's system: number `imm` of the calls.
             System,
             /// Only its side effect on observers: prefetches and hints.
@@ -126,7 +128,7 @@ macro_rules! operations {
                     Self::LdGlobal | Self::LdShared | Self::LdLocal | Self::LdGeneric | Self::LdParam => {
                         [true, false, true, true, true]
                     }
-                    Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
+                    Self::Matrix | Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
                     Self::Setp | Self::Carry | Self::Shfl | Self::Match => [true, false, false, false, true],
                     _ => [true, false, false, false, false],
                 }

@@ -10,6 +10,7 @@ mod decode;
 mod emit;
 mod facts;
 mod flow;
+pub(crate) mod fragment;
 mod fusion;
 pub(crate) mod inst;
 mod layout;

@@ -105,7 +105,7 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn push(&mut self, inst: Inst) {
         let Self { guard, position, strong, .. } = *self;
-        self.raws.push(Raw { inst, guard, targets: vec![], position, strong });
+        self.raws.push(Raw { inst, guard, targets: vec![], position, strong, more: vec![] });
     }
 
     /// Adds what does not change about an instruction; gives its number.

@@ -11,6 +11,7 @@ mod control;
 mod convert;
 mod copies;
 mod decoder;
+mod matrix;
 mod memory;
 mod moves;
 mod operands;
@@ -106,6 +107,7 @@ impl Decoder<'_> {
             "atom" | "red" => self.atomic(statement, words),
             "cp" => self.copy(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
+            "mma" | "wmma" | "ldmatrix" => self.matrix(statement, words),
             "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
             "membar" | "fence" => self.only(Op::Fence),
