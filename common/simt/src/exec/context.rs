@@ -19,6 +19,8 @@ pub(super) struct Launch<'a> {
     /// Addresses of the module's variables, by number in the program.
     pub variables: Vec<u64>,
     pub shared_bytes: u32,
+    /// Where all blocks meet, if the kernel asks for such a place.
+    pub grid_barrier: u64,
     /// Warp instructions executed so far, by all workers.
     pub executed: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.

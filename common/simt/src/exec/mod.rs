@@ -41,7 +41,7 @@ use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
 pub use arguments::Arg;
-use arguments::{instantiate, pack};
+use arguments::{grid_barrier, instantiate, pack};
 use block::Worker;
 use context::{Launch, Outcome};
 use print::Printed;
@@ -91,6 +91,7 @@ pub fn launch<A: Analysis>(
     }
     let params = pack(kernel, args)?;
     let variables = instantiate(kernel, memory)?;
+    let barrier = grid_barrier(kernel, memory)?;
     let code = &kernel.code;
     let shared_bytes = if config.dynamic_shared_bytes > 0 {
         code.dynamic_shared_offset.saturating_add(config.dynamic_shared_bytes)
@@ -105,6 +106,7 @@ pub fn launch<A: Analysis>(
         params,
         variables,
         shared_bytes,
+        grid_barrier: barrier.map_or(0, |pointer| pointer.0),
         executed: AtomicU64::new(0),
         atomic: Mutex::new(()),
         printed: Mutex::new(Printed::default()),
@@ -113,6 +115,9 @@ pub fn launch<A: Analysis>(
     let executed = launch.executed.load(Ordering::Relaxed);
     let printed = launch.printed.into_inner().unwrap_or_else(PoisonError::into_inner);
     memory.print(&printed.text());
+    if let Some(barrier) = barrier {
+        memory.free(barrier)?;
+    }
     let failure = failure?;
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),

@@ -111,7 +111,7 @@ unsafe fn run<I: Isa, O: Observer>(
     warp: &mut Warp,
     r: Registers,
     context: &mut Context<'_, '_, O>,
-    quantum: i64,
+    mut quantum: i64,
 ) -> Checked<Stop> {
     let code = context.code;
     let insts = &code.insts[..];
@@ -230,6 +230,11 @@ unsafe fn run<I: Isa, O: Observer>(
             },
             Op::System => system(warp, context, inst, mask)?,
             Op::Brx => indexed(warp, context, inst, r)?,
+            Op::Yield => {
+                // What is left of its turn does not count as executed.
+                quantum -= budget.max(0);
+                budget = budget.min(0);
+            }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },

@@ -109,6 +109,8 @@ macro_rules! operations {
             Matrix,
             /// A function of the device's system: number `imm` of the calls.
             System,
+            /// The warp's turn is over: it waits, or sleeps.
+            Yield,
             /// Only its side effect on observers: prefetches and hints.
             Nop,
         }
@@ -367,6 +369,9 @@ named! {
         Xor = "xor",
         Inc = "inc",
         Dec = "dec",
+        /// Arrivals at a barrier in memory, for this phase or for all.
+        Arrive,
+        ArriveDrop,
     }
 }
 

@@ -22,6 +22,7 @@ mod shared;
 use crate::error::Error;
 use crate::parsed::Parsed;
 pub(crate) use code::{Code, Facts, Role, Use};
+pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;

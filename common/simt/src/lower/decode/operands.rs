@@ -216,6 +216,9 @@ fn special(name: &str) -> Option<Special> {
         "lanemask_le" => Special::LaneMaskLe,
         "lanemask_gt" => Special::LaneMaskGt,
         "lanemask_ge" => Special::LaneMaskGe,
+        // Where the driver tells a cooperative launch what `grid.sync()` needs.
+        "envreg1" => Special::GridBarrierHigh,
+        "envreg2" => Special::GridBarrierLow,
         "dynamic_smem_size" => Special::DynamicShared,
         "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
         "smid" | "gridid" | "cluster_ctarank" => Special::Zero,
