@@ -188,6 +188,14 @@ pub(crate) enum Item {
     Targets(Arc<str>, Vec<Arc<str>>),
 }
 
+/// Something that the simulator does not support, in a function that may never be asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub line: u32,
+    pub text: String,
+    pub reason: String,
+}
+
 /// A kernel or a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
@@ -206,6 +214,8 @@ pub(crate) struct Function {
     pub body: Vec<Item>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
+    /// Why nothing can call it.
+    pub refused: Option<Refusal>,
 }
 
 /// A whole file.

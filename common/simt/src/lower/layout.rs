@@ -2,7 +2,7 @@
 
 use super::inst::SystemCall;
 use super::shared::SharedArray;
-use crate::ast::{Function, Item, Operand, Space, Statement, Variable};
+use crate::ast::{Function, Item, Operand, Refusal, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
 use std::collections::HashMap;
@@ -115,6 +115,9 @@ impl<'a> Layout<'a> {
     fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
+        if let Some(Refusal { line, text, reason }) = &function.refused {
+            return Err(Error::unsupported(*line, text, reason));
+        }
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());
         let mut param_offset = 0u32;
@@ -165,8 +168,8 @@ impl<'a> Layout<'a> {
 
     /// `call (results), function, (parameters);`
     fn call(&mut self, frame: usize, statement: &'a Statement) -> Result<(), Error> {
-        let refuse =
-            |reason: &str| Err(Error::unsupported(statement.position.ptx, self.inner.text(statement.position), reason));
+        let location = self.inner.location(statement.position);
+        let refuse = |reason: &str| Err(Error::Unsupported { reason: reason.into(), location: location.clone() });
         let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
         for operand in &statement.operands {
             match operand {
@@ -184,7 +187,6 @@ impl<'a> Layout<'a> {
         let functions = &self.inner.program.functions;
         let found = functions.iter().position(|f| f.defined && !f.entry && f.name == *name);
         let Some(index) = found.filter(|index| !self.callers.contains(index)) else {
-            let location = self.inner.location(statement.position);
             return Err(Error::Call { function: name.to_string(), recursive: found.is_some(), location });
         };
         let function = &functions[index];

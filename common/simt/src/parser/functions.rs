@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, unsupported};
 use super::scope::{Body, Scope};
 use crate::Error;
-use crate::ast::{Function, Item, Position, Space, Statement, Type};
+use crate::ast::{Function, Item, Position, Refusal, Space, Statement, Type};
 use crate::lexer::Kind;
 use std::sync::Arc;
 
@@ -32,7 +32,16 @@ impl Cursor<'_> {
                     self.next();
                     body.function.defined = true;
                     self.location = (0, 0, 0);
-                    self.statements(&mut body)?;
+                    let start = self.place();
+                    match self.statements(&mut body) {
+                        // Other functions of the file are none the worse for it.
+                        Err(Error::Unsupported { reason, location }) => {
+                            let (line, text) = (location.ptx_line, location.instruction);
+                            body.function.refused.get_or_insert(Refusal { line, text, reason });
+                            self.skip_braces(start)?;
+                        }
+                        other => other?,
+                    }
                     break;
                 }
                 (Kind::Word, ".maxntid" | ".reqntid") => {
@@ -57,9 +66,13 @@ impl Cursor<'_> {
                 (Kind::Word, ".noreturn") => {
                     self.next();
                 }
-                (Kind::Word, ".pragma") => self.skip_pragma(),
+                (Kind::Word, ".pragma") => self.skip_statement(),
                 (Kind::Word, text) if text.starts_with('.') => {
-                    return Err(unsupported(token, "this directive of a function is not known"));
+                    let reason = "this directive of a function is not known".into();
+                    body.function.refused.get_or_insert(Refusal { line: token.line, text: text.into(), reason });
+                    while !matches!(self.peek().kind, Kind::Mark(b'{' | b';') | Kind::End) {
+                        self.next();
+                    }
                 }
                 _ => return Err(self.wrong("the function's body")),
             }
@@ -140,6 +153,11 @@ impl Cursor<'_> {
                             body.function.body.push(Item::Targets(token.text.into(), targets));
                             continue;
                         }
+                        if matches!(self.peek().text, ".callprototype" | ".calltargets") {
+                            // Only indirect calls need it.
+                            self.skip_statement();
+                            continue;
+                        }
                         body.function.body.push(Item::Label(token.text.into(), token.line));
                     } else {
                         self.instruction(body, None, token.start)?;
@@ -168,7 +186,7 @@ impl Cursor<'_> {
                 self.loc()
             }
             ".pragma" => {
-                self.skip_pragma();
+                self.skip_statement();
                 Ok(())
             }
             _ => Err(unsupported(token, "this directive is not known")),

@@ -50,7 +50,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn refuse(&self, reason: impl Into<String>) -> Error {
-        Error::unsupported(self.position.ptx, self.text(), reason)
+        Error::Unsupported { reason: reason.into(), location: self.layout.inner.location(self.position) }
     }
 
     pub(super) fn malformed(&self, reason: &str) -> Error {

@@ -63,6 +63,9 @@ impl Decoder<'_> {
                     let address = self.address_of(place, *offset)?;
                     self.narrowed(address, wide)
                 }
+                None if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
+                    Err(self.refuse("the address of a function"))
+                }
                 None => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
             },
             _ => Err(self.malformed("an operand that cannot stand here")),
