@@ -23,17 +23,19 @@ pub enum FaultClass {
     Deadlock,
     MissingLanes,
     Trap,
+    Assert,
     Other,
 }
 
 /// In the order of the variants.
-const FAULTS: [(FaultClass, &str); 7] = [
+const FAULTS: [(FaultClass, &str); 8] = [
     (FaultClass::OutOfBounds, "access out of bounds"),
     (FaultClass::Misaligned, "misaligned access"),
     (FaultClass::DivergentBarrier, "barrier not reached by all threads"),
     (FaultClass::Deadlock, "deadlock"),
     (FaultClass::MissingLanes, "warp-wide instruction without all its lanes"),
     (FaultClass::Trap, "trap"),
+    (FaultClass::Assert, "assertion"),
     (FaultClass::Other, "fault"),
 ];
 
@@ -52,6 +54,7 @@ impl From<&FaultKind> for ReportKind {
             FaultKind::Deadlock { .. } => FaultClass::Deadlock,
             FaultKind::MissingLanes { .. } => FaultClass::MissingLanes,
             FaultKind::Trap => FaultClass::Trap,
+            FaultKind::Assert { .. } => FaultClass::Assert,
             _ => FaultClass::Other,
         })
     }

@@ -25,6 +25,7 @@ named! {
         F16x2 = "f16x2",
         Bf16 = "bf16",
         Bf16x2 = "bf16x2",
+        Tf32 = "tf32",
         F32 = "f32",
         F64 = "f64",
     }
@@ -37,7 +38,7 @@ impl Type {
             Self::Pred => 0,
             Self::B8 | Self::U8 | Self::S8 => 1,
             Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
-            Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 => 4,
+            Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 | Self::Tf32 => 4,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
             Self::B128 => 16,
         }
@@ -48,6 +49,11 @@ impl Type {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
+    /// Whether this is an integer, with or without a sign.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64) || self.is_signed()
+    }
+
     /// Whether this is `.f32` or `.f64`.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
@@ -56,6 +62,11 @@ impl Type {
     /// Whether this is a half-precision type.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+
+    /// Whether this is two numbers of half precision in one word.
+    pub const fn is_packed(self) -> bool {
+        matches!(self, Self::F16x2 | Self::Bf16x2)
     }
 }
 
@@ -177,6 +188,14 @@ pub(crate) enum Item {
     Targets(Arc<str>, Vec<Arc<str>>),
 }
 
+/// Something that the simulator does not support, in a function that may never be asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub line: u32,
+    pub text: String,
+    pub reason: String,
+}
+
 /// A kernel or a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
@@ -195,6 +214,8 @@ pub(crate) struct Function {
     pub body: Vec<Item>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
+    /// Why nothing can call it.
+    pub refused: Option<Refusal>,
 }
 
 /// A whole file.

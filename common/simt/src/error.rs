@@ -13,15 +13,14 @@ pub enum Error {
     Fault(Box<Fault>),
     /// The PTX uses something this simulator does not know. Refused before anything runs.
     #[error(
-        "instruction not supported by the simulator: {reason} (PTX line {line}: `{text}`); this is not a fault of your kernel"
+        "instruction not supported by the simulator: {reason} ({}: `{}`); this is not a fault of your kernel",
+        .location.lines(), .location.instruction
     )]
     Unsupported {
-        /// Line in the PTX text, from 1.
-        line: u32,
-        /// The instruction or directive, as written.
-        text: String,
         /// What about it is not supported.
         reason: String,
+        /// Where it is, with the instruction or directive as written.
+        location: Location,
     },
     /// The PTX calls a function that is not in the file, or one that calls itself. Refused before anything runs.
     #[error(
@@ -62,7 +61,8 @@ impl Error {
     }
 
     pub(crate) fn unsupported(line: u32, text: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Unsupported { line, text: text.into(), reason: reason.into() }
+        let location = Location { ptx_line: line, instruction: text.into(), ..Location::default() };
+        Self::Unsupported { reason: reason.into(), location }
     }
 }
 
@@ -81,14 +81,25 @@ pub struct Location {
     pub instruction: String,
 }
 
+impl Location {
+    /// File without its folder, and line, when they are known.
+    fn source(&self) -> Option<String> {
+        let (file, line) = (self.file.as_ref()?, self.line?);
+        Some(format!("{}:{line}", file.rsplit(['/', '\\']).next().unwrap_or(file)))
+    }
+
+    /// The line of the source, when it is known, and that of the PTX.
+    fn lines(&self) -> String {
+        let ptx = format!("PTX line {}", self.ptx_line);
+        self.source().map_or(ptx.clone(), |source| format!("{source}, {ptx}"))
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                let short = file.rsplit(['/', '\\']).next().unwrap_or(file);
-                write!(f, "{short}:{line} (PTX line {})", self.ptx_line)
-            }
-            _ => write!(f, "PTX line {} (`{}`)", self.ptx_line, self.instruction),
+        match self.source() {
+            Some(source) => write!(f, "{source} (PTX line {})", self.ptx_line),
+            None => write!(f, "PTX line {} (`{}`)", self.ptx_line, self.instruction),
         }
     }
 }
@@ -162,6 +173,18 @@ pub enum FaultKind {
     /// The kernel executed `trap`.
     #[error("trap executed")]
     Trap,
+    /// An `assert` of the kernel does not hold.
+    #[error("assertion `{condition}` does not hold, {file}:{line} in {function},")]
+    Assert {
+        /// The condition, as written.
+        condition: String,
+        /// The source file, as the compiler was given it.
+        file: String,
+        /// Its line.
+        line: u32,
+        /// The function that asserts.
+        function: String,
+    },
     /// Anything else that the PTX manual calls an error.
     #[error("{0}")]
     Other(String),

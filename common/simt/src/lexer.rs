@@ -74,7 +74,12 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
                 Kind::Number
             }
             first if word_start(first) => {
-                while at < bytes.len() && (word_part(bytes[at]) || double_colon(bytes, at)) {
+                at += 1;
+                // `.reg.b16` is two directives, `add.u16` one opcode.
+                while at < bytes.len()
+                    && !(first == b'.' && bytes[at] == b'.')
+                    && (word_part(bytes[at]) || double_colon(bytes, at))
+                {
                     at += if bytes[at] == b':' { 2 } else { 1 };
                 }
                 Kind::Word

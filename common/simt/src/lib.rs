@@ -87,7 +87,7 @@ pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch, launch_some};
-pub use lower::SharedArray;
+pub use lower::{Form, SharedArray, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param};
 pub use observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};

@@ -97,6 +97,8 @@ pub struct GlobalMemory {
     next: u64,
     /// Variables of modules that have a place: module and number, address.
     variables: HashMap<(u64, u32), DevicePointer>,
+    /// What kernels have printed and nobody has taken.
+    printed: String,
 }
 
 impl GlobalMemory {
@@ -175,6 +177,19 @@ impl GlobalMemory {
             }
         }
         Ok(())
+    }
+
+    /// Takes what kernels have printed since this was last asked: block after block of each launch, at most
+    /// [`GlobalMemory::LARGEST_PRINT`] bytes of a launch.
+    pub fn take_printed(&mut self) -> String {
+        std::mem::take(&mut self.printed)
+    }
+
+    /// Bytes that a launch can print; the rest is lost, as it is on a GPU, whose buffer has this size unless told otherwise.
+    pub const LARGEST_PRINT: usize = 1 << 20;
+
+    pub(crate) fn print(&mut self, text: &str) {
+        self.printed.push_str(text);
     }
 
     /// All allocations, by address.

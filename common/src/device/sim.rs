@@ -11,6 +11,7 @@ use crate::diagnostic::{self, Arrays};
 use crate::fault::KernelFault;
 use crate::host;
 use crate::info::{DeviceInfo, KernelResources};
+use crate::output::print;
 use crate::plan::{Arg, Launch};
 use crate::progress::Progress;
 use crate::sample::{Class, classes};
@@ -241,25 +242,34 @@ impl Device for SimDevice {
             return Ok(());
         }
         // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
-        if hazards.is_some() || trace.is_some() {
+        let ended = if hazards.is_some() || trace.is_some() {
             let mut all = ((counters, (hazards, trace)), &progress);
             let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
             let ((counters, (hazards, trace)), _) = all;
             let found = hazards.map(|hazards| hazards.report()).unwrap_or_default();
             self.hazards.extend(analysis::hazards(found, &arrays));
             analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
-            ended.map_err(|error| explain_in(error, &arrays))?;
-            if let Some(counters) = counters {
+            if let (Ok(_), Some(counters)) = (&ended, counters) {
                 self.counters.add(kernel, &counters);
             }
+            ended
         } else if let Some(counters) = counters {
             let mut all = (counters, &progress);
-            simt::launch(kernel, memory, &config, &pointers, &mut all).map_err(|error| explain_in(error, &arrays))?;
-            self.counters.add(kernel, &all.0);
+            let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
+            if ended.is_ok() {
+                self.counters.add(kernel, &all.0);
+            }
+            ended
         } else {
             simt::launch(kernel, memory, &config, &pointers, &mut &progress)
-                .map_err(|error| explain_in(error, &arrays))?;
+        };
+        drop(progress);
+        // What the kernel printed comes before the fault that ended it.
+        let printed = memory.take_printed();
+        if !printed.is_empty() {
+            print(&printed)?;
         }
+        ended.map_err(|error| explain_in(error, &arrays))?;
         Ok(())
     }
 

@@ -99,6 +99,7 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
         }
         (FaultKind::DivergentBarrier { .. }, Some(who)) => format!("{who} does not come here with its warp"),
         (FaultKind::MissingLanes { .. }, Some(who)) => format!("{who} executes this without all lanes it names"),
+        (FaultKind::Assert { .. }, Some(who)) => format!("{who} finds it false"),
         (_, Some(who)) => format!("{who} stops here"),
         (FaultKind::Deadlock { .. }, None) => {
             format!("block {} waits here, and nothing can wake it", triple(index(fault.block)))

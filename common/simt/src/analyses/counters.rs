@@ -133,7 +133,7 @@ struct Blueprint {
     instructions: usize,
     blocks: Vec<Range<u32>>,
     /// Floating-point operations of an instruction on one lane, and whether it is a single-precision multiply-add.
-    flop: Vec<(u8, bool)>,
+    flop: Vec<(u16, bool)>,
     guarded: Vec<bool>,
     merged: Vec<Merged>,
     /// Multiply-adds of each basic block that are not guarded.

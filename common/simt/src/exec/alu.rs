@@ -11,7 +11,7 @@ use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
 
 /// The bits of the lanes for which something holds.
 #[inline(always)]
-fn lanes(f: impl Fn(usize) -> bool) -> u32 {
+fn lanes(mut f: impl FnMut(usize) -> bool) -> u32 {
     let mut bits = 0;
     for lane in 0..32 {
         bits |= u32::from(f(lane)) << lane;
@@ -44,13 +44,17 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
             ordered(detail.compare, &r.read(inst.a).map(|x: u64| x as i64), &r.read(inst.b).map(|x: u64| x as i64))
         }
         Type::U64 | Type::B64 if simple => ordered::<u64>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
+        Type::F32 if simple && !detail.ftz && detail.compare != Compare::Ne => {
+            ordered(detail.compare, &r.read(inst.a).map(f32::from_bits), &r.read(inst.b).map(f32::from_bits))
+        }
         kind if kind.bytes() == 8 => {
             let (a, b): ([u64; 32], [u64; 32]) = (r.read(inst.a), r.read(inst.b));
             lanes(|lane| holds(detail, kind, a[lane], b[lane]))
         }
         kind => {
             let (a, b): ([u32; 32], [u32; 32]) = (r.read(inst.a), r.read(inst.b));
-            lanes(|lane| holds(detail, kind, u64::from(a[lane]), u64::from(b[lane])))
+            let part = 16 * u32::from(detail.lut);
+            lanes(|lane| holds(detail, kind, u64::from(a[lane] >> part), u64::from(b[lane] >> part)))
         }
     }
 }
@@ -90,6 +94,37 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
     } else {
         r.write(inst.d, mask, &out.map(|value| value as u32));
     }
+}
+
+/// A sum or difference with a carry, which may come in, go out, or both.
+#[inline(never)]
+fn carry(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
+    let before = if inst.c == NONE { 0 } else { predicates[inst.c as usize] };
+    let after = if detail.wide[0] {
+        let (a, b) = (r.read::<u64>(inst.a), r.read::<u64>(inst.b));
+        let mut out = [0; 32];
+        let after = lanes(|lane| {
+            let (x, y, more) = (a[lane], b[lane], u64::from(before >> lane & 1));
+            let (part, first) = if detail.negate { x.overflowing_sub(y) } else { x.overflowing_add(y) };
+            let (sum, second) = if detail.negate { part.overflowing_sub(more) } else { part.overflowing_add(more) };
+            out[lane] = sum;
+            first || second
+        });
+        r.write(inst.d, mask, &out);
+        after
+    } else {
+        let (a, b) = (r.read::<u32>(inst.a), r.read::<u32>(inst.b));
+        let mut out = [0; 32];
+        let after = lanes(|lane| {
+            let (x, y, more) = (i64::from(a[lane]), i64::from(b[lane]), i64::from(before >> lane & 1));
+            let sum = if detail.negate { x - y - more } else { x + y + more };
+            out[lane] = sum as u32;
+            sum >> 32 != 0
+        });
+        r.write(inst.d, mask, &out);
+        after
+    };
+    set(predicates, inst.e, mask, after);
 }
 
 /// Writes the lanes of `mask` of a predicate, if there is one.
@@ -177,6 +212,7 @@ pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[
                 Op::Selp32 => select::<u32>(inst, r, predicates, mask),
                 Op::Selp64 => select::<u64>(inst, r, predicates, mask),
                 Op::Setp => setp(inst, r, predicates, &details[inst.imm as usize], mask),
+                Op::Carry => carry(inst, r, predicates, &details[inst.imm as usize], mask),
                 Op::Generic => generic(inst, r, predicates, &details[inst.imm as usize], mask),
                 // The others are not arithmetic and never come here.
                 _ => {}

@@ -2,6 +2,7 @@
 
 use crate::ast::Space;
 use crate::error::Error;
+use crate::lower::{Preset, Special};
 use crate::memory::{DevicePointer, GlobalMemory};
 use crate::module::Kernel;
 use std::collections::HashSet;
@@ -117,4 +118,11 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
         memory.write_words(DevicePointer(addresses[number as usize]), &words)?;
     }
     Ok(addresses)
+}
+
+/// The place in memory where all blocks of the grid meet, for a kernel that asks for it.
+pub(super) fn grid_barrier(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Option<DevicePointer>, Error> {
+    let asks = |preset| matches!(preset, Preset::Special(Special::GridBarrierLow | Special::GridBarrierHigh));
+    let asked = kernel.code.presets.iter().any(|&(_, _, preset)| asks(preset));
+    asked.then(|| memory.alloc("grid barrier", 8, 4)).transpose()
 }

@@ -1,5 +1,6 @@
 //! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
 
+use super::print::Printed;
 use crate::config::LaunchConfig;
 use crate::error::{Fault, Location};
 use crate::lower::Code;
@@ -18,10 +19,14 @@ pub(super) struct Launch<'a> {
     /// Addresses of the module's variables, by number in the program.
     pub variables: Vec<u64>,
     pub shared_bytes: u32,
+    /// Where all blocks meet, if the kernel asks for such a place.
+    pub grid_barrier: u64,
     /// Warp instructions executed so far, by all workers.
     pub executed: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
+    /// What the kernel prints.
+    pub printed: Mutex<Printed>,
 }
 
 /// How a block failed.

@@ -1,113 +1,75 @@
 //! Conversions between types, and comparisons of numbers of any type.
 
 use super::bits::{cut, extend, range};
-use super::float::{canonical, direct32, direct64, flush, from_half, narrow, saturate, to_half};
+use super::real::{Format, Real};
 use crate::ast::Type;
 use crate::lower::inst::{Compare, Detail, Rounding};
+use std::cmp::Ordering::{Equal, Greater, Less};
 
-/// The number that bits of a type stand for, as near as double precision comes.
-pub(crate) fn to_double(bits: u64, kind: Type, ftz: bool) -> f64 {
-    match kind {
-        Type::F32 => f64::from(flush(f32::from_bits(bits as u32), ftz)),
-        Type::F64 => f64::from_bits(bits),
-        Type::F16 => from_half(bits as u16, false),
-        Type::Bf16 => from_half(bits as u16, true),
-        _ => extend(bits, kind) as f64,
-    }
-}
-
-fn from_double(value: f64, kind: Type, rounding: Rounding) -> u64 {
-    match kind {
-        Type::F32 => u64::from(canonical(narrow(value, 0.0, rounding))),
-        Type::F64 => value.to_bits(),
-        Type::F16 => u64::from(to_half(value, false, rounding)),
-        _ => u64::from(to_half(value, true, rounding)),
-    }
+/// Whether the type's numbers have a fraction.
+const fn is_real(kind: Type) -> bool {
+    kind.is_float() || kind.is_half() || matches!(kind, Type::Tf32)
 }
 
 /// `cvt`.
 pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
     let (to, from) = (detail.kind, detail.source);
-    let to_float = to.is_float() || to.is_half();
-    let from_float = from.is_float() || from.is_half();
-    match (from_float, to_float) {
-        (false, false) => {
-            let value = extend(a, from);
+    let value = if is_real(from) {
+        // Only single precision is flushed.
+        Real::read(a, Format::of(from), detail.ftz && from == Type::F32)
+    } else {
+        let value = extend(a, from);
+        if !is_real(to) {
             let value = if detail.sat { value.clamp(range(to).0, range(to).1) } else { value };
             // A wider register takes the value extended as its type says.
-            if to.is_signed() { extend(value as u64, to) as u64 } else { cut(value, to) }
+            return if to.is_signed() { extend(value as u64, to) as u64 } else { cut(value, to) };
         }
-        (true, false) => {
-            let value = to_double(a, from, detail.ftz);
-            let value = match detail.rounding {
-                Rounding::IntNearest | Rounding::Nearest => value.round_ties_even(),
-                Rounding::IntDown | Rounding::Down => value.floor(),
-                Rounding::IntUp | Rounding::Up => value.ceil(),
-                _ => value.trunc(),
-            };
-            if value.is_nan() {
-                // What the hardware gives: zero for narrow results, the top bit for 64-bit ones.
-                return if to.bytes() == 8 { 1 << 63 } else { 0 };
-            }
-            let (low, high) = range(to);
-            let value = (value as i128).clamp(low, high);
-            value as u64
-        }
-        (false, true) => {
-            let value = extend(a, from);
-            if to == Type::F32 {
-                let near = value as f32;
-                return u64::from(canonical(direct32(near, (value - near as i128) as f64, detail.rounding)));
-            }
-            if to == Type::F64 {
-                let near = value as f64;
-                return direct64(near, (value - near as i128) as f64, detail.rounding).to_bits();
-            }
-            from_double(value as f64, to, detail.rounding)
-        }
-        (true, true) => {
-            let mut value = to_double(a, from, detail.ftz);
-            value = match detail.rounding {
-                Rounding::IntNearest => value.round_ties_even(),
-                Rounding::IntZero => value.trunc(),
-                Rounding::IntDown => value.floor(),
-                Rounding::IntUp => value.ceil(),
-                _ => value,
-            };
-            if detail.sat {
-                value = saturate(value);
-            }
-            if detail.relu && value < 0.0 {
-                value = 0.0;
-            }
-            if to == Type::F32 && from == Type::F64 && detail.ftz {
-                let narrow = narrow(value, 0.0, detail.rounding);
-                return u64::from(canonical(flush(narrow, true)));
-            }
-            from_double(value, to, detail.rounding)
-        }
+        Real::integer(value)
+    };
+    let whole =
+        matches!(detail.rounding, Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp);
+    let value = if whole { value.integral(detail.rounding) } else { value };
+    if is_real(to) {
+        return number(detail, value);
+    }
+    let (low, high) = range(to);
+    // What a NaN becomes is said in the manual.
+    let wide = from == Type::F64 || to.bytes() == 8;
+    let of_nan = if wide { 1 << (8 * to.bytes() - 1) } else { 0 };
+    value.clamp(low, high).map_or(of_nan, |value| value as u64)
+}
+
+/// A result that is a number with a fraction.
+fn number(detail: &Detail, value: Real) -> u64 {
+    let format = Format::of(detail.kind);
+    let bits = value.round(format, detail.rounding);
+    let bits = if detail.ftz && detail.kind == Type::F32 { format.flush(bits) } else { bits };
+    let bits = if detail.relu { format.rectify(bits) } else { bits };
+    let bits = if detail.sat { format.saturate(bits) } else { bits };
+    match detail.kind {
+        Type::Tf32 if matches!(value, Real::Nan) => Format::of(Type::F32).nan(),
+        // A single whose last bits are zero.
+        Type::Tf32 => bits << 13,
+        _ => bits,
     }
 }
 
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` in the upper half.
 pub(crate) fn convert_pair(detail: &Detail, a: u64, b: u64) -> u64 {
-    let one = |bits| {
-        let value = to_double(bits, detail.source, detail.ftz);
-        let value = if detail.relu && value < 0.0 { 0.0 } else { value };
-        u64::from(to_half(value, detail.kind == Type::Bf16x2, detail.rounding))
-    };
+    let one = |bits| number(detail, Real::read(bits, Format::of(detail.source), detail.ftz));
     one(a) << 16 | one(b)
 }
 
 /// Whether a comparison holds.
 pub(crate) fn holds(detail: &Detail, kind: Type, a: u64, b: u64) -> bool {
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    let order = if kind.is_float() || kind.is_half() {
-        to_double(a, kind, detail.ftz).partial_cmp(&to_double(b, kind, detail.ftz))
+    let float = is_real(kind);
+    let order = if float {
+        let format = Format::of(kind);
+        let [a, b] = [a, b].map(|bits| Real::read(bits, format, detail.ftz));
+        a.order(b)
     } else {
         Some(extend(a, kind).cmp(&extend(b, kind)))
     };
-    let float = kind.is_float() || kind.is_half();
     let Some(order) = order else {
         return matches!(
             detail.compare,

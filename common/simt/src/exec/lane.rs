@@ -6,10 +6,8 @@ use super::bits::{
     select_bytes,
 };
 use super::convert::{convert, convert_pair, holds};
-use super::float::{
-    canonical, flush, from_half, fused32, maximum, minimum, product32, product64, quotient32, quotient64, root32,
-    root64, saturate, sum32, sum64, to_half,
-};
+use super::float::{canonical, flush, maximum, minimum};
+use super::real::{Format, Real};
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Detail, Function, Rounding};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -72,8 +70,11 @@ take! {
     // As many bits as the type has.
     u64: |from| from.next() & ones(width(from.detail.kind));
     f32: |from| flush(f32::from_bits(from.next() as u32), from.detail.ftz);
-    f64: |from| f64::from_bits(from.next());
-    FpCategory: |from| if from.detail.kind == Type::F64 { f64::take(from).classify() } else { f32::take(from).classify() };
+    Real: |from| Self::read(from.next(), Format::of(from.detail.kind), from.detail.ftz);
+    FpCategory: |from| match from.detail.kind {
+        Type::F64 => f64::from_bits(from.next()).classify(),
+        _ => f32::take(from).classify(),
+    };
     // Modifiers.
     Type: |from| from.detail.kind;
     Types: |from| Self(from.detail.kind, from.detail.source);
@@ -105,11 +106,11 @@ give! {
     bool: |value, _detail| u64::from(value);
     u32: |value, _detail| u64::from(value);
     u64: |value, detail| value & ones(width(detail.kind));
-    f32: |value, detail| {
-        let value = flush(value, detail.ftz);
-        u64::from(canonical(if detail.sat { saturate(value.into()) as f32 } else { value }))
+    f32: |value, detail| modified(u64::from(canonical(value)), Format::of(Type::F32), detail);
+    Real: |value, detail| {
+        let format = Format::of(detail.kind);
+        modified(value.round(format, detail.rounding), format, detail)
     };
-    f64: |value, _detail| value.to_bits();
 }
 
 /// An operation on one lane: a closure with any number of arguments.
@@ -134,16 +135,18 @@ operation!(A B C);
 operation!(A B C D);
 operation!(A B C D E);
 
-/// An operation on each half-precision number of the operands, in double precision, rounded once.
+/// What `.ftz`, `.sat` and `.relu` make of the bits of a floating-point result.
+#[inline(always)]
+pub(super) fn modified(bits: u64, format: Format, detail: &Detail) -> u64 {
+    let bits = if detail.ftz { format.flush(bits) } else { bits };
+    let bits = if detail.relu { format.rectify(bits) } else { bits };
+    if detail.sat { format.saturate(bits) } else { bits }
+}
+
+/// An operation on each half-precision number of the operands.
 fn halves<Arguments>(operation: &impl Operation<Arguments>, detail: &Detail, values: [u64; 4]) -> u64 {
-    let brain = matches!(detail.kind, Type::Bf16 | Type::Bf16x2);
-    let parts = if matches!(detail.kind, Type::F16x2 | Type::Bf16x2) { 2 } else { 1 };
-    (0..parts).fold(0, |sum, part| {
-        let wide = values.map(|bits| from_half((bits >> (16 * part)) as u16, brain).to_bits());
-        let value = f64::from_bits(operation.call(detail, wide));
-        let value = if detail.sat { saturate(value) } else { value };
-        sum | u64::from(to_half(value, brain, Rounding::Nearest)) << (16 * part)
-    })
+    let half = |part: u32| operation.call(detail, values.map(|bits| bits >> (16 * part) & 0xffff));
+    if detail.kind.is_packed() { half(1) << 16 | half(0) } else { half(0) }
 }
 
 /// Computes one lane. Predicates are 0 or 1.
@@ -162,6 +165,10 @@ pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
                 Function::CvtPack => convert_pair(detail, values[0], values[1]),
                 Function::Slct => slct(detail, values),
                 Function::Set => set(detail, values),
+                Function::SetPacked => {
+                    let [a, b, c, _] = values;
+                    set(detail, [a >> 16, b >> 16, c, 0]) << 16 | set(detail, values)
+                }
                 Function::Pack => pack(detail, values),
                 Function::Unpack => {
                     let bits = width(detail.kind);
@@ -175,6 +182,13 @@ pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
         };
     }
     crate::instructions::instructions!(evaluate)
+}
+
+/// The double-precision approximations: only the upper half of the operand counts, and of the result.
+fn gross(bits: u64, function: impl Fn(f64) -> f64) -> u64 {
+    let format = Format::of(Type::F64);
+    let result = function(f64::from_bits(format.flush(bits) & !ones(32)));
+    if result.is_nan() { format.nan() } else { format.flush(result.to_bits()) & !ones(32) }
 }
 
 fn slct(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
@@ -193,10 +207,10 @@ fn set(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
         Combine::Or => value || other,
         Combine::Xor => value ^ other,
     };
-    match (value, detail.kind) {
-        (false, _) => 0,
-        (true, Type::F32) => u64::from(1.0f32.to_bits()),
-        (true, kind) => ones(width(kind)),
+    match detail.kind {
+        _ if !value => 0,
+        kind if kind.is_float() || kind.is_half() => Real::integer(1).round(Format::of(kind), Rounding::Nearest),
+        kind => ones(width(kind)),
     }
 }
 

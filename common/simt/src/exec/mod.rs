@@ -18,8 +18,11 @@ mod frame;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
+mod matrix;
 mod pattern;
 mod presets;
+mod print;
+mod real;
 #[allow(
     unsafe_code,
     reason = "the lowering keeps offsets in range; a check for each operand would slow every instruction"
@@ -28,6 +31,7 @@ mod registers;
 mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
+mod system;
 mod vector;
 mod warp;
 
@@ -38,9 +42,10 @@ use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
 pub use arguments::Arg;
-use arguments::{instantiate, pack};
+use arguments::{grid_barrier, instantiate, pack};
 use block::Worker;
 use context::{Launch, Outcome};
+use print::Printed;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -117,6 +122,7 @@ fn launch_blocks<A: Analysis>(
     }
     let params = pack(kernel, args)?;
     let variables = instantiate(kernel, memory)?;
+    let barrier = grid_barrier(kernel, memory)?;
     let code = &kernel.code;
     let shared_bytes = if config.dynamic_shared_bytes > 0 {
         code.dynamic_shared_offset.saturating_add(config.dynamic_shared_bytes)
@@ -131,11 +137,19 @@ fn launch_blocks<A: Analysis>(
         params,
         variables,
         shared_bytes,
+        grid_barrier: barrier.map_or(0, |pointer| pointer.0),
         executed: AtomicU64::new(0),
         atomic: Mutex::new(()),
+        printed: Mutex::new(Printed::default()),
     };
-    let failure = run(&launch, analysis, only)?;
+    let failure = run(&launch, analysis, only);
     let executed = launch.executed.load(Ordering::Relaxed);
+    let printed = launch.printed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    memory.print(&printed.text());
+    if let Some(barrier) = barrier {
+        memory.free(barrier)?;
+    }
+    let failure = failure?;
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
         Some((_, Outcome::Limit(location))) => {

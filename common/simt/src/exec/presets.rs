@@ -72,6 +72,8 @@ fn constant(launch: &Launch<'_>, preset: Preset) -> Option<u64> {
             Special::Ntid(dimension) => axis(config.block, dimension),
             Special::Nctaid(dimension) => axis(config.grid, dimension),
             Special::NWarpId => config.block.count().div_ceil(32),
+            Special::GridBarrierLow => launch.grid_barrier & 0xffff_ffff,
+            Special::GridBarrierHigh => launch.grid_barrier >> 32,
             Special::DynamicShared => u64::from(config.dynamic_shared_bytes),
             Special::TotalShared => u64::from(launch.shared_bytes),
             Special::Zero => 0,

@@ -7,10 +7,13 @@ use super::exchange::exchange;
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
+use super::matrix::multiply;
 use super::registers::Registers;
+use super::system::system;
 use super::warp::{Parked, Warp};
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
+use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::observe::Observer;
 
@@ -108,7 +111,7 @@ unsafe fn run<I: Isa, O: Observer>(
     warp: &mut Warp,
     r: Registers,
     context: &mut Context<'_, '_, O>,
-    quantum: i64,
+    mut quantum: i64,
 ) -> Checked<Stop> {
     let code = context.code;
     let insts = &code.insts[..];
@@ -221,7 +224,17 @@ unsafe fn run<I: Isa, O: Observer>(
                 let lane = mask.trailing_zeros();
                 return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
             }
+            Op::Matrix => match code.matrices[inst.imm as usize].op {
+                MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask)?,
+                _ => access::matrix::<I, O>(context, inst, r, warp.number, mask)?,
+            },
+            Op::System => system(warp, context, inst, mask)?,
             Op::Brx => indexed(warp, context, inst, r)?,
+            Op::Yield => {
+                // What is left of its turn does not count as executed.
+                quantum -= budget.max(0);
+                budget = budget.min(0);
+            }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },

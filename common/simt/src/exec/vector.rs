@@ -1,7 +1,7 @@
 //! One operation on 32 lanes at once, written so that the compiler makes vector code of it: the rows of the table under
 //! `vector`. Everything here is inlined into the function of each instruction set.
 
-use super::float::canonical;
+use super::float::{canonical, canonical64};
 use super::registers::{Registers, Word};
 use crate::lower::inst::Inst;
 
@@ -35,7 +35,7 @@ lane! {
     f32 as u32: |bits| f32::from_bits(bits), |value| canonical(value);
     u64 as u64: |bits| bits, |value| value;
     i64 as u64: |bits| bits as i64, |value| value as u64;
-    f64 as u64: |bits| f64::from_bits(bits), |value| value.to_bits();
+    f64 as u64: |bits| f64::from_bits(bits), |value| canonical64(value);
 }
 
 /// An operation on all lanes: a closure with one argument for each operand.

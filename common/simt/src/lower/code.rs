@@ -1,6 +1,7 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::inst::{Atomic, Copy, Detail, Inst, Run};
+use super::fragment::Matrix;
+use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::preset::Preset;
 use super::shared::SharedArray;
 use crate::ast::Position;
@@ -14,6 +15,8 @@ pub(crate) struct Code {
     pub details: Vec<Detail>,
     pub atomics: Vec<Atomic>,
     pub copies: Vec<Copy>,
+    pub systems: Vec<System>,
+    pub matrices: Vec<Matrix>,
     /// Targets of indexed branches.
     pub tables: Vec<Vec<u32>>,
     /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.
@@ -57,7 +60,7 @@ pub(crate) struct Facts {
     /// It has a guard.
     pub guarded: bool,
     /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
-    pub flop: (u8, bool),
+    pub flop: (u16, bool),
     /// What the assembler makes of an access to shared memory.
     pub merged: Merged,
 }

@@ -19,6 +19,10 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
         place(raw, &of);
+        if raw.inst.op == Op::Matrix {
+            let places = raw.more.iter().map(|&(value, _)| of[value as usize]);
+            decoded.code.matrices[raw.inst.imm as usize].registers = places.collect();
+        }
         raw.inst.pc = pc;
     }
     stream(&decoded.raws, &graph, &mut decoded.code);

@@ -1,8 +1,9 @@
 //! Facts about instructions that messages and observers ask for: where they stand, how they work, on what array.
 
-use super::code::{Facts, Merged, Role};
+use super::code::{Code, Facts, Merged, Role};
 use super::flow::Block;
-use super::inst::{Detail, Function, Inst, NONE, Op, Shape};
+use super::fragment::MatrixOp;
+use super::inst::{Function, Inst, NONE, Op, Shape};
 use super::merging::merged;
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
@@ -20,7 +21,7 @@ pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
         },
         strong: raw.strong,
         guarded: raw.guard.is_some(),
-        flop: flop_of(&raw.inst, &decoded.code.details),
+        flop: flop_of(&raw.inst, &decoded.code),
         merged,
     };
     decoded.raws.iter().zip(origins(decoded)).zip(merged(decoded, blocks)).map(facts).collect()
@@ -94,7 +95,9 @@ fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
         }
     }
     let of = |raw: &Raw| match raw.inst.op {
-        Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => {
+        Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric | Op::Matrix
+            if raw.inst.a != NONE =>
+        {
             match origins[raw.inst.a as usize] {
                 Origin::Array(array) => Some(array),
                 _ => None,
@@ -106,11 +109,19 @@ fn origins(decoded: &Decoded) -> Vec<Option<u32>> {
 }
 
 /// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
-fn flop_of(inst: &Inst, details: &[Detail]) -> (u8, bool) {
-    if inst.op == Op::Generic {
-        let function = details[inst.imm as usize].function;
-        (function.flops(), function == Function::FmaSingle)
-    } else {
-        (inst.op.flops(), inst.op == Op::FmaF32)
+fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
+    match inst.op {
+        Op::Generic => {
+            let function = code.details[inst.imm as usize].function;
+            (function.flops().into(), function == Function::FmaSingle)
+        }
+        Op::Matrix => match &code.matrices[inst.imm as usize].op {
+            // The lanes share the work.
+            MatrixOp::Multiply([d, a, ..]) if !d.kind.is_integer() => {
+                (2 * (d.rows * d.columns * a.columns / 32) as u16, false)
+            }
+            _ => (0, false),
+        },
+        op => (op.flops().into(), op == Op::FmaF32),
     }
 }

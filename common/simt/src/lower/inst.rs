@@ -68,6 +68,8 @@ macro_rules! operations {
             Selp32,
             Selp64,
             Setp,
+            /// A sum or difference with a carry: predicate `c` goes in, if there is one, `e` comes out.
+            Carry,
             /// Anything else that computes from registers to one register: `imm` is the number of its [`Detail`].
             Generic,
             // Control.
@@ -103,6 +105,12 @@ macro_rules! operations {
             Redux,
             ActiveMask,
             Clock,
+            /// On matrices in the registers of the warp: number `imm` of them; address and stride in `a` and `b`.
+            Matrix,
+            /// A function of the device's system: number `imm` of the calls.
+            System,
+            /// The warp's turn is over: it waits, or sleeps.
+            Yield,
             /// Only its side effect on observers: prefetches and hints.
             Nop,
         }
@@ -122,8 +130,8 @@ macro_rules! operations {
                     Self::LdGlobal | Self::LdShared | Self::LdLocal | Self::LdGeneric | Self::LdParam => {
                         [true, false, true, true, true]
                     }
-                    Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
-                    Self::Setp | Self::Shfl | Self::Match => [true, false, false, false, true],
+                    Self::Matrix | Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
+                    Self::Setp | Self::Carry | Self::Shfl | Self::Match => [true, false, false, false, true],
                     _ => [true, false, false, false, false],
                 }
             }
@@ -141,6 +149,8 @@ macro_rules! operations {
             CvtPack,
             Slct,
             Set,
+            /// The same for each half of packed numbers.
+            SetPacked,
             /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
             Pack,
             /// One element of a register: element number in `lut`.
@@ -240,6 +250,8 @@ named! {
         Zero = "rz",
         Down = "rm",
         Up = "rp",
+        /// To nearest, ties away from zero.
+        Away = "rna",
         /// To an integral value, ties to even, towards zero, down, up.
         IntNearest = "rni",
         IntZero = "rzi",
@@ -262,13 +274,14 @@ pub(crate) struct Detail {
     pub ftz: bool,
     /// Clamp to [0, 1] (float) or to the type's range (integer).
     pub sat: bool,
-    /// `cvt.relu`: negative results become zero.
+    /// Negative results become zero.
     pub relu: bool,
     pub compare: Compare,
     pub combine: Combine,
     /// The third predicate is negated.
     pub negate: bool,
-    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`.
+    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`, the half of packed numbers
+    /// that an [`Op::Setp`] compares.
     pub lut: u8,
     /// Addend of `Offset`.
     pub constant: u64,
@@ -356,6 +369,9 @@ named! {
         Xor = "xor",
         Inc = "inc",
         Dec = "dec",
+        /// Arrivals at a barrier in memory, for this phase or for all.
+        Arrive,
+        ArriveDrop,
     }
 }
 
@@ -366,6 +382,25 @@ pub(crate) struct Atomic {
     pub kind: Type,
     pub space: crate::Space,
     pub offset: i64,
+}
+
+named! {
+    /// Functions that no file defines: the device has them.
+    pub(crate) enum SystemCall {
+        /// `printf`: the format, and where its arguments lie.
+        Print = "vprintf",
+        /// An `assert` that does not hold: the condition, the file, the line, the function, the size of a character.
+        Assert = "__assertfail",
+    }
+}
+
+/// A call of such a function.
+#[derive(Debug, Clone)]
+pub(crate) struct System {
+    pub call: SystemCall,
+    /// Where its result goes and its arguments are: positions in the thread's local memory.
+    pub result: Option<u32>,
+    pub arguments: Vec<u32>,
 }
 
 /// What `c` of an [`Op::CopyAsync`] says of the source.

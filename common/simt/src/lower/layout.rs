@@ -1,7 +1,8 @@
 //! A kernel with its calls laid out in line, and a place for each of its variables.
 
+use super::inst::SystemCall;
 use super::shared::SharedArray;
-use crate::ast::{Function, Item, Operand, Space, Statement, Variable};
+use crate::ast::{Function, Item, Operand, Refusal, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
 use std::collections::{HashMap, HashSet};
@@ -117,6 +118,9 @@ impl<'a> Layout<'a> {
     fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
+        if let Some(Refusal { line, text, reason }) = &function.refused {
+            return Err(Error::unsupported(*line, text, reason));
+        }
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());
         let mut param_offset = 0u32;
@@ -175,8 +179,8 @@ impl<'a> Layout<'a> {
 
     /// `call (results), function, (parameters);`
     fn call(&mut self, frame: usize, statement: &'a Statement) -> Result<(), Error> {
-        let refuse =
-            |reason: &str| Err(Error::unsupported(statement.position.ptx, self.inner.text(statement.position), reason));
+        let location = self.inner.location(statement.position);
+        let refuse = |reason: &str| Err(Error::Unsupported { reason: reason.into(), location: location.clone() });
         let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
         for operand in &statement.operands {
             match operand {
@@ -187,9 +191,12 @@ impl<'a> Layout<'a> {
             }
         }
         let Some(name) = name else { return refuse("an indirect call") };
+        if SystemCall::named(&name).is_some() {
+            self.flat.push(Flat::Statement(frame, statement));
+            return Ok(());
+        }
         let found = self.inner.function(&name);
         let Some(index) = found.filter(|index| !self.callers.contains(index)) else {
-            let location = self.inner.location(statement.position);
             return Err(Error::Call { function: name.to_string(), recursive: found.is_some(), location });
         };
         let function = self.function(index);

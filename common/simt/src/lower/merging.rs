@@ -5,7 +5,7 @@
 //! same in versions 12.1 and 13.0:
 //!
 //! - Only accesses of one basic block go together, of 4 or 8 bytes an element, that are not `volatile`, and whose addresses are
-//!   one register plus constants. Their place must be aligned for certain: see [`super::forms`].
+//!   one register plus constants. Their place must be aligned for certain: see [`super::linear`].
 //! - Loads go together unless something between them may write to shared memory or waits for other threads. In 16
 //!   aligned bytes, three words or four become one load of 16 bytes, even with a gap; two become one of 8 if they fill an
 //!   aligned half.
@@ -13,8 +13,8 @@
 
 use super::code::Merged;
 use super::flow::Block;
-use super::forms::Forms;
 use super::inst::{Op, Shape};
+use super::linear::Sums;
 use super::raw::{Decoded, Raw};
 use crate::ast::Space;
 use std::collections::HashMap;
@@ -47,9 +47,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
     if accesses < 2 {
         return merged;
     }
-    let mut forms = Forms::new(decoded);
+    let mut sums = Sums::new(decoded);
     for (block, range) in (0u32..).zip(blocks).map(|(number, block)| (number, block.start..block.end)) {
-        forms.enter(block);
+        sums.enter(block);
         let mut loads: HashMap<Window, Vec<Access>> = HashMap::new();
         let mut stores: Vec<Access> = vec![];
         for number in range {
@@ -58,7 +58,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             if may_write_shared(decoded, raw) || waits(raw) {
                 loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
             }
-            let access = access(&mut forms, number, raw);
+            let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
             let shared = op == Op::LdShared || may_write_shared(decoded, raw);
             if waits(raw) || shared && !(op == Op::StShared && same_window) {
@@ -69,7 +69,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
                 Some(access) => stores.push(access),
                 None => {}
             }
-            forms.pass(number, raw);
+            sums.pass(number, raw);
         }
         loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
         join(&stores, goes_wide_in_stores, &mut merged);
@@ -95,20 +95,20 @@ fn waits(raw: &Raw) -> bool {
 }
 
 /// A load or store of shared memory as one that may go together with others.
-fn access(forms: &mut Forms<'_>, number: u32, raw: &Raw) -> Option<Access> {
+fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     let shape = Shape::unpack(raw.inst.sub);
     let shared = matches!(raw.inst.op, Op::LdShared | Op::StShared);
     if !shared || raw.strong || raw.guard.is_some() || shape.bytes < 4 {
         return None;
     }
-    let form = forms.of(raw.inst.a);
-    let place = form.offset.wrapping_add(i64::from(raw.inst.imm));
-    let (size, bytes) = (i64::from(forms.alignment(form)), i64::from(shape.bytes * shape.count));
+    let sum = sums.of(raw.inst.a);
+    let place = sum.offset.wrapping_add(i64::from(raw.inst.imm));
+    let (size, bytes) = (i64::from(sums.alignment(sum)), i64::from(shape.bytes * shape.count));
     if bytes > size || place.rem_euclid(bytes) != 0 {
         return None;
     }
     let start = place.rem_euclid(size);
-    let window = Window { base: form.base, start: place.wrapping_sub(start), bytes: size, element: shape.bytes };
+    let window = Window { base: sum.base, start: place.wrapping_sub(start), bytes: size, element: shape.bytes };
     Some(Access { number, window, start, bytes })
 }
 

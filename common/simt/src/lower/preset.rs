@@ -43,6 +43,9 @@ pub(crate) enum Special {
     LaneMaskLe,
     LaneMaskGt,
     LaneMaskGe,
+    /// The halves of the address of the place where all blocks of a grid meet.
+    GridBarrierLow,
+    GridBarrierHigh,
     DynamicShared,
     TotalShared,
     Zero,

@@ -14,6 +14,8 @@ pub(crate) struct Raw {
     pub position: Position,
     /// Other threads may race with this access by intention (`volatile`, `relaxed`, ...).
     pub strong: bool,
+    /// Operands beyond those of the instruction's form, and whether it writes them: fragments of matrices.
+    pub more: Vec<(u32, bool)>,
 }
 
 /// What one instruction reads and writes, as value numbers.
@@ -31,6 +33,9 @@ impl Raw {
             if value != NONE {
                 if written { &mut effect.defs } else { &mut effect.uses }.push(value);
             }
+        }
+        for &(value, written) in &self.more {
+            if written { &mut effect.defs } else { &mut effect.uses }.push(value);
         }
         if let Some((value, _)) = self.guard {
             effect.uses.push(value);

@@ -141,9 +141,29 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips the rest of a `.pragma`.
-    pub(super) fn skip_pragma(&mut self) {
+    /// Skips what is left up to a semicolon.
+    pub(super) fn skip_statement(&mut self) {
         while !self.eat(b';') && self.next().kind != Kind::End {}
+    }
+
+    /// Where it is, for [`Cursor::skip_braces`].
+    pub(super) const fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Goes behind the brace that closes the one just before a place.
+    pub(super) fn skip_braces(&mut self, place: usize) -> Result<(), Error> {
+        self.at = place;
+        let mut depth = 1u32;
+        while depth > 0 {
+            match self.next().kind {
+                Kind::Mark(b'{') => depth += 1,
+                Kind::Mark(b'}') => depth -= 1,
+                Kind::End => return Err(self.wrong("`}`")),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`

@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, unsupported};
 use super::scope::{Body, Scope};
 use crate::Error;
-use crate::ast::{Function, Item, Position, Register, Space, Statement, Type};
+use crate::ast::{Function, Item, Position, Refusal, Space, Statement, Type};
 use crate::lexer::Kind;
 use std::sync::Arc;
 
@@ -35,7 +35,16 @@ impl Cursor<'_> {
                     self.next();
                     body.function.defined = true;
                     self.location = (0, 0, 0);
-                    self.statements(&mut body)?;
+                    let start = self.place();
+                    match self.statements(&mut body) {
+                        // Other functions of the file are none the worse for it.
+                        Err(Error::Unsupported { reason, location }) => {
+                            let (line, text) = (location.ptx_line, location.instruction);
+                            body.function.refused.get_or_insert(Refusal { line, text, reason });
+                            self.skip_braces(start)?;
+                        }
+                        other => other?,
+                    }
                     break;
                 }
                 (Kind::Word, ".maxntid" | ".reqntid") => {
@@ -60,9 +69,13 @@ impl Cursor<'_> {
                 (Kind::Word, ".noreturn") => {
                     self.next();
                 }
-                (Kind::Word, ".pragma") => self.skip_pragma(),
+                (Kind::Word, ".pragma") => self.skip_statement(),
                 (Kind::Word, text) if text.starts_with('.') => {
-                    return Err(unsupported(token, "this directive of a function is not known"));
+                    let reason = "this directive of a function is not known".into();
+                    body.function.refused.get_or_insert(Refusal { line: token.line, text: text.into(), reason });
+                    while !matches!(self.peek().kind, Kind::Mark(b'{' | b';') | Kind::End) {
+                        self.next();
+                    }
                 }
                 _ => return Err(self.wrong("the function's body")),
             }
@@ -146,6 +159,11 @@ impl Cursor<'_> {
                             body.function.body.push(Item::Targets(token.text.into(), targets));
                             continue;
                         }
+                        if matches!(self.peek().text, ".callprototype" | ".calltargets") {
+                            // Only indirect calls need it.
+                            self.skip_statement();
+                            continue;
+                        }
                         body.function.body.push(Item::Label(token.text.into(), token.line));
                     } else {
                         self.instruction(body, None, token.start)?;
@@ -174,7 +192,7 @@ impl Cursor<'_> {
                 self.loc()
             }
             ".pragma" => {
-                self.skip_pragma();
+                self.skip_statement();
                 Ok(())
             }
             _ => Err(unsupported(token, "this directive is not known")),
@@ -184,11 +202,16 @@ impl Cursor<'_> {
     /// `.reg .f32 %f<10>, %a, %b;`
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
         let mut token = self.word("a type")?;
-        if matches!(token.text, ".v2" | ".v4") {
-            return Err(unsupported(token, "vector registers"));
-        }
-        if token.text == ".align" {
-            self.unsigned("an alignment")?;
+        let mut elements = 1;
+        loop {
+            match token.text {
+                ".v2" => elements = 2,
+                ".v4" => elements = 4,
+                ".align" => {
+                    self.unsigned("an alignment")?;
+                }
+                _ => break,
+            }
             token = self.word("a type")?;
         }
         let Some(kind) = token.text.strip_prefix('.').and_then(Type::named) else {
@@ -196,15 +219,13 @@ impl Cursor<'_> {
         };
         loop {
             let name = self.word("a register's name")?;
-            let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
             if self.eat(b'<') {
                 let count = self.unsigned("a number of registers")?;
                 self.expect(b'>')?;
-                scope.ranges.insert(name.text.into(), (count, kind));
+                let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
+                scope.ranges.insert(name.text.into(), (count, kind, elements));
             } else {
-                let id = body.function.registers.len() as u32;
-                body.function.registers.push(Register { name: name.text.into(), kind });
-                scope.registers.insert(name.text.into(), id);
+                body.declare_register(name.text, kind, elements);
             }
             if self.eat(b';') {
                 return Ok(());

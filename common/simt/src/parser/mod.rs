@@ -66,7 +66,8 @@ impl Parser<'_> {
                 (Kind::Word, ".file") => self.source_file()?,
                 (Kind::Word, ".section") => self.skip_section()?,
                 (Kind::Word, ".loc") => self.cursor.loc()?,
-                (Kind::Word, ".pragma") => self.cursor.skip_pragma(),
+                // Another name for a function, which nobody may ever use.
+                (Kind::Word, ".pragma" | ".alias") => self.cursor.skip_statement(),
                 (Kind::Mark(b';'), _) => {}
                 (Kind::Word, _) if token.text.starts_with('.') && seen_version => {
                     return Err(unsupported(token, "this directive is not known"));
@@ -120,19 +121,8 @@ impl Parser<'_> {
                 return Err(self.cursor.wrong("`{`"));
             }
         }
-        let mut depth = 0u32;
-        loop {
-            let token = self.cursor.next();
-            match token.kind {
-                Kind::Mark(b'{') => depth += 1,
-                Kind::Mark(b'}') => depth -= 1,
-                Kind::End => return Err(self.cursor.wrong("`}`")),
-                _ => {}
-            }
-            if depth == 0 {
-                return Ok(());
-            }
-        }
+        self.cursor.next();
+        self.cursor.skip_braces(self.cursor.place())
     }
 
     /// A variable of the module, a kernel or a function.

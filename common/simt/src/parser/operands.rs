@@ -80,6 +80,10 @@ impl Cursor<'_> {
                 if let Some(id) = body.register(token.text) {
                     return Ok(Operand::Register { id, negated: false });
                 }
+                if let Some(elements) = body.vector(token.text) {
+                    let register = |id| Operand::Register { id, negated: false };
+                    return Ok(Operand::Vector(elements.into_iter().map(register).collect()));
+                }
                 if let Some(id) = body.variable(token.text) {
                     return Ok(Operand::Local { id, offset: self.displacement()? });
                 }

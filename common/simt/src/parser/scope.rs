@@ -3,12 +3,18 @@
 use crate::ast::{Function, Register, Type, Variable};
 use std::collections::HashMap;
 
+/// Names of a vector's elements.
+const ELEMENTS: [&str; 4] = ["x", "y", "z", "w"];
+const COLOURS: [&str; 4] = ["r", "g", "b", "a"];
+
 /// Names known between two braces.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// `%r<10>`: prefix to count and type.
-    pub ranges: HashMap<String, (u64, Type)>,
+    /// `%r<10>`: prefix to count, type and elements of a vector.
+    pub ranges: HashMap<String, (u64, Type, u8)>,
     pub registers: HashMap<String, u32>,
+    /// Vectors, with their elements, which are registers called `v.x` and so on.
+    pub vectors: HashMap<String, Vec<u32>>,
     pub variables: HashMap<String, u32>,
 }
 
@@ -28,24 +34,57 @@ impl Body {
         self.function.variables.push(variable);
     }
 
-    /// The register of that name, which is made when a name of a range is used first.
-    pub(super) fn register(&mut self, name: &str) -> Option<u32> {
-        for scope in self.scopes.iter_mut().rev() {
-            if let Some(&id) = scope.registers.get(name) {
-                return Some(id);
+    /// Declares a register of the innermost scope, or a vector of them.
+    pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u8) {
+        let Some(scope) = self.scopes.last_mut() else { return };
+        let registers = &mut self.function.registers;
+        let mut new = |name: String| {
+            registers.push(Register { name, kind });
+            registers.len() as u32 - 1
+        };
+        if elements == 1 {
+            scope.registers.insert(name.into(), new(name.into()));
+        } else {
+            let parts = ELEMENTS[..usize::from(elements)].iter().map(|element| new(format!("{name}.{element}")));
+            scope.vectors.insert(name.into(), parts.collect());
+        }
+    }
+
+    /// Finds a name in the innermost scope that has it; that of a range is declared when it is used first.
+    fn find<T>(&mut self, name: &str, vector: bool, known: impl Fn(&Scope) -> Option<T>) -> Option<T> {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let (prefix, number) = name.split_at(name.len() - digits);
+        for depth in (0..self.scopes.len()).rev() {
+            if let Some(found) = known(&self.scopes[depth]) {
+                return Some(found);
             }
-            let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-            let (prefix, number) = name.split_at(name.len() - digits);
-            if let (Some(&(count, kind)), Ok(number)) = (scope.ranges.get(prefix), number.parse::<u64>())
+            if let (Some(&(count, kind, elements)), Ok(number)) =
+                (self.scopes[depth].ranges.get(prefix), number.parse::<u64>())
                 && number < count
+                && vector == (elements > 1)
             {
-                let id = self.function.registers.len() as u32;
-                self.function.registers.push(Register { name: name.into(), kind });
-                scope.registers.insert(name.into(), id);
-                return Some(id);
+                // The name belongs to the scope of its range.
+                let inner = self.scopes.split_off(depth + 1);
+                self.declare_register(name, kind, elements);
+                self.scopes.extend(inner);
+                return known(&self.scopes[depth]);
             }
         }
         None
+    }
+
+    /// The register of that name, which may be an element of a vector.
+    pub(super) fn register(&mut self, name: &str) -> Option<u32> {
+        if let Some((vector, element)) = name.split_once('.') {
+            let at = ELEMENTS.iter().position(|&e| e == element).or(COLOURS.iter().position(|&e| e == element))?;
+            return self.vector(vector)?.get(at).copied();
+        }
+        self.find(name, false, |scope| scope.registers.get(name).copied())
+    }
+
+    /// The elements of the vector of that name.
+    pub(super) fn vector(&mut self, name: &str) -> Option<Vec<u32>> {
+        self.find(name, true, |scope| scope.vectors.get(name).cloned())
     }
 
     /// The variable of that name.

@@ -43,6 +43,8 @@ impl Cursor<'_> {
                 ".v2" => lanes = 2,
                 ".v4" => lanes = 4,
                 ".attribute" => self.skip_parentheses()?,
+                // Handles of textures, which only instructions use that are not supported.
+                ".texref" | ".samplerref" | ".surfref" => return Ok((align, Type::B64, lanes)),
                 name => match name.strip_prefix('.').and_then(Type::named) {
                     Some(Type::Pred) | None => {
                         return Err(Error::parse(token.line, format!("`{name}` is not the type of a variable")));

@@ -6,12 +6,13 @@ use super::request::{check_global, check_shared, request, show};
 use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
-use crate::exec::float::NAN;
+use crate::exec::float::{canonical, canonical64, flush};
 use crate::exec::isa::Isa;
+use crate::exec::real::{Format, Real};
 use crate::exec::registers::Registers;
 use crate::lanes::{each, select};
-use crate::lower::SHARED_WINDOW;
-use crate::lower::inst::{AtomicOp, Inst, NONE};
+use crate::lower::inst::{AtomicOp, Inst, NONE, Rounding};
+use crate::lower::{COUNT_BITS, SHARED_WINDOW};
 use crate::observe::{Access, Observer};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,7 +53,7 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
             let (b, c) = operands(lane);
             let at = addresses[lane] as usize;
             let old = read_element(|word| context.shared[word], at, bytes);
-            write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c));
+            write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c, false));
             set_lane(r, inst.d, wide, lane, old);
         }
     }
@@ -68,12 +69,18 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
             let old = if wide {
                 let _lock = context.launch.atomic.lock().unwrap_or_else(PoisonError::into_inner);
                 let old = read_element(|word| words[word].load(Relaxed), at, 8);
-                write_atomic(words, at, 8, combine(atomic.op, atomic.kind, old, b, c));
+                write_atomic(words, at, 8, combine(atomic.op, atomic.kind, old, b, c, true));
                 old
             } else {
-                let update = |old| Some(combine(atomic.op, atomic.kind, u64::from(old), b, c) as u32);
+                // An element of 16 bits is a part of its word.
+                let (shift, ones) = if bytes == 2 { (8 * (at as u32 & 2), 0xffff) } else { (0, u32::MAX) };
+                let update = |word: u32| {
+                    let old = u64::from(word >> shift & ones);
+                    let new = combine(atomic.op, atomic.kind, old, b, c, true) as u32;
+                    Some(word & !(ones << shift) | (new & ones) << shift)
+                };
                 match words[at / 4].fetch_update(Relaxed, Relaxed, update) {
-                    Ok(old) | Err(old) => u64::from(old),
+                    Ok(old) | Err(old) => u64::from(old >> shift & ones),
                 }
             };
             set_lane(r, inst.d, wide, lane, old);
@@ -82,19 +89,28 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
     Ok(())
 }
 
-/// What an atomic operation leaves in memory.
-fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
+/// A sum of two numbers of half precision.
+fn half_sum(kind: Type, x: u64, y: u64) -> u64 {
+    let format = Format::of(kind);
+    let [x, y] = [x, y].map(|bits| Real::read(bits, format, false));
+    x.plus(y, Rounding::Nearest).round(format, Rounding::Nearest)
+}
+
+/// What an atomic operation leaves in memory. Sums of single precision in global memory flush what is subnormal.
+fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> u64 {
     let signed = kind.is_signed();
     let narrow = kind.bytes() == 4;
-    let mask = if narrow { 0xffff_ffff } else { u64::MAX };
+    let mask = u64::MAX >> (64 - 8 * kind.bytes());
     let signed_of = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
     let (old, b, c) = (old & mask, b & mask, c & mask);
     let value = match (op, kind) {
         (AtomicOp::Add, Type::F32) => {
-            let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
-            u64::from(if sum.is_nan() { NAN } else { sum.to_bits() })
+            let [x, y] = [old, b].map(|bits| flush(f32::from_bits(bits as u32), global));
+            u64::from(canonical(flush(x + y, global)))
         }
-        (AtomicOp::Add, Type::F64) => (f64::from_bits(old) + f64::from_bits(b)).to_bits(),
+        (AtomicOp::Add, Type::F64) => canonical64(f64::from_bits(old) + f64::from_bits(b)),
+        (AtomicOp::Add, kind) if kind.is_packed() => half_sum(kind, old >> 16, b >> 16) << 16 | half_sum(kind, old, b),
+        (AtomicOp::Add, kind) if kind.is_half() => half_sum(kind, old, b),
         (AtomicOp::Add, _) => old.wrapping_add(b),
         (AtomicOp::Min, _) if signed => signed_of(old).min(signed_of(b)) as u64,
         (AtomicOp::Max, _) if signed => signed_of(old).max(signed_of(b)) as u64,
@@ -118,6 +134,8 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
                 old + 1
             }
         }
+        (AtomicOp::Arrive, _) => arrive(old, b, 0),
+        (AtomicOp::ArriveDrop, _) => arrive(old, b, b),
         (AtomicOp::Dec, _) => {
             if old == 0 || old > b {
                 b
@@ -127,4 +145,13 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64) -> u64 {
         }
     };
     value & mask
+}
+
+/// Arrivals at a barrier: when as many have come as were awaited, the next phase begins. Later phases await `drop` fewer.
+fn arrive(old: u64, by: u64, drop: u64) -> u64 {
+    let ones = (1 << COUNT_BITS) - 1;
+    let (pending, expected, phase) = (old & ones, old >> COUNT_BITS & ones, old >> (2 * COUNT_BITS));
+    let (pending, expected) = (pending.saturating_sub(by), expected.saturating_sub(drop));
+    let (pending, phase) = if pending == 0 { (expected, phase + 1) } else { (pending, phase) };
+    pending | expected << COUNT_BITS | phase << (2 * COUNT_BITS)
 }

@@ -7,6 +7,7 @@ mod elements;
 mod generic;
 mod global;
 mod local;
+mod matrix;
 mod request;
 mod shared;
 
@@ -15,4 +16,5 @@ pub(super) use copies::{copy_async, land};
 pub(super) use generic::generic;
 pub(super) use global::{load_global, store_global};
 pub(super) use local::{load_param, local};
+pub(super) use matrix::matrix;
 pub(super) use shared::{bases, load_shared, show_run, store_shared};

@@ -3,7 +3,7 @@
 use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
-use crate::ast::{Space, Statement};
+use crate::ast::{Space, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Inst, Op};
 
 impl Decoder<'_> {
@@ -17,13 +17,20 @@ impl Decoder<'_> {
         let returns = statement.words[0] == "atom";
         let inputs = if op == AtomicOp::Cas { 2 } else { 1 };
         self.count(statement, inputs + 1 + usize::from(returns))?;
-        if !matches!(kind.bytes(), 4 | 8)
-            || kind.is_half()
-            || !matches!(place, Space::Global | Space::Shared | Space::Generic)
-        {
-            return Err(self.refuse("this type or memory space"));
+        if !matches!(place, Space::Global | Space::Shared | Space::Generic) {
+            return Err(self.refuse("this memory space"));
         }
-        if kind.is_float() && !matches!(op, AtomicOp::Add | AtomicOp::Exch) {
+        // What PTX has of each operation, but for the types of 128 bits.
+        let fits = match op {
+            AtomicOp::Add => {
+                matches!(kind, Type::U32 | Type::S32 | Type::U64 | Type::F32 | Type::F64) || kind.is_half()
+            }
+            AtomicOp::Min | AtomicOp::Max => kind.is_integer() && kind.bytes() >= 4,
+            AtomicOp::Inc | AtomicOp::Dec => kind == Type::U32,
+            AtomicOp::Cas if kind == Type::B16 => true,
+            _ => matches!(kind, Type::B32 | Type::B64),
+        };
+        if !fits {
             return Err(self.malformed("a type this instruction does not have"));
         }
         let operands = &statement.operands[usize::from(returns)..];

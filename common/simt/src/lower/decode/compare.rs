@@ -7,41 +7,67 @@ use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Combine, Compare, Detail, Function, Inst, NONE, Op};
 
 impl Decoder<'_> {
-    pub(super) fn setp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+    /// The relation of `setp` and `set`, which the type of the operands must have.
+    fn relation(&self, words: &mut Words<'_>, kind: Type, ftz: bool) -> Result<Compare, Error> {
+        let unsigned = words.left().any(|word| matches!(word, "lo" | "ls" | "hi" | "hs"));
         let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
+        let simple = matches!(relation, Compare::Eq | Compare::Ne);
+        let ordered = simple || matches!(relation, Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
+        let fits = match kind {
+            Type::B16 | Type::B32 | Type::B64 => simple,
+            Type::U16 | Type::U32 | Type::U64 => ordered,
+            Type::S16 | Type::S32 | Type::S64 => ordered && !unsigned,
+            kind => (kind.is_float() || kind.is_half()) && !unsigned,
+        };
+        if !fits || ftz && !matches!(kind, Type::F32 | Type::F16 | Type::F16x2) {
+            return Err(self.malformed("a comparison this type does not have"));
+        }
+        Ok(relation)
+    }
+
+    pub(super) fn setp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let combination = words.pick(Combine::named);
         let ftz = words.take("ftz");
         let kind = self.kind(&mut words)?;
+        let relation = self.relation(&mut words, kind, ftz)?;
         self.done(&words)?;
-        if matches!(kind, Type::Pred | Type::B8 | Type::U8 | Type::S8 | Type::B128 | Type::F16x2 | Type::Bf16x2) {
-            return Err(self.refuse("this type"));
-        }
         self.count(statement, if combination.is_some() { 4 } else { 3 })?;
         let mut detail = Detail::new(Function::Set, kind);
         (detail.compare, detail.ftz) = (relation, ftz);
         let mut inst = Inst::new(Op::Setp);
         let (first, second) = pair(&statement.operands[0]);
-        inst.d = self.result(first, Type::Pred)?;
-        inst.e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
+        let first = self.result(first, Type::Pred)?;
+        let second = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
         inst.a = self.source(&statement.operands[1], kind)?;
         inst.b = self.source(&statement.operands[2], kind)?;
         if let Some(combination) = combination {
             let (value, negated) = self.condition(&statement.operands[3])?;
             (inst.c, detail.combine, detail.negate) = (value, combination, negated);
         }
-        inst.imm = self.detail(detail);
-        self.push(inst);
+        if !kind.is_packed() {
+            let imm = self.detail(detail);
+            self.push(Inst { d: first, e: second, imm, ..inst });
+            return Ok(());
+        }
+        // Of packed numbers one half is compared after the other. What the second comparison still reads is set last.
+        let mut halves = [(first, 0), (second, 1)];
+        if first == inst.c {
+            halves.reverse();
+        }
+        for (d, half) in halves.into_iter().filter(|&(d, _)| d != NONE) {
+            let imm = self.detail(Detail { lut: half, ..detail });
+            self.push(Inst { d, imm, ..inst });
+        }
         Ok(())
     }
 
     pub(super) fn selp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let operands = &statement.operands;
-        let _ = words.take("ftz");
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         self.count(statement, 4)?;
-        if kind == Type::Pred || matches!(kind.bytes(), 1 | 16) {
-            return Err(self.refuse("this type"));
+        if !is_choice(kind) {
+            return Err(self.malformed("a type this instruction does not have"));
         }
         if let Operand::Integer(condition) = operands[3] {
             let chosen = &operands[if condition != 0 { 1 } else { 2 }];
@@ -66,6 +92,9 @@ impl Decoder<'_> {
         let source = self.kind(&mut words)?;
         self.done(&words)?;
         self.count(statement, 4)?;
+        if !matches!(source, Type::S32 | Type::F32) || ftz && source != Type::F32 || !is_choice(kind) {
+            return Err(self.malformed("a type this instruction does not have"));
+        }
         let mut detail = Detail::new(Function::Slct, kind);
         (detail.source, detail.ftz) = (source, ftz);
         let from = [(&operands[1], kind), (&operands[2], kind), (&operands[3], source)];
@@ -75,13 +104,32 @@ impl Decoder<'_> {
     pub(super) fn set(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let operands = &statement.operands;
         let ftz = words.take("ftz");
-        let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
         let combination = words.pick(Combine::named);
         let kind = self.kind(&mut words)?;
         let source = self.kind(&mut words)?;
+        let relation = self.relation(&mut words, source, ftz)?;
         self.done(&words)?;
         self.count(statement, if combination.is_some() { 4 } else { 3 })?;
-        let mut detail = Detail::new(Function::Set, kind);
+        let packed = source.is_packed();
+        let fits = match kind {
+            Type::U32 | Type::S32 => true,
+            Type::F32 => !source.is_half(),
+            Type::U16 | Type::S16 => matches!(source, Type::F16 | Type::Bf16),
+            Type::F16 => !packed && source != Type::Bf16,
+            Type::Bf16 => !packed && !ftz,
+            Type::F16x2 | Type::Bf16x2 => source == kind,
+            _ => false,
+        };
+        if !fits {
+            return Err(self.malformed("a type this instruction does not have"));
+        }
+        // Each half of a packed result is a number of its own.
+        let function = if packed { Function::SetPacked } else { Function::Set };
+        let result = match kind {
+            Type::U32 | Type::S32 if packed => Type::U16,
+            kind => kind,
+        };
+        let mut detail = Detail::new(function, result);
         (detail.source, detail.ftz, detail.compare) = (source, ftz, relation);
         detail.combine = combination.unwrap_or(Combine::None);
         let mut from = vec![(&operands[1], source), (&operands[2], source)];
@@ -90,4 +138,9 @@ impl Decoder<'_> {
         }
         self.generic(detail, (&operands[0], kind), &from)
     }
+}
+
+/// Types that `selp` and `slct` choose between.
+const fn is_choice(kind: Type) -> bool {
+    matches!(kind.bytes(), 2 | 4 | 8) && !kind.is_half() && !matches!(kind, Type::Tf32)
 }

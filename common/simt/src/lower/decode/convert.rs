@@ -6,6 +6,49 @@ use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{Detail, Function, Op, Rounding};
 use crate::lower::preset::{LOCAL_WINDOW, SHARED_WINDOW};
+use std::cmp::Ordering;
+
+/// Whether PTX has the conversion, with the rounding as written.
+fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
+    let (to, from) = (cvt.kind, cvt.source);
+    let integer = Type::is_integer;
+    let whole = matches!(round, Some(Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp));
+    let direction = matches!(round, Some(Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up));
+    let nearest = matches!(round, Some(Rounding::Nearest | Rounding::Zero));
+    let float = |kind: Type| matches!(kind, Type::F16 | Type::Bf16 | Type::F32 | Type::F64);
+    // Of bfloat16 there are fewer.
+    let brief = matches!(to, Type::Bf16) || matches!(from, Type::Bf16);
+    let fits = !brief || !cvt.sat && to.bytes() > 1 && from.bytes() > 1;
+    let flushes = !cvt.ftz || to == Type::F32 || from == Type::F32;
+    match (to, from) {
+        (Type::Tf32, Type::F32) => {
+            let away = matches!(round, Some(Rounding::Away)) && !cvt.relu;
+            (away || nearest) && !cvt.ftz && !cvt.sat
+        }
+        (Type::F16x2 | Type::Bf16x2, Type::F32) => nearest && !cvt.ftz && !cvt.sat,
+        (Type::F16 | Type::Bf16, Type::F32) if cvt.relu => nearest && !cvt.ftz && !cvt.sat,
+        _ if cvt.relu => false,
+        (to, from) if integer(to) && integer(from) => round.is_none() && !cvt.ftz && !(cvt.sat && covers(to, from)),
+        (to, from) if integer(to) && float(from) => whole && flushes && fits,
+        (to, from) if float(to) && integer(from) => direction && flushes && fits,
+        (to, from) if float(to) && float(from) => {
+            let rounded = match to.bytes().cmp(&from.bytes()) {
+                Ordering::Less => direction,
+                Ordering::Equal if to != from => direction,
+                Ordering::Equal => whole || round.is_none(),
+                Ordering::Greater => round.is_none() || brief && direction,
+            };
+            rounded && flushes && fits
+        }
+        _ => false,
+    }
+}
+
+/// Whether every number of one integer type is one of the other.
+fn covers(to: Type, from: Type) -> bool {
+    let more = if to.is_signed() && !from.is_signed() { from.bytes() + 1 } else { from.bytes() };
+    to.bytes() >= more && (to.is_signed() || !from.is_signed())
+}
 
 impl Decoder<'_> {
     pub(super) fn cvt(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -13,26 +56,22 @@ impl Decoder<'_> {
         let ftz = words.take("ftz");
         let sat = words.take("sat");
         let relu = words.take("relu");
-        let pack = words.take("pack");
         let to = self.kind(&mut words)?;
         let from = self.kind(&mut words)?;
         self.done(&words)?;
-        if pack || matches!(to, Type::Pred | Type::B128) || matches!(from, Type::Pred | Type::B128) {
-            return Err(self.refuse("this conversion"));
-        }
         let mut detail = Detail::new(Function::Cvt, to);
         (detail.source, detail.ftz, detail.sat, detail.relu) = (from, ftz, sat, relu);
-        let to_float = to.is_float() || to.is_half();
-        let from_float = from.is_float() || from.is_half();
-        let usual = if from_float && !to_float { Rounding::IntZero } else { Rounding::Nearest };
-        detail.rounding = round.unwrap_or(usual);
-        if to == Type::F16x2 || to == Type::Bf16x2 {
+        detail.rounding = round.unwrap_or(Rounding::Nearest);
+        if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
+            return Err(self.refuse("a conversion that does not say how it rounds"));
+        }
+        if !exists(&detail, round) {
+            return Err(self.malformed("a conversion that does not exist"));
+        }
+        if to.is_packed() {
             let [d, a, b] = self.operands::<3>(statement)?;
             detail.function = Function::CvtPack;
             return self.generic(detail, (&d, Type::B32), &[(&a, from), (&b, from)]);
-        }
-        if from == Type::F16x2 || from == Type::Bf16x2 {
-            return Err(self.refuse("this conversion"));
         }
         self.count(statement, 2)?;
         let (d, a) = (&statement.operands[0], &statement.operands[1]);
@@ -46,11 +85,9 @@ impl Decoder<'_> {
         let exact = !ftz && !sat && !relu;
         let (to_bytes, from_bytes) = (to_register.bytes(), from_register.bytes());
         let op = match (to, from) {
-            (Type::S64 | Type::U64 | Type::B64, Type::S32) if from_bytes == 4 => Some(Op::SignExtend),
-            (Type::S64 | Type::U64 | Type::B64, Type::U32 | Type::B32) if from_bytes == 4 => Some(Op::ZeroExtend),
-            (Type::S32 | Type::U32 | Type::B32, Type::S64 | Type::U64 | Type::B64) if to_bytes == 4 => {
-                Some(Op::Truncate)
-            }
+            (Type::S64 | Type::U64, Type::S32) if from_bytes == 4 => Some(Op::SignExtend),
+            (Type::S64 | Type::U64, Type::U32) if from_bytes == 4 => Some(Op::ZeroExtend),
+            (Type::S32 | Type::U32, Type::S64 | Type::U64) if to_bytes == 4 => Some(Op::Truncate),
             (Type::F32, Type::S32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32S32),
             (Type::F32, Type::U32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32U32),
             _ => None,

@@ -16,6 +16,9 @@ impl Decoder<'_> {
             let target = &program.target_name;
             return Err(self.refuse(format!("cp.async on {target}: asynchronous copies need .target sm_80 or newer")));
         }
+        if words.take("mbarrier") && words.take("arrive") {
+            return self.copies_arrive(statement, words);
+        }
         for (word, op) in [("commit_group", Op::CopyCommit), ("wait_all", Op::CopyWaitAll)] {
             if words.take(word) {
                 self.done(&words)?;

@@ -22,6 +22,8 @@ pub(super) struct Decoder<'a> {
     pub labels: HashMap<(usize, Arc<str>), u32>,
     /// Branches to patch: instruction, frame, label.
     pub branches: Vec<(usize, usize, Arc<str>)>,
+    /// The predicate that holds the carry, once an instruction needs it.
+    carry: Option<u32>,
     // The statement at hand.
     pub frame: usize,
     pub position: Position,
@@ -39,6 +41,7 @@ impl<'a> Decoder<'a> {
             code: Code::default(),
             labels: HashMap::new(),
             branches: vec![],
+            carry: None,
             frame: 0,
             position: Position::default(),
             guard: None,
@@ -47,7 +50,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn refuse(&self, reason: impl Into<String>) -> Error {
-        Error::unsupported(self.position.ptx, self.text(), reason)
+        Error::Unsupported { reason: reason.into(), location: self.layout.inner.location(self.position) }
     }
 
     pub(super) fn malformed(&self, reason: &str) -> Error {
@@ -72,10 +75,23 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Adds an instruction without a guard that makes a 64-bit value; gives the value.
-    pub(super) fn temporary(&mut self, inst: Inst) -> u32 {
-        let d = self.values.len() as u32;
-        self.values.push(Value { name: String::new(), kind: Type::B64, preset: None });
+    /// A value that has no name in the program.
+    pub(super) fn unnamed(&mut self, kind: Type) -> u32 {
+        self.values.push(Value { name: String::new(), kind, preset: None });
+        self.values.len() as u32 - 1
+    }
+
+    /// The carry of each thread.
+    pub(super) fn carry_flag(&mut self) -> u32 {
+        let known = self.carry;
+        let flag = known.unwrap_or_else(|| self.unnamed(Type::Pred));
+        self.carry = Some(flag);
+        flag
+    }
+
+    /// Adds an instruction without a guard that makes a value of the type; gives the value.
+    pub(super) fn temporary(&mut self, kind: Type, inst: Inst) -> u32 {
+        let d = self.unnamed(kind);
         let guard = self.guard.take();
         self.push(Inst { d, ..inst });
         self.guard = guard;
@@ -84,12 +100,12 @@ impl<'a> Decoder<'a> {
 
     /// A 32-bit value with zeros before it.
     pub(super) fn widened(&mut self, a: u32) -> u32 {
-        self.temporary(Inst { a, ..Inst::new(Op::ZeroExtend) })
+        self.temporary(Type::B64, Inst { a, ..Inst::new(Op::ZeroExtend) })
     }
 
     pub(super) fn push(&mut self, inst: Inst) {
         let Self { guard, position, strong, .. } = *self;
-        self.raws.push(Raw { inst, guard, targets: vec![], position, strong });
+        self.raws.push(Raw { inst, guard, targets: vec![], position, strong, more: vec![] });
     }
 
     /// Adds what does not change about an instruction; gives its number.

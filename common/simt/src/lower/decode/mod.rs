@@ -4,16 +4,20 @@
 
 mod atomics;
 mod barriers;
+mod carry;
 mod compare;
 mod compute;
 mod control;
 mod convert;
 mod copies;
 mod decoder;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod moves;
 mod operands;
 mod plain;
+mod system;
 mod warp;
 mod words;
 
@@ -23,6 +27,8 @@ use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
 use crate::lower::raw::{Decoded, Value};
 use decoder::Decoder;
+pub(crate) use mbarrier::COUNT_BITS;
+pub use plain::{Form, forms};
 use words::Words;
 
 /// Decodes a kernel that is laid out.
@@ -53,7 +59,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
                 decoder.guard = None;
                 decoder.strong = statement.words[1..].iter().any(|word| {
                     matches!(word.as_str(), "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv")
-                });
+                }) || statement.words[0] == "mbarrier";
                 if let Some((id, negated)) = statement.guard {
                     decoder.guard = Some((decoder.register(id, Type::Pred)?, negated));
                 }
@@ -104,12 +110,18 @@ impl Decoder<'_> {
             "st" => self.store(statement, words),
             "atom" | "red" => self.atomic(statement, words),
             "cp" => self.copy(statement, words),
+            "mbarrier" => self.mbarrier(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
+            "mma" | "wmma" | "ldmatrix" => self.matrix(statement, words),
+            "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
             "membar" | "fence" => self.only(Op::Fence),
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
-            "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
-            | "setmaxnreg" => self.only(Op::Nop),
+            "nanosleep" => self.only(Op::Yield),
+            "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {
+                self.only(Op::Nop)
+            }
+            _ if carry::carries(statement) => self.carry(statement, words),
             _ => self.plain(statement, words),
         }
     }

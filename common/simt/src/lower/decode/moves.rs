@@ -11,6 +11,9 @@ impl Decoder<'_> {
     pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
+        if kind.is_half() || kind == Type::Tf32 {
+            return Err(self.malformed("a type this instruction does not have"));
+        }
         self.count(statement, 2)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1]);
         match (to, from) {

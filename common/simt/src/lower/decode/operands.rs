@@ -63,6 +63,9 @@ impl Decoder<'_> {
                     let address = self.address_of(place, *offset)?;
                     self.narrowed(address, wide)
                 }
+                None if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
+                    Err(self.refuse("the address of a function"))
+                }
                 None => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
             },
             _ => Err(self.malformed("an operand that cannot stand here")),
@@ -149,7 +152,7 @@ impl Decoder<'_> {
                 value = self.widened(value);
             }
             let addend = self.preset(Preset::Constant(offset as u64), true);
-            let sum = self.temporary(Inst { a: value, b: addend, ..Inst::new(Op::Add64) });
+            let sum = self.temporary(Type::B64, Inst { a: value, b: addend, ..Inst::new(Op::Add64) });
             return Ok((sum, 0, true));
         };
         Ok((value, offset, wide))
@@ -214,6 +217,9 @@ fn special(name: &str) -> Option<Special> {
         "lanemask_le" => Special::LaneMaskLe,
         "lanemask_gt" => Special::LaneMaskGt,
         "lanemask_ge" => Special::LaneMaskGe,
+        // Where the driver tells a cooperative launch what `grid.sync()` needs.
+        "envreg1" => Special::GridBarrierHigh,
+        "envreg2" => Special::GridBarrierLow,
         "dynamic_smem_size" => Special::DynamicShared,
         "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
         "smid" | "gridid" | "cluster_ctarank" => Special::Zero,

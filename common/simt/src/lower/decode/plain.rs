@@ -70,6 +70,7 @@ struct Modifiers {
     rounding: Rounding,
     ftz: bool,
     sat: bool,
+    relu: bool,
     second: Option<Type>,
 }
 
@@ -88,25 +89,26 @@ impl Row {
     fn knows(&self, word: &str) -> bool {
         self.words().any(|(own, _)| match own {
             "rnd" => direction(word).is_some(),
-            "type" => Type::named(word).is_some(),
+            "type" => integer(word).is_some(),
             own => own == word,
         })
     }
 
     /// The modifiers, if the words are just those of the row.
     fn fit(&self, mut words: Words<'_>) -> Option<Modifiers> {
-        let mut found = Modifiers { rounding: Rounding::Nearest, ftz: false, sat: false, second: None };
+        let mut found = Modifiers { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, second: None };
         for (word, optional) in self.words() {
             let taken = match word {
                 "rnd" => words.pick(direction).map(|rounding| found.rounding = rounding).is_some(),
                 "type" => {
-                    found.second = words.pick(Type::named);
+                    found.second = words.pick(integer);
                     found.second.is_some()
                 }
                 word => words.take(word),
             };
             found.ftz |= taken && word == "ftz";
             found.sat |= taken && word == "sat";
+            found.relu |= taken && word == "relu";
             if !taken && !optional {
                 return None;
             }
@@ -115,9 +117,62 @@ impl Row {
     }
 }
 
+/// A form of a plain instruction: what a statement says, and the types of its operands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// The instruction with its modifiers and types: `add.rz.f32`.
+    pub opcode: String,
+    /// Types of the result and of the operands, as PTX writes them; `number` for one that must be a constant.
+    pub operands: Vec<&'static str>,
+}
+
+/// Names of the types that rows have.
+const TYPES: [&str; 16] = [
+    "pred", "b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32",
+    "f64",
+];
+
+/// Every form of every plain instruction that the simulator accepts, made from the table that it decodes by.
+pub fn forms() -> Vec<Form> {
+    let mut forms: Vec<Form> = vec![];
+    for row in ROWS {
+        for kind in
+            TYPES.into_iter().filter(|word| Type::named(word).is_some_and(|kind| types::contains(row.types, kind)))
+        {
+            let operands: Vec<_> = std::iter::once(&row.to).chain(row.from).map(|&slot| slot.word(kind)).collect();
+            for name in row.names() {
+                let modifiers =
+                    row.words().filter(|(word, _)| *word != "type").fold(vec![String::new()], |before, word| {
+                        let choices: &[&str] = if word.0 == "rnd" { &["rn", "rz", "rm", "rp"] } else { &[word.0] };
+                        let mut all = if word.1 { before.clone() } else { vec![] };
+                        all.extend(
+                            choices.iter().flat_map(|word| before.iter().map(move |text| format!("{text}.{word}"))),
+                        );
+                        all
+                    });
+                let second: &[&str] = if row.words().any(|word| word.0 == "type") { &[".u32", ".s32"] } else { &[""] };
+                for (modifiers, second) in modifiers.iter().flat_map(|text| second.iter().map(move |kind| (text, kind)))
+                {
+                    let opcode = format!("{name}{modifiers}.{kind}{second}");
+                    // Of several rows that fit, the first counts.
+                    if !forms.iter().any(|form| form.opcode == opcode) {
+                        forms.push(Form { opcode, operands: operands.clone() });
+                    }
+                }
+            }
+        }
+    }
+    forms
+}
+
 /// A rounding to a neighbouring number, not to an integer.
 fn direction(word: &str) -> Option<Rounding> {
     Rounding::named(word).filter(|r| matches!(r, Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up))
+}
+
+/// The type of the second operand of a sum of products.
+fn integer(word: &str) -> Option<Type> {
+    Type::named(word).filter(|&kind| types::contains(types::INT32, kind))
 }
 
 impl Decoder<'_> {
@@ -147,7 +202,8 @@ impl Decoder<'_> {
             What::Predicate(op) => self.predicate(op, to, from),
             What::Generic(function) => {
                 let mut detail = Detail::new(function, kind);
-                (detail.rounding, detail.ftz, detail.sat) = (modifiers.rounding, modifiers.ftz, modifiers.sat);
+                (detail.rounding, detail.ftz) = (modifiers.rounding, modifiers.ftz);
+                (detail.sat, detail.relu) = (modifiers.sat, modifiers.relu);
                 detail.source = modifiers.second.unwrap_or(kind);
                 if let Some(number) = number {
                     let Operand::Integer(value) = from[number] else {

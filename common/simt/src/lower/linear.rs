@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// A value as a base and a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Form {
+pub(super) struct Sum {
     pub base: u32,
     pub offset: i64,
 }
@@ -31,25 +31,25 @@ enum Base {
     Result(u32),
     Sum(u32, u32),
     /// An operation of one or two operands that gives the same for the same.
-    Same(Op, Form, Form),
+    Same(Op, Sum, Sum),
 }
 
-/// The forms of registers while the instructions are walked through in order.
-pub(super) struct Forms<'a> {
+/// The sums of registers while the instructions are walked through in order.
+pub(super) struct Sums<'a> {
     decoded: &'a Decoded,
-    /// By value: zeros that its binary form ends with at least, up to [`MOST`].
+    /// By value: zeros that its binary sum ends with at least, up to [`MOST`].
     zeros: Vec<u8>,
     /// By value: how many instructions set it, up to two.
     setters: Vec<u8>,
-    /// By value: its form now, and the block in which that holds; [`NONE`] if it holds everywhere.
-    now: Vec<Option<(Form, u32)>>,
+    /// By value: its sum now, and the block in which that holds; [`NONE`] if it holds everywhere.
+    now: Vec<Option<(Sum, u32)>>,
     block: u32,
     numbers: HashMap<Base, u32>,
     /// By base: as in `zeros`.
     base_zeros: Vec<u8>,
 }
 
-impl<'a> Forms<'a> {
+impl<'a> Sums<'a> {
     pub fn new(decoded: &'a Decoded) -> Self {
         let mut setters = vec![0_u8; decoded.values.len()];
         for raw in &decoded.raws {
@@ -73,9 +73,9 @@ impl<'a> Forms<'a> {
         self.block = block;
     }
 
-    /// The alignment of a form's base in bytes: a power of two up to 16.
-    pub fn alignment(&self, form: Form) -> u32 {
-        1 << self.base_zeros[form.base as usize]
+    /// The alignment of a sum's base in bytes: a power of two up to 16.
+    pub fn alignment(&self, sum: Sum) -> u32 {
+        1 << self.base_zeros[sum.base as usize]
     }
 
     fn base(&mut self, base: Base, zeros: u8) -> u32 {
@@ -87,49 +87,49 @@ impl<'a> Forms<'a> {
         number
     }
 
-    /// The form of a value.
-    pub fn of(&mut self, value: u32) -> Form {
+    /// The sum of a value.
+    pub fn of(&mut self, value: u32) -> Sum {
         if let Some(preset) = self.decoded.values[value as usize].preset {
             return match preset {
-                Preset::Constant(constant) => Form { base: self.base(Base::Zero, MOST), offset: constant as i64 },
+                Preset::Constant(constant) => Sum { base: self.base(Base::Zero, MOST), offset: constant as i64 },
                 Preset::Shared { array, address } => {
                     let start = u64::from(self.decoded.code.shared_arrays[array as usize].offset);
                     let base = self.base(Base::Array(array), trailing(start));
-                    Form { base, offset: address.wrapping_sub(start) as i64 }
+                    Sum { base, offset: address.wrapping_sub(start) as i64 }
                 }
                 _ => self.register(value, NONE),
             };
         }
         match self.now[value as usize] {
-            Some((form, block)) if block == NONE || block == self.block => form,
+            Some((sum, block)) if block == NONE || block == self.block => sum,
             _ if self.setters[value as usize] == 1 => self.register(value, NONE),
             _ => self.register(value, self.block),
         }
     }
 
-    fn register(&mut self, value: u32, block: u32) -> Form {
+    fn register(&mut self, value: u32, block: u32) -> Sum {
         let zeros = self.zeros[value as usize];
-        Form { base: self.base(Base::Register { value, block }, zeros), offset: 0 }
+        Sum { base: self.base(Base::Register { value, block }, zeros), offset: 0 }
     }
 
-    /// An instruction is passed: the forms of what it sets.
+    /// An instruction is passed: the sums of what it sets.
     pub fn pass(&mut self, number: u32, raw: &Raw) {
-        let form = if raw.guard.is_none() { self.result(&raw.inst) } else { None };
+        let sum = if raw.guard.is_none() { self.result(&raw.inst) } else { None };
         for value in set(&raw.inst) {
-            let unknown = |forms: &mut Self| {
+            let unknown = |sums: &mut Self| {
                 // The elements of a vector are different values.
                 let base = Base::Result(number << 3 | u32::from(value == raw.inst.d));
-                let zeros = forms.zeros[value as usize];
-                Form { base: forms.base(base, zeros), offset: 0 }
+                let zeros = sums.zeros[value as usize];
+                Sum { base: sums.base(base, zeros), offset: 0 }
             };
             let several = self.setters[value as usize] > 1;
-            let form = form.unwrap_or_else(|| if several { unknown(self) } else { self.register(value, NONE) });
-            self.now[value as usize] = Some((form, if several { self.block } else { NONE }));
+            let sum = sum.unwrap_or_else(|| if several { unknown(self) } else { self.register(value, NONE) });
+            self.now[value as usize] = Some((sum, if several { self.block } else { NONE }));
         }
     }
 
-    /// The form of a result that follows from those of the operands.
-    fn result(&mut self, inst: &Inst) -> Option<Form> {
+    /// The sum of a result that follows from those of the operands.
+    fn result(&mut self, inst: &Inst) -> Option<Sum> {
         Some(match inst.op {
             Op::Mov32 | Op::Mov64 => self.of(inst.a),
             Op::Add32 | Op::Add64 => {
@@ -141,16 +141,16 @@ impl<'a> Forms<'a> {
                 if self.base(Base::Zero, MOST) != b.base {
                     return None;
                 }
-                Form { offset: a.offset.wrapping_sub(b.offset), ..a }
+                Sum { offset: a.offset.wrapping_sub(b.offset), ..a }
             }
             // Bits that are zero in the one: a sum.
             Op::Or32 | Op::Or64 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
-                let free = 1_i64 << self.form_zeros(a);
+                let free = 1_i64 << self.sum_zeros(a);
                 if self.base(Base::Zero, MOST) != b.base || !(0..free).contains(&b.offset) {
                     return None;
                 }
-                Form { offset: a.offset.wrapping_add(b.offset), ..a }
+                Sum { offset: a.offset.wrapping_add(b.offset), ..a }
             }
             Op::Shl32 | Op::Shl64 | Op::Mul32 | Op::Mul64 | Op::MulWideS32 | Op::MulWideU32 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
@@ -162,8 +162,8 @@ impl<'a> Forms<'a> {
             }
             Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => {
                 let (a, b, c) = (self.of(inst.a), self.of(inst.b), self.of(inst.c));
-                let zeros = self.form_zeros(a) + self.form_zeros(b);
-                let product = Form { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 };
+                let zeros = self.sum_zeros(a) + self.sum_zeros(b);
+                let product = Sum { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 };
                 self.sum(product, c)
             }
             Op::Generic => {
@@ -172,18 +172,18 @@ impl<'a> Forms<'a> {
                     return None;
                 }
                 let a = self.of(inst.a);
-                Form { offset: a.offset.wrapping_add(detail.constant as i64), ..a }
+                Sum { offset: a.offset.wrapping_add(detail.constant as i64), ..a }
             }
             _ => return None,
         })
     }
 
-    fn same(&mut self, inst: &Inst, a: Form, b: Form) -> Form {
+    fn same(&mut self, inst: &Inst, a: Sum, b: Sum) -> Sum {
         let zeros = self.zeros[inst.d as usize];
-        Form { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 }
+        Sum { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 }
     }
 
-    fn sum(&mut self, a: Form, b: Form) -> Form {
+    fn sum(&mut self, a: Sum, b: Sum) -> Sum {
         let zero = self.base(Base::Zero, MOST);
         let offset = a.offset.wrapping_add(b.offset);
         let base = match (a.base == zero, b.base == zero) {
@@ -194,11 +194,11 @@ impl<'a> Forms<'a> {
                 self.base(Base::Sum(a.base.min(b.base), a.base.max(b.base)), zeros)
             }
         };
-        Form { base, offset }
+        Sum { base, offset }
     }
 
-    fn form_zeros(&self, form: Form) -> u8 {
-        self.base_zeros[form.base as usize].min(trailing(form.offset as u64))
+    fn sum_zeros(&self, sum: Sum) -> u8 {
+        self.base_zeros[sum.base as usize].min(trailing(sum.offset as u64))
     }
 }
 

@@ -1,0 +1,48 @@
+//! Writes what a GPU can be asked about every instruction that computes: `instructions FOLDER`.
+//!
+//! `forms.ptx` has a kernel for each form, `forms.txt` its name, its statement and the file positions of its operands and of the
+//! simulator's results in `values.bin`, which holds 64-bit numbers. `tests/instructions/ask_gpu.py` runs them on a GPU and
+//! compares. `invalid.ptx` has what the simulator calls no PTX; `tests/instructions/ask_ptxas.py` asks the assembler about both.
+
+#[path = "../tests/instructions/cases.rs"]
+mod cases;
+
+use simt::InstructionSet;
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to: instructions FOLDER")?);
+    std::fs::create_dir_all(&folder)?;
+    let (mut ptx, mut list, mut values) = (String::from(cases::HEADER), String::new(), vec![]);
+    // Forms with the same types have the same operands, which are written once.
+    let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
+    for case in cases::all() {
+        let results = case.run(InstructionSet::Plain)?;
+        let places: Vec<String> = case
+            .operands()
+            .into_iter()
+            .take(case.types.len() - 1)
+            .chain([results])
+            .map(|data| {
+                let place = known.entry(data.clone()).or_insert_with(|| {
+                    values.extend(data);
+                    values.len() / cases::COUNT - 1
+                });
+                place.to_string()
+            })
+            .collect();
+        ptx += &case.kernel();
+        list += &format!("{}\t{}\t{}\t{}\n", case.name(), case.statement(), case.types[0], places.join(" "));
+    }
+    let invalid: String = cases::invalid().iter().map(cases::Case::kernel).collect();
+    std::fs::write(folder.join("invalid.ptx"), format!("{}{invalid}", cases::HEADER))?;
+    std::fs::write(folder.join("forms.ptx"), ptx)?;
+    std::fs::write(folder.join("forms.txt"), list)?;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(folder.join("values.bin"))?);
+    for value in values {
+        file.write_all(&value.to_le_bytes())?;
+    }
+    Ok(file.flush()?)
+}

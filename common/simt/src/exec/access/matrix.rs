@@ -1,0 +1,191 @@
+//! Matrices from memory to the registers of a warp and back.
+
+use super::elements::addresses;
+use super::global::place;
+use super::request::{check_global, check_shared, show};
+use crate::ast::Space;
+use crate::error::AccessKind;
+use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::isa::Isa;
+use crate::exec::matrix::{gather, scatter, whole};
+use crate::exec::registers::Registers;
+use crate::lower::SHARED_WINDOW;
+use crate::lower::fragment::{Fragment, Matrix, MatrixOp};
+use crate::lower::inst::Inst;
+use crate::observe::{Access, Observer};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// `ldmatrix`, and the loads and stores of `wmma`.
+#[inline(never)]
+pub(crate) fn matrix<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    mask: u32,
+) -> Checked<()> {
+    whole(context, inst, warp, mask)?;
+    let code = context.code;
+    let matrix = &code.matrices[inst.imm as usize];
+    match matrix.op {
+        MatrixOp::Multiply(_) => {}
+        MatrixOp::Rows { count, exchanged } => load_rows::<I, O>(context, inst, r, warp, matrix, count, exchanged)?,
+        MatrixOp::Move { fragment, by_column, space, store } => {
+            let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];
+            let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
+            let window = if shared && space == Space::Generic { SHARED_WINDOW } else { 0 };
+            let stride = u64::from(r.lane::<u32>(inst.b, 0)) * u64::from(fragment.kind.bytes());
+            let place = Area { base: base.wrapping_sub(window), stride, shared, fragment, by_column };
+            place.transfer::<I, O>(context, inst, r, warp, &matrix.registers, store)?;
+        }
+    }
+    Ok(())
+}
+
+/// A matrix in memory.
+struct Area {
+    base: u64,
+    /// Bytes from a row (or column) to the next.
+    stride: u64,
+    shared: bool,
+    fragment: Fragment,
+    by_column: bool,
+}
+
+impl Area {
+    /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whatever they keep of them.
+    fn transfer<I: Isa, O: Observer>(
+        &self,
+        context: &mut Context<'_, '_, O>,
+        inst: &Inst,
+        r: Registers,
+        warp: u32,
+        registers: &[u32],
+        store: bool,
+    ) -> Checked<()> {
+        let Fragment { kind, rows, columns, .. } = self.fragment;
+        let (lines, line) = if self.by_column { (columns, rows) } else { (rows, columns) };
+        let words = (line * kind.bytes() / 4) as usize;
+        let parts = if kind.bytes() == 8 { 1 } else { 4 / kind.bytes() as usize };
+        let wide = kind.bytes() as usize / 4;
+        let element = |line: usize, at: usize| {
+            let (row, column) = if self.by_column { (at, line) } else { (line, at) };
+            row * columns as usize + column
+        };
+        let mut elements =
+            if store { gather(&self.fragment, registers, r) } else { vec![0; (rows * columns) as usize] };
+        for first in (0..lines as usize * words).step_by(32) {
+            let addresses: [u64; 32] = std::array::from_fn(|lane| {
+                let at = first + lane;
+                self.base.wrapping_add((at / words) as u64 * self.stride).wrapping_add((at % words) as u64 * 4)
+            });
+            let kind_of = if store { AccessKind::Store } else { AccessKind::Load };
+            let space = if self.shared { Space::Shared } else { Space::Global };
+            let mut values = [0u64; 32];
+            for (lane, value) in values.iter_mut().enumerate().filter(|_| store) {
+                let (number, word) = ((first + lane) / words, (first + lane) % words);
+                *value = if kind.bytes() == 8 {
+                    elements[element(number, word / 2)] >> (32 * (word % 2)) & 0xffff_ffff
+                } else {
+                    let bits = 8 * kind.bytes() as usize;
+                    let mask = (1u64 << bits) - 1;
+                    (0..parts).fold(0, |sum, part| {
+                        sum | (elements[element(number, word * parts + part)] & mask) << (part * bits)
+                    })
+                };
+            }
+            let access = Access {
+                warp,
+                instruction: inst.pc,
+                lanes: u32::MAX,
+                kind: kind_of,
+                space,
+                bytes: 4,
+                addresses: &addresses,
+                values: store.then_some(&values),
+            };
+            let cache = if self.shared {
+                check_shared::<I, _>(context, &access)?;
+                None
+            } else {
+                check_global::<I, _>(context, &access)?.0
+            };
+            show(context, &access);
+            for lane in 0..32 {
+                if store {
+                    self.write(context, cache, addresses[lane], values[lane] as u32);
+                    continue;
+                }
+                let word = self.read(context, cache, addresses[lane]);
+                let (number, at) = ((first + lane) / words, (first + lane) % words);
+                if kind.bytes() == 8 {
+                    elements[element(number, at / wide)] |= u64::from(word) << (32 * (at % wide));
+                } else {
+                    for part in 0..parts {
+                        elements[element(number, at * parts + part)] =
+                            u64::from(word >> (part as u32 * 8 * kind.bytes()));
+                    }
+                }
+            }
+        }
+        if !store {
+            scatter(&self.fragment, registers, r, &elements);
+        }
+        Ok(())
+    }
+
+    fn read<'a, O>(&self, context: &Context<'a, '_, O>, cache: Option<Cache<'a>>, address: u64) -> u32 {
+        if self.shared {
+            return context.shared[address as usize / 4];
+        }
+        let (words, at) = place(context, cache, address);
+        words[at / 4].load(Relaxed)
+    }
+
+    fn write<'a, O>(&self, context: &mut Context<'a, '_, O>, cache: Option<Cache<'a>>, address: u64, value: u32) {
+        if self.shared {
+            context.shared[address as usize / 4] = value;
+        } else {
+            let (words, at) = place(context, cache, address);
+            words[at / 4].store(value, Relaxed);
+        }
+    }
+}
+
+/// A load from shared memory.
+fn load<'a>(inst: &Inst, warp: u32, addresses: &'a [u64; 32], bytes: u32, lanes: u32) -> Access<'a> {
+    let (kind, space) = (AccessKind::Load, Space::Shared);
+    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, values: None }
+}
+
+/// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a
+/// column if the matrix is exchanged.
+fn load_rows<I: Isa, O: Observer>(
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    warp: u32,
+    matrix: &Matrix,
+    count: u32,
+    exchanged: bool,
+) -> Checked<()> {
+    let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
+    // Lanes whose addresses are not asked for may have any.
+    let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
+    check_shared::<I, _>(context, &load(inst, warp, &rows, 16, u32::MAX >> (32 - 8 * count)))?;
+    for index in 0..count as usize {
+        let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
+        show(context, &load(inst, warp, &words, 4, u32::MAX));
+        let word = |row: usize, at: usize| context.shared[(given[8 * index + row] / 4) as usize + at];
+        let out: [u32; 32] = std::array::from_fn(|lane| {
+            if !exchanged {
+                return word(lane / 4, lane % 4);
+            }
+            let (column, row) = (lane / 4, 2 * (lane % 4));
+            let half = |row| word(row, column / 2) >> (16 * (column % 2)) & 0xffff;
+            half(row) | half(row + 1) << 16
+        });
+        r.write(matrix.registers[index], u32::MAX, &out);
+    }
+    Ok(())
+}

@@ -1,0 +1,384 @@
+//! What kernels print: the texts of all blocks in order, and `printf`'s conversions.
+
+use crate::memory::GlobalMemory;
+use std::collections::BTreeMap;
+
+/// The texts of a launch, by block: their order does not depend on which block runs first.
+#[derive(Default)]
+pub(super) struct Printed {
+    blocks: BTreeMap<u64, String>,
+    bytes: usize,
+}
+
+impl Printed {
+    pub fn add(&mut self, block: u64, text: &str) {
+        self.blocks.entry(block).or_default().push_str(text);
+        self.bytes += text.len();
+        // The last blocks go first, as far as the first ones alone are more than a launch can print.
+        while let Some(last) = self.blocks.last_entry()
+            && self.bytes - last.get().len() >= GlobalMemory::LARGEST_PRINT
+        {
+            self.bytes -= last.remove().len();
+        }
+        // One block alone can print too much.
+        if self.bytes > 2 * GlobalMemory::LARGEST_PRINT
+            && let Some(mut only) = self.blocks.first_entry()
+            && only.get().len() > GlobalMemory::LARGEST_PRINT
+        {
+            self.bytes -= only.get().len();
+            let kept = cut(only.get()).to_string();
+            self.bytes += kept.len();
+            *only.get_mut() = kept;
+        }
+    }
+
+    /// All of it, with a last line that says so if there was more.
+    pub fn text(&self) -> String {
+        let all: String = self.blocks.values().map(String::as_str).collect();
+        if all.len() <= GlobalMemory::LARGEST_PRINT {
+            return all;
+        }
+        format!("{}\n... the rest of what the launch prints is lost: its buffer holds 1 MiB\n", cut(&all))
+    }
+}
+
+/// As much of a text as a launch can print.
+fn cut(text: &str) -> &str {
+    let mut end = GlobalMemory::LARGEST_PRINT.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Flags, width and precision of a conversion.
+#[derive(Default)]
+struct Conversion {
+    left: bool,
+    plus: bool,
+    space: bool,
+    zero: bool,
+    alternate: bool,
+    width: usize,
+    precision: Option<usize>,
+    /// The argument is 64 bits wide.
+    long: bool,
+    /// ... or is cut to so many bits.
+    short: u32,
+}
+
+/// Widest field: what is wider is a mistake.
+const WIDEST: usize = 4096;
+
+/// Arguments one after the other, each aligned to its size.
+struct Arguments<F> {
+    read: F,
+    at: u64,
+    count: u32,
+}
+
+impl<F: Fn(u64) -> Option<u8>> Arguments<F> {
+    fn next(&mut self, bytes: u64) -> u64 {
+        let start = self.at.next_multiple_of(bytes);
+        self.at = start + bytes;
+        self.count += 1;
+        (0..bytes).fold(0, |sum, at| sum | u64::from((self.read)(start + at).unwrap_or(0)) << (8 * at))
+    }
+
+    fn signed(&mut self, long: bool) -> i64 {
+        if long { self.next(8) as i64 } else { i64::from(self.next(4) as i32) }
+    }
+}
+
+/// The text of `printf`, and how many arguments it used. `argument` gives a byte of the arguments, `string` the text at an
+/// address.
+pub(super) fn format(
+    format: &str,
+    argument: impl Fn(u64) -> Option<u8>,
+    string: impl Fn(u64) -> String,
+) -> (String, u32) {
+    let mut arguments = Arguments { read: argument, at: 0, count: 0 };
+    let mut out = String::new();
+    let mut rest = format;
+    while let Some(at) = rest.find('%') {
+        out += &rest[..at];
+        rest = &rest[at + 1..];
+        match one(rest, &mut arguments, &string) {
+            Some((text, used)) => {
+                out += &text;
+                rest = &rest[used..];
+            }
+            // What is no conversion stands for itself.
+            None => out.push('%'),
+        }
+    }
+    out += rest;
+    (out, arguments.count)
+}
+
+/// A conversion after its `%`: its text and its length.
+fn one<F: Fn(u64) -> Option<u8>>(
+    text: &str,
+    arguments: &mut Arguments<F>,
+    string: impl Fn(u64) -> String,
+) -> Option<(String, usize)> {
+    let mut c = Conversion::default();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        match bytes.get(at)? {
+            b'-' => c.left = true,
+            b'+' => c.plus = true,
+            b' ' => c.space = true,
+            b'0' => c.zero = true,
+            b'#' => c.alternate = true,
+            _ => break,
+        }
+        at += 1;
+    }
+    let mut number = |at: &mut usize| {
+        if bytes.get(*at) == Some(&b'*') {
+            *at += 1;
+            return arguments.signed(false);
+        }
+        let digits = bytes[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let value = text[*at..*at + digits].parse().unwrap_or(0);
+        *at += digits;
+        value
+    };
+    let width = number(&mut at);
+    c.left |= width < 0;
+    c.width = (width.unsigned_abs() as usize).min(WIDEST);
+    if bytes.get(at) == Some(&b'.') {
+        at += 1;
+        c.precision = usize::try_from(number(&mut at)).ok().map(|precision| precision.min(WIDEST));
+    }
+    while let Some(length @ (b'h' | b'l' | b'z' | b'j' | b't' | b'L')) = bytes.get(at) {
+        c.long |= *length != b'h';
+        c.short = if *length != b'h' {
+            0
+        } else if c.short == 16 {
+            8
+        } else {
+            16
+        };
+        at += 1;
+    }
+    let kind = *bytes.get(at)?;
+    let text = match kind {
+        b'%' => return Some(("%".into(), at + 1)),
+        b'd' | b'i' => {
+            let value = arguments.signed(c.long);
+            let value = match c.short {
+                16 => i64::from(value as i16),
+                8 => i64::from(value as i8),
+                _ => value,
+            };
+            c.integer(value < 0, &value.unsigned_abs().to_string(), "")
+        }
+        b'u' | b'o' | b'x' | b'X' => {
+            let value = if c.long { arguments.next(8) } else { arguments.next(4) };
+            let value = if c.short == 0 { value } else { value & ((1 << c.short) - 1) };
+            let (digits, prefix) = match kind {
+                b'u' => (value.to_string(), ""),
+                b'o' => (format!("{value:o}"), "0"),
+                b'x' => (format!("{value:x}"), "0x"),
+                _ => (format!("{value:X}"), "0X"),
+            };
+            c.plus = false;
+            c.space = false;
+            c.integer(false, &digits, if c.alternate && value != 0 { prefix } else { "" })
+        }
+        b'c' => c.pad("", char::from(arguments.next(4) as u8).to_string()),
+        b's' => {
+            let text = string(arguments.next(8));
+            let text = c.precision.map_or(text.clone(), |most| text.chars().take(most).collect());
+            c.zero = false;
+            c.pad("", text)
+        }
+        b'p' => {
+            let value = arguments.next(8);
+            c.pad("", if value == 0 { "(nil)".into() } else { format!("{value:#x}") })
+        }
+        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' => c.real(f64::from_bits(arguments.next(8)), kind),
+        _ => return None,
+    };
+    Some((text, at + 1))
+}
+
+impl Conversion {
+    /// Puts a sign or a prefix before digits, and both into the field.
+    fn pad(&self, sign: &str, digits: String) -> String {
+        let fill = self.width.saturating_sub(sign.len() + digits.chars().count());
+        if self.left {
+            format!("{sign}{digits}{}", " ".repeat(fill))
+        } else if self.zero {
+            format!("{sign}{}{digits}", "0".repeat(fill))
+        } else {
+            format!("{}{sign}{digits}", " ".repeat(fill))
+        }
+    }
+
+    fn sign(&self, negative: bool) -> &'static str {
+        match (negative, self.plus, self.space) {
+            (true, ..) => "-",
+            (_, true, _) => "+",
+            (.., true) => " ",
+            _ => "",
+        }
+    }
+
+    fn integer(&mut self, negative: bool, digits: &str, prefix: &str) -> String {
+        self.zero &= self.precision.is_none();
+        let least = self.precision.unwrap_or(1);
+        let digits = if digits == "0" { "" } else { digits };
+        let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
+        // The zero that marks an octal number may be there already.
+        let prefix = if prefix == "0" && digits.starts_with('0') { "" } else { prefix };
+        self.pad(&format!("{}{prefix}", self.sign(negative)), digits)
+    }
+
+    fn real(&mut self, value: f64, kind: u8) -> String {
+        let upper = kind.is_ascii_uppercase();
+        let sign = self.sign(value.is_sign_negative());
+        let size = value.abs();
+        let precision = self.precision.unwrap_or(6);
+        let text = match kind.to_ascii_lowercase() {
+            _ if !size.is_finite() => {
+                self.zero = false;
+                if size.is_nan() { "nan".into() } else { "inf".into() }
+            }
+            b'f' => self.point(format!("{size:.precision$}")),
+            b'e' => self.scientific(size, precision),
+            _ => {
+                let precision = precision.max(1);
+                let exponent: i32 = format!("{size:.*e}", precision - 1)
+                    .split_once('e')
+                    .and_then(|(_, exponent)| exponent.parse().ok())
+                    .unwrap_or(0);
+                let text = if (-4..precision as i32).contains(&exponent) {
+                    self.point(format!("{size:.*}", (precision as i32 - 1 - exponent) as usize))
+                } else {
+                    self.scientific(size, precision - 1)
+                };
+                if self.alternate { text } else { without_zeros(&text) }
+            }
+        };
+        self.pad(sign, if upper { text.to_uppercase() } else { text })
+    }
+
+    /// `#` asks for a point even where no digit follows.
+    fn point(&self, text: String) -> String {
+        if self.alternate && !text.contains('.') { text + "." } else { text }
+    }
+
+    fn scientific(&self, size: f64, precision: usize) -> String {
+        let text = format!("{size:.precision$e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{}e{sign}{:02}", self.point(digits.into()), exponent.abs())
+    }
+}
+
+/// A number without the zeros at the end of its fraction.
+fn without_zeros(text: &str) -> String {
+    let (digits, exponent) = text.split_at(text.find('e').unwrap_or(text.len()));
+    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{digits}{exponent}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Printed, format};
+    use crate::memory::GlobalMemory;
+
+    /// Numbers as the compiler lays them out: 32 bits each, or 64 at a multiple of 8.
+    fn arguments(words: &[u64], narrow: bool) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(if narrow { 4 } else { 8 })).collect()
+    }
+
+    fn print(text: &str, bytes: &[u8]) -> String {
+        format(text, |at| bytes.get(at as usize).copied(), |address| format!("text{address}")).0
+    }
+
+    /// What the C library prints.
+    #[test]
+    fn conversions() {
+        let integer = |text: &str, value: i64| print(text, &arguments(&[value as u64], true));
+        for (text, value, expected) in [
+            ("%d", -5, "-5"),
+            ("[%5d]", 42, "[   42]"),
+            ("[%-5d]", 42, "[42   ]"),
+            ("%05d", -42, "-0042"),
+            ("%+d", 7, "+7"),
+            ("% d", 7, " 7"),
+            ("%.3d", 7, "007"),
+            ("%6.3d", -7, "  -007"),
+            ("%.0d", 0, ""),
+            ("%u", -1, "4294967295"),
+            ("%x", 255, "ff"),
+            ("%#X", 255, "0XFF"),
+            ("%#x", 0, "0"),
+            ("%#o", 8, "010"),
+            ("%hhd", 300, "44"),
+            ("%hu", 65537, "1"),
+            ("%c", 65, "A"),
+            ("%d%%", 3, "3%"),
+            ("100%", 3, "100%"),
+            ("%q", 3, "%q"),
+        ] {
+            assert_eq!(integer(text, value), expected, "{text} of {value}");
+        }
+        let real = |text: &str, value: f64| print(text, &value.to_bits().to_le_bytes());
+        for (text, value, expected) in [
+            ("%f", 1.5, "1.500000"),
+            ("%.0f", 2.5, "2"),
+            ("%#.0f", 2.5, "2."),
+            ("%8.2f|", -3.14159, "   -3.14|"),
+            ("%08.2f", -3.14159, "-0003.14"),
+            ("%e", 12345.678, "1.234568e+04"),
+            ("%.2E", 0.00012, "1.20E-04"),
+            ("%g", 100_000.0, "100000"),
+            ("%g", 1_000_000.0, "1e+06"),
+            ("%g", 0.0001, "0.0001"),
+            ("%g", 0.00001, "1e-05"),
+            ("%g", 0.0, "0"),
+            ("%.3g", 2.0 / 3.0, "0.667"),
+            ("%#g", 1.0, "1.00000"),
+            ("%f", f64::NEG_INFINITY, "-inf"),
+            ("%5.1f", f64::NAN, "  nan"),
+            ("%G", 1e-10, "1E-10"),
+            ("%+.1e", 9.96, "+1.0e+01"),
+        ] {
+            assert_eq!(real(text, value), expected, "{text} of {value}");
+        }
+        assert_eq!(
+            print("%lld %p %s|%.3s|%7s", &arguments(&[u64::MAX, 4096, 1, 2, 3], false)),
+            "-1 0x1000 text1|tex|  text3"
+        );
+        // A 32-bit number before a 64-bit one leaves a gap.
+        assert_eq!(
+            print("%d %f", &[vec![3, 0, 0, 0, 9, 9, 9, 9], 2.5f64.to_le_bytes().to_vec()].concat()),
+            "3 2.500000"
+        );
+        assert_eq!(print("%*d|%-*d|%.*f", &arguments(&[4, 7, 3, 8], true)), "   7|8  |0");
+    }
+
+    #[test]
+    fn the_first_mebibyte_in_the_order_of_blocks() {
+        let half = "x".repeat(GlobalMemory::LARGEST_PRINT / 2);
+        let mut printed = Printed::default();
+        for block in [3, 1, 2, 0] {
+            printed.add(block, &format!("{block}{half}"));
+        }
+        let text = printed.text();
+        assert!(text.starts_with("0x") && text.contains("x1x") && !text.contains('2'), "{}", &text[..9]);
+        assert!(text.ends_with("buffer holds 1 MiB\n"));
+        for _ in 0..10 {
+            printed.add(0, &half);
+        }
+        assert!(printed.bytes <= 3 * GlobalMemory::LARGEST_PRINT);
+        assert!(printed.text().ends_with("buffer holds 1 MiB\n"));
+    }
+}

@@ -1,0 +1,377 @@
+//! Floating-point numbers of every format: computed exactly, rounded once. The host's own arithmetic does the same, and
+//! faster, for single and double precision rounded to nearest; everything else is computed here.
+
+use crate::ast::Type;
+use crate::lower::inst::Rounding;
+use std::cmp::Ordering;
+
+/// A number format: how many bits its fraction and its exponent have.
+#[derive(Clone, Copy)]
+pub(crate) struct Format {
+    fraction: u32,
+    exponent: u32,
+}
+
+impl Format {
+    /// The format of a type, or of each half of a packed one. A type that is no floating-point number counts as `f64`.
+    #[inline(always)]
+    pub const fn of(kind: Type) -> Self {
+        match kind {
+            Type::F16 | Type::F16x2 => Self { fraction: 10, exponent: 5 },
+            Type::Bf16 | Type::Bf16x2 => Self { fraction: 7, exponent: 8 },
+            Type::Tf32 => Self { fraction: 10, exponent: 8 },
+            Type::F32 => Self { fraction: 23, exponent: 8 },
+            _ => Self { fraction: 52, exponent: 11 },
+        }
+    }
+
+    /// Exponent of the smallest normal number.
+    const fn least(self) -> i32 {
+        2 - (1 << (self.exponent - 1))
+    }
+
+    const fn infinity(self) -> u64 {
+        ((1 << self.exponent) - 1) << self.fraction
+    }
+
+    const fn sign(self) -> u64 {
+        1 << (self.fraction + self.exponent)
+    }
+
+    /// As many ones as a number has bits.
+    const fn all(self) -> u64 {
+        self.sign() | (self.sign() - 1)
+    }
+
+    /// The only NaN that arithmetic produces: all ones behind the sign, but for double precision, where it is what the
+    /// host's processors make of ∞ − ∞ too.
+    pub const fn nan(self) -> u64 {
+        if self.fraction == 52 { 0xfff8 << 48 } else { self.sign() - 1 }
+    }
+
+    /// One.
+    const fn one(self) -> u64 {
+        ((1 << (self.exponent - 1)) - 1) << self.fraction
+    }
+
+    /// A subnormal result becomes zero of the same sign.
+    pub const fn flush(self, bits: u64) -> u64 {
+        if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
+    }
+
+    /// `.sat`: to between 0 and 1; a NaN becomes 0.
+    pub const fn saturate(self, bits: u64) -> u64 {
+        match bits {
+            _ if bits & self.sign() != 0 || bits > self.infinity() => 0,
+            _ if bits > self.one() => self.one(),
+            _ => bits,
+        }
+    }
+
+    /// `.relu`: a negative number becomes 0; a NaN stays one.
+    pub const fn rectify(self, bits: u64) -> u64 {
+        if bits & self.sign() != 0 && bits & !self.sign() <= self.infinity() { 0 } else { bits }
+    }
+}
+
+/// An exact number. Where `bits` could not hold all of it, its lowest bit is set in the place of what is lost: far below
+/// what any format keeps, that is all rounding needs to know.
+#[derive(Clone, Copy)]
+pub(crate) enum Real {
+    Nan,
+    Infinite {
+        negative: bool,
+    },
+    /// ± `bits` · 2^`exponent`
+    Finite {
+        negative: bool,
+        bits: u128,
+        exponent: i32,
+    },
+}
+
+use Real::{Finite, Infinite, Nan};
+
+/// Shifts to the right; what is lost is kept in the lowest bit.
+const fn shift_right(bits: u128, by: u32) -> u128 {
+    match by {
+        0 => bits,
+        1..=127 => bits >> by | (bits << (128 - by) != 0) as u128,
+        _ => (bits != 0) as u128,
+    }
+}
+
+impl Real {
+    /// What the bits of a format stand for.
+    #[inline]
+    pub const fn read(bits: u64, format: Format, flush: bool) -> Self {
+        let bits = bits & format.all();
+        let bits = if flush { format.flush(bits) } else { bits };
+        let negative = bits & format.sign() != 0;
+        let fraction = bits & ((1 << format.fraction) - 1);
+        let exponent = (bits & format.infinity()) >> format.fraction;
+        if bits & format.infinity() == format.infinity() {
+            return if fraction == 0 { Infinite { negative } } else { Nan };
+        }
+        let (bits, exponent) = match exponent {
+            0 => (fraction, 0),
+            _ => (fraction | 1 << format.fraction, exponent as i32 - 1),
+        };
+        Finite { negative, bits: bits as u128, exponent: exponent + format.least() - format.fraction as i32 }
+    }
+
+    pub const fn integer(value: i128) -> Self {
+        Finite { negative: value < 0, bits: value.unsigned_abs(), exponent: 0 }
+    }
+
+    /// The nearest number of the format in the direction of rounding.
+    #[inline]
+    pub const fn round(self, format: Format, rounding: Rounding) -> u64 {
+        let (negative, bits, exponent) = match self {
+            Nan => return format.nan(),
+            Infinite { negative } => return format.infinity() | if negative { format.sign() } else { 0 },
+            Finite { negative, bits, exponent } => (negative, bits, exponent),
+        };
+        let sign = if negative { format.sign() } else { 0 };
+        if bits == 0 {
+            return sign;
+        }
+        let size = exponent + bits.ilog2() as i32;
+        let size = if size < format.least() { format.least() } else { size };
+        let whole = whole(negative, bits, size - format.fraction as i32 - exponent, rounding);
+        // A carry runs into the exponent, which is what rounding up to the next power of two means.
+        let above = (size - format.least()) as u64;
+        let infinity = format.infinity();
+        let encoded =
+            if above << format.fraction >= infinity { infinity } else { (above << format.fraction) + whole as u64 };
+        if encoded < infinity {
+            return sign | encoded;
+        }
+        let away = match rounding {
+            Rounding::Zero => false,
+            Rounding::Down => negative,
+            Rounding::Up => !negative,
+            _ => true,
+        };
+        sign | if away { infinity } else { infinity - 1 }
+    }
+
+    /// The nearest whole number in the direction of rounding.
+    pub const fn integral(self, rounding: Rounding) -> Self {
+        match self {
+            Finite { negative, bits, exponent } if exponent < 0 => {
+                Finite { negative, bits: whole(negative, bits, -exponent, rounding), exponent: 0 }
+            }
+            other => other,
+        }
+    }
+
+    /// A whole number within limits, which `low` and `high` are; none for a NaN.
+    pub fn clamp(self, low: i128, high: i128) -> Option<i128> {
+        match self {
+            Nan => None,
+            Infinite { negative } => Some(if negative { low } else { high }),
+            Finite { negative, bits, exponent } => {
+                let large = bits != 0 && bits.ilog2() as i32 + exponent > 100;
+                let size = if large { i128::MAX } else { (bits << exponent.max(0)) as i128 };
+                Some((if negative { -size } else { size }).clamp(low, high))
+            }
+        }
+    }
+
+    pub const fn negated(self) -> Self {
+        match self {
+            Nan => Nan,
+            Infinite { negative } => Infinite { negative: !negative },
+            Finite { negative, bits, exponent } => Finite { negative: !negative, bits, exponent },
+        }
+    }
+
+    pub const fn abs(self) -> Self {
+        if self.negative() { self.negated() } else { self }
+    }
+
+    const fn negative(self) -> bool {
+        match self {
+            Nan => false,
+            Infinite { negative } | Finite { negative, .. } => negative,
+        }
+    }
+
+    const fn zero(negative: bool) -> Self {
+        Finite { negative, bits: 0, exponent: 0 }
+    }
+
+    const fn is_zero(self) -> bool {
+        matches!(self, Finite { bits: 0, .. })
+    }
+
+    /// The same number with its highest bit at place 125, where a sum still fits.
+    const fn spread(bits: u128, exponent: i32) -> (u128, i32) {
+        let by = bits.leading_zeros() as i32 - 2;
+        if by < 0 { (shift_right(bits, by.unsigned_abs()), exponent - by) } else { (bits << by, exponent - by) }
+    }
+
+    /// A sum. The direction of rounding decides the sign of a difference of equal numbers.
+    pub const fn plus(self, other: Self, rounding: Rounding) -> Self {
+        let (x, y) = match (self, other) {
+            (Nan, _) | (_, Nan) => return Nan,
+            (Infinite { negative: x }, Infinite { negative: y }) => return if x == y { self } else { Nan },
+            (Infinite { .. }, _) => return self,
+            (_, Infinite { .. }) => return other,
+            (Finite { negative, bits, exponent }, Finite { negative: n, bits: b, exponent: e }) => {
+                ((negative, bits, exponent), (n, b, e))
+            }
+        };
+        let down = matches!(rounding, Rounding::Down);
+        match (x.1, y.1) {
+            (0, 0) => return Self::zero(if x.0 == y.0 { x.0 } else { down }),
+            (0, _) => return other,
+            (_, 0) => return self,
+            _ => {}
+        }
+        let ((mut a, mut e), (mut b, f)) = (Self::spread(x.1, x.2), Self::spread(y.1, y.2));
+        if e >= f {
+            b = shift_right(b, (e - f) as u32);
+        } else {
+            a = shift_right(a, (f - e) as u32);
+            e = f;
+        }
+        if x.0 == y.0 {
+            return Finite { negative: x.0, bits: a + b, exponent: e };
+        }
+        if a == b {
+            return Self::zero(down);
+        }
+        let negative = if a > b { x.0 } else { y.0 };
+        Finite { negative, bits: a.abs_diff(b), exponent: e }
+    }
+
+    pub const fn minus(self, other: Self, rounding: Rounding) -> Self {
+        self.plus(other.negated(), rounding)
+    }
+
+    /// A product of two numbers that were read: their bits fit.
+    pub const fn times(self, other: Self) -> Self {
+        let negative = self.negative() != other.negative();
+        match (self, other) {
+            (Nan, _) | (_, Nan) => Nan,
+            (Infinite { .. }, y) | (y, Infinite { .. }) => {
+                if y.is_zero() {
+                    Nan
+                } else {
+                    Infinite { negative }
+                }
+            }
+            (Finite { bits, exponent, .. }, Finite { bits: b, exponent: e, .. }) => {
+                Finite { negative, bits: bits * b, exponent: exponent + e }
+            }
+        }
+    }
+
+    /// A quotient of two numbers that were read.
+    pub const fn over(self, other: Self) -> Self {
+        let negative = self.negative() != other.negative();
+        match (self, other) {
+            (Nan, _) | (_, Nan) | (Infinite { .. }, Infinite { .. }) => Nan,
+            (Infinite { .. }, _) => Infinite { negative },
+            (_, Infinite { .. }) => Self::zero(negative),
+            (Finite { bits, exponent, .. }, Finite { bits: divisor, exponent: e, .. }) => {
+                if divisor == 0 {
+                    return if bits == 0 { Nan } else { Infinite { negative } };
+                }
+                let (large, exponent) = Self::spread(bits, exponent);
+                let rest = large % divisor != 0;
+                Finite { negative, bits: large / divisor | rest as u128, exponent: exponent - e }
+            }
+        }
+    }
+
+    pub const fn root(self) -> Self {
+        match self {
+            Finite { bits: 0, .. } | Nan | Infinite { negative: false } => self,
+            Finite { negative: true, .. } | Infinite { negative: true } => Nan,
+            Finite { bits, exponent, .. } => {
+                let (mut large, mut exponent) = Self::spread(bits, exponent);
+                if exponent % 2 != 0 {
+                    (large, exponent) = (large << 1, exponent - 1);
+                }
+                let root = large.isqrt();
+                let rest = root * root != large;
+                Finite { negative: false, bits: root | rest as u128, exponent: exponent / 2 }
+            }
+        }
+    }
+
+    /// None when one is a NaN.
+    pub fn order(self, other: Self) -> Option<Ordering> {
+        match self.minus(other, Rounding::Nearest) {
+            Nan => match (self, other) {
+                (Nan, _) | (_, Nan) => None,
+                // Infinities of one sign.
+                _ => Some(Ordering::Equal),
+            },
+            Finite { bits: 0, .. } => Some(Ordering::Equal),
+            difference => Some(if difference.negative() { Ordering::Less } else { Ordering::Greater }),
+        }
+    }
+
+    /// The smaller number, with −0 below +0; the other one if one is a NaN.
+    pub fn minimum(self, other: Self) -> Self {
+        match self.order(other) {
+            None if matches!(self, Nan) => other,
+            None => self,
+            Some(Ordering::Equal) => {
+                if self.negative() {
+                    self
+                } else {
+                    other
+                }
+            }
+            Some(order) => {
+                if order == Ordering::Less {
+                    self
+                } else {
+                    other
+                }
+            }
+        }
+    }
+
+    /// The larger number, with +0 above −0; the other one if one is a NaN.
+    pub fn maximum(self, other: Self) -> Self {
+        self.negated().minimum(other.negated()).negated()
+    }
+
+    /// The number, if the other one is not a NaN.
+    pub const fn unless_nan(self, other: Self) -> Self {
+        if matches!(other, Nan) { Nan } else { self }
+    }
+
+    /// A function in double precision, which rounds once more than the exact one.
+    pub fn approximately(self, function: impl Fn(f64) -> f64) -> Self {
+        let format = Format::of(Type::F64);
+        let value = function(f64::from_bits(self.round(format, Rounding::Nearest)));
+        Self::read(value.to_bits(), format, false)
+    }
+}
+
+/// `bits` without their `cut` lowest ones (or with zeros added if negative), rounded.
+const fn whole(negative: bool, bits: u128, cut: i32, rounding: Rounding) -> u128 {
+    if cut <= 0 {
+        return bits << cut.unsigned_abs();
+    }
+    let (whole, rest, half) = match cut {
+        1..=127 => (bits >> cut, bits << (128 - cut), 1 << 127),
+        // Numbers have at most 127 bits: this is less than a half.
+        _ => (0, (bits != 0) as u128, 2),
+    };
+    let up = match rounding {
+        Rounding::Nearest | Rounding::IntNearest => rest > half || rest == half && whole & 1 == 1,
+        Rounding::Away => rest >= half,
+        Rounding::Zero | Rounding::IntZero => false,
+        Rounding::Down | Rounding::IntDown => negative && rest != 0,
+        Rounding::Up | Rounding::IntUp => !negative && rest != 0,
+    };
+    whole + up as u128
+}

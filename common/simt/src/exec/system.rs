@@ -1,0 +1,85 @@
+//! Calls of functions that the device's system has.
+
+use super::context::{Checked, Context};
+use super::print::format;
+use super::warp::Warp;
+use crate::error::FaultKind;
+use crate::lanes::each;
+use crate::lower::inst::{Inst, SystemCall};
+use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Longest text that is read from memory: a format without an end is a mistake.
+const LONGEST: u64 = 1 << 16;
+
+/// Calls the function for each lane.
+#[inline(never)]
+pub(super) fn system<O>(warp: &mut Warp, context: &Context<'_, '_, O>, inst: &Inst, mask: u32) -> Checked<()> {
+    let system = &context.code.systems[inst.imm as usize];
+    for lane in each(mask) {
+        let memory = Memory { warp, context, lane };
+        let argument = |index: usize| memory.local(u64::from(system.arguments[index]), 8);
+        match system.call {
+            SystemCall::Print => {
+                let arguments = argument(1);
+                let byte = |at: u64| memory.byte(arguments.wrapping_add(at));
+                let (text, count) = format(&memory.text(argument(0)), byte, |address| memory.text(address));
+                let mut printed = context.launch.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                printed.add(context.info.number, &text);
+                drop(printed);
+                if let Some(result) = system.result {
+                    let words = context.code.local_bytes as usize / 4;
+                    let word = lane * words + result as usize / 4;
+                    warp.local.at(4 * word)[word] = count;
+                }
+            }
+            SystemCall::Assert => {
+                let text = |index| memory.text(argument(index));
+                let line = argument(2) as u32;
+                let kind = FaultKind::Assert { condition: text(0), file: text(1), line, function: text(3) };
+                return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Memory as a thread sees it.
+struct Memory<'a, 'b, 'c, O> {
+    warp: &'a Warp,
+    context: &'a Context<'b, 'c, O>,
+    lane: usize,
+}
+
+impl<O> Memory<'_, '_, '_, O> {
+    /// Up to 8 bytes of local memory.
+    fn local(&self, address: u64, bytes: u64) -> u64 {
+        (0..bytes).fold(0, |sum, at| sum | u64::from(self.byte(LOCAL_WINDOW + address + at).unwrap_or(0)) << (8 * at))
+    }
+
+    /// The byte at a generic address, if there is one.
+    fn byte(&self, address: u64) -> Option<u8> {
+        let of = |word: u32| word.to_le_bytes()[address as usize % 4];
+        let within = |start: u64, bytes: u32| {
+            address.checked_sub(start).filter(|&offset| offset < u64::from(bytes)).map(|offset| offset as usize / 4)
+        };
+        if let Some(word) = within(SHARED_WINDOW, self.context.launch.shared_bytes) {
+            return self.context.shared.get(word).copied().map(of);
+        }
+        let bytes = self.context.code.local_bytes;
+        if let Some(word) = within(LOCAL_WINDOW, bytes) {
+            return Some(of(self.warp.local.read(self.lane * bytes as usize / 4 + word)));
+        }
+        let allocation = self.context.launch.memory.holding(address, 1)?;
+        let word = (address - allocation.base().0) as usize / 4;
+        allocation.words().get(word).map(|word| of(word.load(Relaxed)))
+    }
+
+    /// The text that begins at an address and ends with a zero.
+    fn text(&self, address: u64) -> String {
+        let bytes: Vec<u8> =
+            (0..LONGEST).map_while(|at| self.byte(address.wrapping_add(at))).take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -1,0 +1,230 @@
+//! Instructions on matrices: `mma.sync`, `ldmatrix`, `wmma`.
+
+use super::decoder::Decoder;
+use super::words::{Words, space};
+use crate::Error;
+use crate::ast::{Operand, Space, Statement, Type};
+use crate::lower::fragment::{Fragment, Matrix, MatrixOp, Spread};
+use crate::lower::inst::{Inst, NONE, Op};
+
+/// Rows of A, columns of B, and the length of both.
+type Shape = (u32, u32, u32);
+
+/// Shapes of `mma` for each type of A.
+const MMA: [(Type, &[Shape]); 6] = [
+    (Type::F16, &[(16, 8, 8), (16, 8, 16)]),
+    (Type::Bf16, &[(16, 8, 8), (16, 8, 16)]),
+    (Type::Tf32, &[(16, 8, 4), (16, 8, 8)]),
+    (Type::F64, &[(8, 8, 4)]),
+    (Type::S8, &[(8, 8, 16), (16, 8, 16), (16, 8, 32)]),
+    (Type::U8, &[(8, 8, 16), (16, 8, 16), (16, 8, 32)]),
+];
+
+/// Shapes of `wmma` for each type of A.
+const WMMA: [(Type, &[Shape]); 6] = [
+    (Type::F16, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+    (Type::Bf16, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+    (Type::Tf32, &[(16, 16, 8)]),
+    (Type::F64, &[(8, 8, 4)]),
+    (Type::S8, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+    (Type::U8, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+];
+
+fn has(shapes: &[(Type, &[Shape])], kind: Type, shape: Shape) -> bool {
+    shapes.iter().any(|(known, shapes)| *known == kind && shapes.contains(&shape))
+}
+
+/// Whether products of the type are added up in the other.
+const fn adds(kind: Type, sum: Type) -> bool {
+    match kind {
+        Type::F16 => matches!(sum, Type::F16 | Type::F32),
+        Type::Bf16 | Type::Tf32 => matches!(sum, Type::F32),
+        Type::F64 => matches!(sum, Type::F64),
+        _ => matches!(sum, Type::S32),
+    }
+}
+
+/// `m16n8k16`
+fn shape(word: &str) -> Option<Shape> {
+    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+/// The fragments of D, A, B and C of `wmma`; the products of A's and B's layouts.
+fn wmma_fragment(part: char, kind: Type, (m, n, k): Shape, by_column: bool) -> Fragment {
+    let size = match part {
+        'a' => (m, k),
+        'b' => (k, n),
+        _ => (m, n),
+    };
+    // What follows in memory follows in the registers; results are not told how they lie in memory.
+    let columns = by_column && matches!(part, 'a' | 'b');
+    let mut fragment = Fragment::new(kind, size, if columns { Spread::Columns } else { Spread::Rows });
+    if kind == Type::F16 && matches!(part, 'a' | 'b') {
+        fragment.registers = 8;
+    }
+    fragment
+}
+
+impl Decoder<'_> {
+    pub(super) fn matrix(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let name = statement.words[0].as_str();
+        if !words.take("sync") || !words.take("aligned") {
+            return Err(self.refuse("an instruction on matrices without .sync.aligned"));
+        }
+        match name {
+            "ldmatrix" => self.load_rows(statement, words),
+            "mma" => {
+                let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
+                if !words.take("row") || !words.take("col") {
+                    return Err(self.refuse("this layout"));
+                }
+                let kinds = self.kinds::<4>(&mut words)?;
+                self.multiply(statement, &words, shape, kinds, None)
+            }
+            _ if words.take("mma") => {
+                let layouts = [self.layout_word(&mut words)?, self.layout_word(&mut words)?];
+                let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
+                let kinds = if words.left().count() == 2 {
+                    let [d, c] = self.kinds::<2>(&mut words)?;
+                    [d, Type::F16, Type::F16, c]
+                } else {
+                    self.kinds::<4>(&mut words)?
+                };
+                self.multiply(statement, &words, shape, kinds, Some(layouts))
+            }
+            _ => self.move_fragment(statement, words),
+        }
+    }
+
+    fn layout_word(&self, words: &mut Words<'_>) -> Result<bool, Error> {
+        words.one_of(&[("row", false), ("col", true)]).ok_or_else(|| self.malformed("no .row or .col"))
+    }
+
+    fn kinds<const N: usize>(&self, words: &mut Words<'_>) -> Result<[Type; N], Error> {
+        let mut kinds = [Type::Pred; N];
+        for kind in &mut kinds {
+            *kind = self.kind(words)?;
+        }
+        Ok(kinds)
+    }
+
+    /// D = A·B + C; the layouts of A and B are those of `wmma`.
+    fn multiply(
+        &mut self,
+        statement: &Statement,
+        words: &Words<'_>,
+        shape: Shape,
+        [d, a, b, c]: [Type; 4],
+        layouts: Option<[bool; 2]>,
+    ) -> Result<(), Error> {
+        self.done(words)?;
+        let known = has(if layouts.is_some() { &WMMA } else { &MMA }, a, shape);
+        let same = a == b || layouts.is_none() && matches!((a, b), (Type::S8, Type::U8) | (Type::U8, Type::S8));
+        let mixed = layouts.is_none() && d != c;
+        if !known || !same || mixed || !adds(a, c) || !adds(a, d) {
+            return Err(self.refuse("this shape with these types"));
+        }
+        let (m, n, k) = shape;
+        let fragments = if let Some([left, right]) = layouts {
+            [('d', d, false), ('a', a, left), ('b', b, right), ('c', c, false)]
+                .map(|(part, kind, by_column)| wmma_fragment(part, kind, shape, by_column))
+        } else {
+            [
+                Fragment::new(d, (m, n), Spread::Sum),
+                Fragment::new(a, (m, k), Spread::Left),
+                Fragment::new(b, (k, n), Spread::Right),
+                Fragment::new(c, (m, n), Spread::Sum),
+            ]
+        };
+        let operands = self.operands::<4>(statement)?;
+        let mut registers = vec![];
+        for (index, (operand, fragment)) in operands.iter().zip(&fragments).enumerate() {
+            registers.extend(self.fragment(operand, fragment, index == 0)?);
+        }
+        let results = fragments[0].registers;
+        let op = MatrixOp::Multiply(fragments);
+        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, NONE, NONE);
+        Ok(())
+    }
+
+    /// The registers of a fragment.
+    fn fragment(&mut self, operand: &Operand, fragment: &Fragment, result: bool) -> Result<Vec<u32>, Error> {
+        let parts = match operand {
+            Operand::Vector(parts) => parts.clone(),
+            single => vec![single.clone()],
+        };
+        if parts.len() != fragment.registers as usize {
+            return Err(self.malformed("a vector of another length"));
+        }
+        let kind = if fragment.kind.bytes() == 8 { Type::F64 } else { Type::B32 };
+        let register = |part| if result { self.destination(part, kind) } else { self.source(part, kind) };
+        parts.iter().map(register).collect()
+    }
+
+    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [address];`
+    fn load_rows(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let eight = words.take("m8n8");
+        let count =
+            words.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| self.malformed("no .x1, .x2 or .x4"))?;
+        let exchanged = words.take("trans");
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        if !eight || kind != Type::B16 || place != Space::Shared {
+            return Err(self.refuse("this form of the instruction"));
+        }
+        let [to, from] = self.operands::<2>(statement)?;
+        let whole = Fragment { kind: Type::B32, rows: 0, columns: 0, spread: Spread::Rows, registers: count };
+        let registers = self.fragment(&to, &whole, true)?;
+        let (a, offset, wide) = self.address(&from, Space::Shared)?;
+        let op = MatrixOp::Rows { count, exchanged };
+        self.push_matrix(Matrix { op, registers, results: count, offset, wide }, a, NONE);
+        Ok(())
+    }
+
+    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {...}, [address], stride;`, and the store of d.
+    fn move_fragment(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let store = words.one_of(&[("load", false), ("store", true)]);
+        let part = words.one_of(&[("a", 'a'), ("b", 'b'), ("c", 'c'), ("d", 'd')]);
+        let (Some(store), Some(part)) = (store, part) else { return Err(self.refuse("this form of the instruction")) };
+        let by_column = self.layout_word(&mut words)?;
+        let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        let sum = matches!(part, 'c' | 'd');
+        let known =
+            WMMA.iter().any(|(of, shapes)| shapes.contains(&shape) && if sum { adds(*of, kind) } else { *of == kind });
+        if !known || store != (part == 'd') || !matches!(place, Space::Generic | Space::Shared | Space::Global) {
+            return Err(self.refuse("this form of the instruction"));
+        }
+        let fragment = wmma_fragment(part, kind, shape, by_column);
+        if !matches!(statement.operands.len(), 2 | 3) {
+            return Err(self.malformed("2 or 3 operands are needed"));
+        }
+        let (data, address) = if store { (1, 0) } else { (0, 1) };
+        let registers = self.fragment(&statement.operands[data], &fragment, !store)?;
+        let (a, offset, wide) = self.address(&statement.operands[address], place)?;
+        // Without a stride, rows (or columns) follow each other.
+        let usual = i64::from(if by_column { fragment.rows } else { fragment.columns });
+        let stride = statement.operands.get(2).cloned().unwrap_or(Operand::Integer(usual));
+        let b = self.source(&stride, Type::U32)?;
+        let results = if store { 0 } else { fragment.registers };
+        let op = MatrixOp::Move { fragment, by_column, space: place, store };
+        self.push_matrix(Matrix { op, registers, results, offset, wide }, a, b);
+        Ok(())
+    }
+
+    fn push_matrix(&mut self, matrix: Matrix, a: u32, b: u32) {
+        let results = matrix.results as usize;
+        let more = matrix.registers.iter().enumerate().map(|(index, &value)| (value, index < results)).collect();
+        let imm = self.code.matrices.len() as i32;
+        self.code.matrices.push(matrix);
+        self.push(Inst { a, b, imm, ..Inst::new(Op::Matrix) });
+        if let Some(raw) = self.raws.last_mut() {
+            raw.more = more;
+        }
+    }
+}

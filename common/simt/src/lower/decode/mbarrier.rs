@@ -1,0 +1,129 @@
+//! Barriers in shared memory: `mbarrier`, and the asynchronous copies that arrive at them.
+//!
+//! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
+//! still awaits and how many every phase does, in 20 bits each, and the number of the phase.
+
+use super::decoder::Decoder;
+use super::words::{Words, space};
+use crate::Error;
+use crate::ast::{Operand, Space, Statement, Type};
+use crate::lower::inst::{Atomic, AtomicOp, Compare, Detail, Function, Inst, NONE, Op, Shape};
+use crate::lower::preset::Preset;
+
+/// Bits of each count.
+pub(crate) const COUNT_BITS: u32 = 20;
+
+/// Where the number of the phase begins.
+const PHASE: u32 = 2 * COUNT_BITS;
+
+impl Decoder<'_> {
+    pub(super) fn mbarrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let name = statement.words.get(1).map_or("", String::as_str);
+        let _ = words.take(name);
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let parity = words.take("parity");
+        let complete = !words.take("noComplete");
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        let operands = &statement.operands;
+        let count = operands.len();
+        let wait = matches!(name, "test_wait" | "try_wait");
+        let arrive = matches!(name, "arrive" | "arrive_drop");
+        if kind != Type::B64 || parity && !wait || !complete && !arrive {
+            return Err(self.refuse("this form of the instruction"));
+        }
+        match (name, count) {
+            ("init", 2) => {
+                let expected = self.source(&operands[1], Type::U32)?;
+                // The count twice.
+                let twice = self.preset(Preset::Constant(1 | 1 << COUNT_BITS), false);
+                let twice = self.widened(twice);
+                let expected = self.widened(expected);
+                let state = self.temporary(Type::B64, Inst { a: expected, b: twice, ..Inst::new(Op::Mul64) });
+                let address = self.near_address(&operands[0], place)?;
+                let op = if place == Space::Shared { Op::StShared } else { Op::StGeneric };
+                self.word(op, state, address);
+            }
+            ("inval", 1) => self.push(Inst::new(Op::Nop)),
+            ("arrive" | "arrive_drop", 2 | 3) => {
+                let d = self.result(&operands[0], Type::B64)?;
+                let one = Operand::Integer(1);
+                let by = self.source(operands.get(2).unwrap_or(&one), Type::U32)?;
+                self.arrive(&operands[1], place, d, by, name == "arrive_drop")?;
+            }
+            ("test_wait" | "try_wait", 3 | 4) => {
+                let d = self.destination(&operands[0], Type::Pred)?;
+                let awaited = self.source(&operands[2], if parity { Type::U32 } else { Type::B64 })?;
+                let awaited = if parity { self.widened(awaited) } else { self.phase(awaited) };
+                let state = self.unnamed(Type::B64);
+                let address = self.near_address(&operands[1], place)?;
+                let op = if place == Space::Shared { Op::LdShared } else { Op::LdGeneric };
+                self.word(op, state, address);
+                let mut phase = self.phase(state);
+                if parity {
+                    let one = self.preset(Preset::Constant(1), true);
+                    phase = self.temporary(Type::B64, Inst { a: phase, b: one, ..Inst::new(Op::And64) });
+                }
+                let mut detail = Detail::new(Function::Set, Type::B64);
+                detail.compare = Compare::Ne;
+                let imm = self.detail(detail);
+                self.push(Inst { d, a: phase, b: awaited, imm, ..Inst::new(Op::Setp) });
+                // Who waits lets others run.
+                self.push(Inst::new(Op::Yield));
+            }
+            ("pending_count", 2) => {
+                let d = self.destination(&operands[0], Type::U32)?;
+                let a = self.source(&operands[1], Type::B64)?;
+                let ones = self.preset(Preset::Constant((1 << COUNT_BITS) - 1), true);
+                let pending = self.temporary(Type::B64, Inst { a, b: ones, ..Inst::new(Op::And64) });
+                self.push(Inst { d, a: pending, ..Inst::new(Op::Truncate) });
+            }
+            _ => return Err(self.refuse("this form of the instruction")),
+        }
+        Ok(())
+    }
+
+    /// `cp.async.mbarrier.arrive.shared.b64 [barrier];`: the thread's copies so far have landed, and then it arrives. Without
+    /// `.noinc` the barrier awaits this arrival in addition to the others, which changes nothing.
+    pub(super) fn copies_arrive(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let counted = words.take("noinc");
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let kind = self.kind(&mut words)?;
+        self.done(&words)?;
+        if kind != Type::B64 {
+            return Err(self.refuse("this type"));
+        }
+        self.count(statement, 1)?;
+        self.push(Inst::new(Op::CopyWaitAll));
+        if counted {
+            let one = self.preset(Preset::Constant(1), false);
+            self.arrive(&statement.operands[0], place, NONE, one, false)?;
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, barrier: &Operand, place: Space, d: u32, by: u32, drop: bool) -> Result<(), Error> {
+        let op = if drop { AtomicOp::ArriveDrop } else { AtomicOp::Arrive };
+        let (a, offset, wide) = self.address(barrier, place)?;
+        let a = if wide { a } else { self.widened(a) };
+        let b = self.widened(by);
+        let imm = self.code.atomics.len() as i32;
+        self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset });
+        self.push(Inst { d, a, b, imm, ..Inst::new(Op::Atom) });
+        Ok(())
+    }
+
+    /// A load or store of a barrier.
+    fn word(&mut self, op: Op, d: u32, (a, imm, wide_address): (u32, i32, bool)) {
+        let sub = Shape { bytes: 8, count: 1, signed: false, wide: true, wide_address }.pack();
+        self.push(Inst { sub, d, a, imm, ..Inst::new(op) });
+    }
+
+    /// The number of the phase in the state of a barrier.
+    fn phase(&mut self, a: u32) -> u32 {
+        let b = self.preset(Preset::Constant(PHASE.into()), false);
+        self.temporary(Type::B64, Inst { a, b, ..Inst::new(Op::ShrU64) })
+    }
+}

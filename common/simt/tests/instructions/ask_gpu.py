@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Asks a GPU about every form of every instruction that computes, and compares with the simulator bit for bit.
+
+    ask_gpu.py EXAMPLE [--out FILE]
+
+EXAMPLE is the built example `instructions` of simt (`cargo build --release -p simt --example instructions`). Needs a GPU of
+compute capability 9.0 or newer and its driver, nothing else. Prints the forms that differ, with the operands of the first
+difference; those whose result is an approximation with their largest distance in units of the last place. NaNs of half and
+double precision count as equal, because the manual leaves their bits open. Ends with 1 if an exact form differs."""
+import argparse
+import ctypes
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+COUNT = 1024
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("example")
+parser.add_argument("--out", help="also write a line for each form: name, how many results differ, largest distance")
+options = parser.parse_args()
+cuda = ctypes.CDLL("libcuda.so.1")
+
+
+def call(name, *arguments):
+    status = getattr(cuda, name)(*arguments)
+    if status:
+        words = ctypes.c_char_p()
+        cuda.cuGetErrorString(status, ctypes.byref(words))
+        sys.exit(f"{name}: {(words.value or b'error').decode()}")
+
+
+def is_nan(bits, kind):
+    infinity = {"f16": 0x7C00, "bf16": 0x7F80, "f64": 0x7FF << 52}.get(kind)
+    sign = 1 << 63 if kind == "f64" else 1 << 15
+    return infinity is not None and bits & (sign - 1) > infinity
+
+
+def distance(found, expected, kind):
+    """How many numbers of the type lie between the two; none if they count as equal."""
+    if kind in ("f16x2", "bf16x2"):
+        parts = [distance(found >> by & 0xFFFF, expected >> by & 0xFFFF, kind[:-2]) for by in (0, 16)]
+        return max((part for part in parts if part is not None), default=None)
+    if found == expected or is_nan(found, kind) and is_nan(expected, kind):
+        return None
+    sign = {"f16": 15, "bf16": 15, "f32": 31}.get(kind, 63)
+    place = lambda bits: -(bits & ((1 << sign) - 1)) if bits >> sign & 1 else bits
+    return abs(place(found) - place(expected)) if kind.startswith(("f", "bf")) else 1
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    subprocess.run([options.example, folder], check=True)
+    ptx, values = (folder / "forms.ptx").read_bytes(), (folder / "values.bin").read_bytes()
+    forms = [line.split("\t") for line in (folder / "forms.txt").read_text().splitlines()]
+
+device, context, module = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+call("cuInit", 0)
+call("cuDeviceGet", ctypes.byref(device), 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+call("cuCtxSetCurrent", context)
+call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx))
+memory, result = ctypes.c_uint64(), ctypes.c_uint64()
+call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(len(values)))
+call("cuMemAlloc_v2", ctypes.byref(result), ctypes.c_size_t(8 * COUNT))
+call("cuMemcpyHtoD_v2", memory, values, ctypes.c_size_t(len(values)))
+numbers = lambda place: struct.unpack_from(f"<{COUNT}Q", values, 8 * COUNT * place)
+lines, failed = [], 0
+for name, statement, kind, places in forms:
+    *operands, expected = map(int, places.split())
+    function = ctypes.c_void_p()
+    call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+    addresses = [result.value] + [memory.value + 8 * COUNT * place for place in operands]
+    addresses += [memory.value] * (5 - len(addresses))
+    arguments = [ctypes.c_uint64(address) for address in addresses]
+    pointers = (ctypes.c_void_p * 5)(*(ctypes.addressof(argument) for argument in arguments))
+    call("cuLaunchKernel", function, COUNT // 128, 1, 1, 128, 1, 1, 0, None, pointers, None)
+    found = (ctypes.c_uint64 * COUNT)()
+    call("cuMemcpyDtoH_v2", found, result, ctypes.c_size_t(8 * COUNT))
+    far = [distance(one, other, kind) for one, other in zip(found, numbers(expected))]
+    differ = [index for index, by in enumerate(far) if by is not None]
+    most = max((far[index] for index in differ), default=0)
+    approximate = ".approx" in statement or ".full" in statement
+    lines.append(f"{name}\t{len(differ)}\t{most}\t{'approximate' if approximate else 'exact'}")
+    if differ:
+        at = differ[0]
+        given = " ".join(hex(numbers(place)[at]) for place in operands)
+        print(f"{statement}  {len(differ)} differ, most by {most}; of {given}: GPU {found[at]:#x}, "
+              f"simulator {numbers(expected)[at]:#x}")
+        failed += not approximate
+if options.out:
+    pathlib.Path(options.out).write_text("\n".join(lines) + "\n")
+print(f"{len(forms)} forms, {failed} exact ones differ")
+sys.exit(failed > 0)

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Asks the assembler about every form of every instruction that computes.
+
+    ask_ptxas.py EXAMPLE PTXAS
+
+EXAMPLE is the built example `instructions` of simt. What the simulator takes, ptxas must take; what the simulator says is no
+PTX, ptxas must refuse. Prints how many agree, and ends with 1 if any does not."""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def refused(ptxas, file):
+    """The statements of a file that ptxas refuses, and all of them."""
+    lines = file.read_text().splitlines()
+    # Every statement stands before the line that finds the place of its result.
+    statements = {at: lines[at - 1] for at, line in enumerate(lines) if line.startswith("ld.param.u64 %base, [d]")}
+    words = subprocess.run([ptxas, "-arch=sm_90", file, "-o", "/dev/null"], capture_output=True, text=True).stderr
+    bad = {int(line) for line in re.findall(r", line (\d+); error", words)}
+    return [text for at, text in statements.items() if at in bad], list(statements.values())
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    subprocess.run([sys.argv[1], folder], check=True)
+    wrong, all_forms = refused(sys.argv[2], folder / "forms.ptx")
+    right, all_invalid = refused(sys.argv[2], folder / "invalid.ptx")
+print(f"of {len(all_forms)} forms that the simulator takes, ptxas takes {len(all_forms) - len(wrong)}")
+print(*wrong[:20], sep="\n")
+taken = sorted(set(all_invalid) - set(right))
+print(f"of {len(all_invalid)} statements that the simulator calls no PTX, ptxas refuses {len(right)}")
+print(*taken[:20], sep="\n")
+sys.exit(bool(wrong or taken))

@@ -1,0 +1,327 @@
+//! Every form of every instruction that computes, operands for it, and a kernel that applies it to them. The test uses them
+//! with a model, the example `instructions` writes them down for a GPU.
+
+use simt::{Arg, GlobalMemory, InstructionSet, LaunchConfig, Module};
+
+/// Groups of operands for each form.
+pub const COUNT: usize = 1024;
+
+/// What a statement says, and its operands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The instruction with its modifiers and types.
+    pub opcode: String,
+    /// Types of the result and of the operands.
+    pub types: Vec<String>,
+    /// Kinds of the registers they are in: of the types' sizes, or wider.
+    pub registers: Vec<&'static str>,
+    /// The last operand is this constant.
+    pub number: Option<u8>,
+}
+
+/// The smallest register for a type.
+fn register(kind: &str) -> &'static str {
+    match kind.trim_start_matches(|c: char| c.is_ascii_alphabetic()) {
+        _ if kind == "pred" => "pred",
+        "32" | "16x2" => "b32",
+        "64" => "b64",
+        _ => "b16",
+    }
+}
+
+impl Case {
+    pub fn new(opcode: &str, types: &[&str]) -> Self {
+        let (number, types) = match types {
+            [types @ .., "number"] => (Some(0), types),
+            types => (None, types),
+        };
+        let registers = types.iter().map(|kind| register(kind)).collect();
+        Self { opcode: opcode.into(), types: types.iter().map(|&kind| kind.into()).collect(), registers, number }
+    }
+
+    /// Whether it has two results: a comparison of packed numbers.
+    pub fn is_pair(&self) -> bool {
+        self.opcode.starts_with("setp") && self.opcode.ends_with("x2")
+    }
+
+    /// A name for its kernel.
+    pub fn name(&self) -> String {
+        let registers = self.registers.join("_");
+        let number = self.number.map_or(String::new(), |number| format!("_{number}"));
+        format!("{}_{registers}{number}", self.opcode).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+    }
+
+    /// The statement; or statements, when they were given with their operands.
+    pub fn statement(&self) -> String {
+        if self.opcode.contains('%') {
+            return self.opcode.clone();
+        }
+        let to = if self.is_pair() { "%d|%e" } else { "%d" };
+        let from: Vec<_> = ["%a", "%b", "%c", "%x"][..self.types.len() - 1].iter().map(|&name| name.into()).collect();
+        let number = self.number.iter().map(ToString::to_string);
+        let all: Vec<String> = std::iter::once(to.into()).chain(from).chain(number).collect();
+        format!("{} {};", self.opcode, all.join(", "))
+    }
+
+    /// A kernel that applies the statement to arrays of 64-bit elements.
+    pub fn kernel(&self) -> String {
+        let mut text = format!(
+            ".visible .entry {}(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 x)\n{{\n\
+             .reg .b64 %at, %base; .reg .b32 %i, %n, %t; .reg .pred %e;\n",
+            self.name()
+        );
+        for (name, kind) in ["d", "a", "b", "c", "x"].into_iter().zip(&self.registers) {
+            text += &format!(".reg .{kind} %{name}; ");
+        }
+        text += "\nmov.u32 %i, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %t, %tid.x; mad.lo.u32 %i, %i, %n, %t;\n\
+                 mul.wide.u32 %at, %i, 8; setp.ne.u32 %e, %i, %i; mov.u32 %n, 0;\n";
+        for (name, kind) in ["a", "b", "c", "x"].into_iter().zip(&self.registers[1..]) {
+            text += &format!("ld.param.u64 %base, [{name}]; add.u64 %base, %base, %at; ");
+            text += &match *kind {
+                "pred" => format!("ld.global.u32 %t, [%base]; and.b32 %t, %t, 1; setp.ne.u32 %{name}, %t, 0;\n"),
+                kind => format!("ld.global.{kind} %{name}, [%base];\n"),
+            };
+        }
+        text += &self.statement();
+        text += "\nld.param.u64 %base, [d]; add.u64 %base, %base, %at;\n";
+        text += match self.registers[0] {
+            "pred" => "selp.u32 %t, 1, 0, %d; selp.u32 %n, 1, 0, %e; st.global.v2.u32 [%base], {%t, %n};\n",
+            "b16" => "cvt.u32.u16 %t, %d; st.global.v2.u32 [%base], {%t, %n};\n",
+            "b32" => "st.global.v2.b32 [%base], {%d, %n};\n",
+            _ => "st.global.b64 [%base], %d;\n",
+        };
+        text + "ret;\n}\n"
+    }
+
+    /// The file that holds this kernel only.
+    fn module(&self) -> String {
+        format!("{HEADER}{}", self.kernel())
+    }
+
+    /// Whether the simulator takes it.
+    fn accepted(&self) -> bool {
+        Module::parse(&self.module()).and_then(|module| module.kernel(&self.name())).is_ok()
+    }
+
+    /// Values for the operands: all pairs of special ones first, then random ones.
+    pub fn operands(&self) -> [Vec<u64>; 4] {
+        std::array::from_fn(|which| {
+            let kind = self.types.get(which + 1).map_or("b64", String::as_str);
+            let mut random = Random(which as u64 + 1);
+            let special = specials(kind);
+            let at = |index: usize| match which {
+                0 => index,
+                1 => index / special.len(),
+                2 => index / 3,
+                _ => index / 7,
+            };
+            let pairs = special.len().pow(2).min(COUNT * 3 / 4);
+            (0..COUNT)
+                .map(|index| match index {
+                    _ if index < pairs => special[at(index) % special.len()],
+                    _ => random.value(kind),
+                })
+                .collect()
+        })
+    }
+
+    /// What the simulator computes.
+    pub fn run(&self, set: InstructionSet) -> Result<Vec<u64>, simt::Error> {
+        let kernel = Module::parse(&self.module())?.kernel(&self.name())?;
+        let mut memory = GlobalMemory::new();
+        let mut arguments = vec![];
+        for data in std::iter::once(&vec![0; COUNT]).chain(&self.operands()) {
+            let pointer = memory.alloc("data", 8 * COUNT as u64, 8)?;
+            memory.upload(pointer, 0, data)?;
+            arguments.push(Arg::Pointer(pointer));
+        }
+        let mut config = LaunchConfig::new(COUNT as u32 / 128, 128);
+        (config.instruction_set, config.threads) = (set, 1);
+        let out = memory.allocations()[0].base();
+        simt::launch(&kernel, &mut memory, &config, &arguments, &mut ())?;
+        let mut result = vec![0; COUNT];
+        memory.download(out, 0, &mut result)?;
+        Ok(result)
+    }
+}
+
+/// The first lines of a PTX file.
+pub const HEADER: &str = ".version 8.1\n.target sm_90\n.address_size 64\n";
+
+/// Bits of fraction and of exponent of a floating-point type.
+pub fn format(kind: &str) -> Option<(u32, u32)> {
+    match kind {
+        "f16" | "f16x2" => Some((10, 5)),
+        "bf16" | "bf16x2" => Some((7, 8)),
+        "f32" => Some((23, 8)),
+        "f64" => Some((52, 11)),
+        _ => None,
+    }
+}
+
+/// Numbers where instructions go wrong.
+fn specials(kind: &str) -> Vec<u64> {
+    let Some((fraction, exponent)) = format(kind) else {
+        let bits = if kind.ends_with("64") { 64 } else { 32 };
+        let edges = [0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 255, 256, 32767, 32768, 65535];
+        let top = u64::MAX >> (64 - bits);
+        let large = [top, top - 1, top >> 1, (top >> 1) + 1, (top >> 1) - 1, top - 127, top - 32768];
+        return edges.into_iter().chain(large).collect();
+    };
+    let (one, sign) = (((1 << (exponent - 1)) - 1) << fraction, 1u64 << (fraction + exponent));
+    let infinity = ((1 << exponent) - 1) << fraction;
+    let unit = 1 << fraction;
+    let small = [0, 1, 2, unit / 2, unit - 1, unit, unit + 1];
+    let usual =
+        [one, one + 1, one - 1, one + unit, one + unit / 2, one - unit, one + (u64::from(fraction) << fraction)];
+    let large = [infinity - 1, infinity - unit, infinity, infinity + 1, infinity + unit / 2];
+    let all: Vec<_> = small.into_iter().chain(usual).chain(large).flat_map(|bits| [bits, bits | sign]).collect();
+    // Both halves of a packed number are tested.
+    let last = all.len();
+    let other = |index: usize| if kind.ends_with("x2") { all[(index * 5 + 3) % last] << 16 } else { 0 };
+    all.iter().enumerate().map(|(index, bits)| bits | other(index)).collect()
+}
+
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ mixed >> 29
+    }
+
+    /// Any bits, or numbers whose sums and products lie near a tie, or near the ends of the type.
+    fn value(&mut self, kind: &str) -> u64 {
+        let Some((fraction, exponent)) = format(kind) else {
+            return match self.bits() % 4 {
+                0 => self.bits() % 70,
+                1 => self.bits() >> (self.bits() % 64),
+                _ => self.bits(),
+            };
+        };
+        let mut one = || {
+            let bits = self.bits();
+            let ends = (1u64 << fraction) - 1;
+            let digits = match bits % 4 {
+                0 => bits >> 8 & ends & !(ends >> (fraction / 2)),
+                1 => bits >> 8 & 3 | ends / 2 & !3,
+                _ => bits >> 8 & ends,
+            };
+            let middle = 1 << (exponent - 1);
+            let power = match bits >> 62 {
+                0 => self.bits() % (2 * middle),
+                1 => middle - 2 + self.bits() % 4,
+                2 => self.bits() % u64::from(fraction),
+                _ => middle - u64::from(fraction) / 2 + self.bits() % u64::from(fraction),
+            };
+            (bits >> 4 & 1) << (fraction + exponent) | power.min(2 * middle - 1) << fraction | digits
+        };
+        let low = one();
+        if kind.ends_with("x2") { one() << 16 | low } else { low }
+    }
+}
+
+/// All cases: what the table of plain instructions holds, and of the other families whatever the simulator accepts.
+pub fn all() -> Vec<Case> {
+    let mut cases = vec![];
+    for form in simt::forms() {
+        let types: Vec<_> = form.operands;
+        let case = Case::new(&form.opcode, &types);
+        match case.number {
+            Some(_) => cases.extend([0xe8, 0x96, 0x1b].map(|number| Case { number: Some(number), ..case.clone() })),
+            None => cases.push(case),
+        }
+    }
+    cases.extend(families().into_iter().filter(Case::accepted));
+    cases
+}
+
+const TYPES: [&str; 20] = [
+    "pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16",
+    "bf16x2", "f32", "f64", "tf32",
+];
+
+/// What the simulator says is not PTX: the table's names and the families with types and modifiers that they do not have.
+#[allow(dead_code, reason = "for the example only")]
+pub fn invalid() -> Vec<Case> {
+    let mut names: Vec<(String, Vec<&str>)> = vec![];
+    for form in simt::forms() {
+        let name = form.opcode.split('.').next().unwrap_or_default().to_string();
+        if !names.iter().any(|known| known.0 == name) {
+            names.push((name, form.operands));
+        }
+    }
+    let modifiers =
+        ["", ".rn", ".rz.ftz", ".sat", ".lo", ".hi", ".wide", ".approx", ".full", ".wrap", ".NaN", ".relu", ".finite"];
+    let mut cases = families();
+    for (name, operands) in &names {
+        for kind in TYPES {
+            for modifier in modifiers {
+                let types: Vec<_> =
+                    operands.iter().map(|&operand| if operand == "number" { operand } else { kind }).collect();
+                cases.push(Case::new(&format!("{name}{modifier}.{kind}"), &types));
+            }
+        }
+    }
+    let parse = |case: &Case| {
+        let kernel = Module::parse(&case.module()).and_then(|module| module.kernel(&case.name()));
+        matches!(kernel, Err(simt::Error::Parse { .. }))
+    };
+    cases.retain(parse);
+    cases
+}
+
+/// Whatever might be a conversion, a comparison or a choice.
+fn families() -> Vec<Case> {
+    let mut cases = vec![];
+    for to in TYPES {
+        for from in TYPES {
+            for round in ["", ".rn", ".rz", ".rm", ".rp", ".rna", ".rni", ".rzi", ".rmi", ".rpi"] {
+                for modifiers in ["", ".ftz", ".sat", ".ftz.sat", ".relu", ".sat.relu"] {
+                    let result = if to == "tf32" { "b32" } else { to };
+                    let types = [result, from, from];
+                    let count = if to.ends_with("x2") { 3 } else { 2 };
+                    let case = Case::new(&format!("cvt{round}{modifiers}.{to}.{from}"), &types[..count]);
+                    // Integers may be in registers that are wider.
+                    if round.is_empty() && !to.contains('f') && !from.contains('f') {
+                        let wider = |register: &'static str| {
+                            ["b16", "b32", "b64"].into_iter().skip_while(move |&r| r != register)
+                        };
+                        for first in wider(case.registers[0]) {
+                            for second in wider(case.registers[1]) {
+                                cases.push(Case { registers: vec![first, second], ..case.clone() });
+                            }
+                        }
+                    } else {
+                        cases.push(case);
+                    }
+                }
+            }
+            for ftz in ["", ".ftz"] {
+                cases.push(Case::new(&format!("slct{ftz}.{to}.{from}"), &[to, to, to, from]));
+                for relation in RELATIONS {
+                    for (combination, count) in [("", 3), (".and", 4), (".or", 4), (".xor", 4)] {
+                        let opcode = format!("set.{relation}{combination}{ftz}.{to}.{from}");
+                        cases.push(Case::new(&opcode, &[to, from, from, "pred"][..count]));
+                    }
+                }
+            }
+        }
+        cases.push(Case::new(&format!("selp.{to}"), &[to, to, to, "pred"]));
+        cases.push(Case::new(&format!("mov.{to}"), &[to, to]));
+        for relation in RELATIONS {
+            for (combination, count) in [("", 3), (".and", 4), (".or", 4), (".xor", 4)] {
+                for ftz in ["", ".ftz"] {
+                    let opcode = format!("setp.{relation}{combination}{ftz}.{to}");
+                    cases.push(Case::new(&opcode, &["pred", to, to, "pred"][..count]));
+                }
+            }
+        }
+    }
+    cases
+}
+
+const RELATIONS: [&str; 18] = [
+    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+];
