@@ -13,6 +13,7 @@ mod flow;
 mod fusion;
 pub(crate) mod inst;
 mod layout;
+mod order;
 mod places;
 mod preset;
 mod raw;
@@ -21,6 +22,7 @@ mod shared;
 use crate::error::Error;
 use crate::parsed::Parsed;
 pub(crate) use code::{Code, Facts, Role, Use};
+pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
 

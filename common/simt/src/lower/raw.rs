@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::inst::{Inst, NONE};
+use super::order::MemoryOrder;
 use super::preset::Preset;
 use crate::ast::{Position, Type};
 
@@ -12,8 +13,7 @@ pub(crate) struct Raw {
     pub guard: Option<(u32, bool)>,
     pub targets: Vec<u32>,
     pub position: Position,
-    /// Other threads may race with this access by intention (`volatile`, `relaxed`, ...).
-    pub strong: bool,
+    pub order: MemoryOrder,
 }
 
 /// What one instruction reads and writes, as value numbers.
