@@ -95,14 +95,14 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
 fn lines_have_what_their_instructions_have() {
     let body = BODY
         .replace("bar.sync 0;", ".loc 1 7 1\nbar.sync 0;")
-        .replace("bar.sync 1, 64;", ".loc 1 9 1\nbar.sync 1, 64;");
+        .replace("ld.global.v2.u32", ".loc 1 9 1\nld.global.v2.u32");
     let (kernel, (memory, ..)) = (kernel(&body), memory());
     let mut counters = Counters::new();
     assert!(counters.lines().is_empty());
     begin(&mut counters, &kernel, &memory);
     assert!(counters.lines().is_empty());
     let mut block = block(&counters);
-    for start in ["bar.sync 0", "barrier.sync 0", "bar.sync 1", "ld.shared.u32"] {
+    for start in ["bar.sync 0", "barrier.sync 0", "ld.global.v2.u32", "ld.shared.u32"] {
         block.barrier_arrive(&arrival(0, number(&kernel, start)));
     }
     counters.end(block);
