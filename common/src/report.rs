@@ -138,9 +138,16 @@ impl Report {
             table.line("cuBLAS", baseline.words());
         }
         match self.hazards.as_deref() {
-            Some([]) => table.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier"),
             Some(hazards) => {
-                table.styled(BAD, "HAZARDS", hazards.len().to_string());
+                let warnings = hazards.iter().filter(|hazard| hazard.is_warning()).count();
+                if warnings < hazards.len() {
+                    table.styled(BAD, "HAZARDS", (hazards.len() - warnings).to_string());
+                } else {
+                    table.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
+                }
+                if warnings > 0 {
+                    table.line("warnings", warnings.to_string());
+                }
                 for hazard in hazards {
                     table.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
                 }
