@@ -44,7 +44,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
     let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
     let found = hazards.report();
     let mut kinds: Vec<String> = found.iter().map(|hazard| hazard.kind.name().into()).collect();
-    let mut text: String = found.iter().map(|hazard| format!("{hazard}\n")).collect();
+    let mut text = found.iter().fold(String::new(), |text, hazard| text + &format!("{hazard}\n"));
     if let Err(error) = result {
         text += &format!("{error}\n");
         kinds.push(match error {

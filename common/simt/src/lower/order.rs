@@ -13,6 +13,7 @@ named! {
 
 /// How an access or a fence takes part in the order of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
 pub(crate) struct MemoryOrder {
     /// Threads within the scope may meet at the same place by intention.
     pub strong: bool,

@@ -66,23 +66,27 @@ pub(super) struct Entry {
     pub sort: Sort,
 }
 
+/// How many accesses by other blocks a list keeps for each sort of access: a place that all blocks read is no longer list.
+const BLOCKS: usize = 6;
+
 /// The lists of cells whose accesses do not fit into them.
 #[derive(Debug)]
 pub(super) struct Lists {
-    lists: Vec<Vec<Entry>>,
+    /// By number; the first is always empty.
+    all: Vec<Vec<Entry>>,
     free: Vec<u32>,
-    /// How many warps are kept for each place and sort of access. With two, a thread of any warp has another warp among
+    /// How many warps of a block are kept for each place and sort of access. With two, a thread of any warp has another warp among
     /// them; that is enough where only barriers of the whole block order warps, because then all of them are ordered or none.
     most: usize,
 }
 
 impl Lists {
     pub(super) fn new(most: usize) -> Self {
-        Self { lists: vec![vec![]], free: vec![], most }
+        Self { all: vec![vec![]], free: vec![], most }
     }
 
     pub(super) fn clear(&mut self) {
-        self.lists.truncate(1);
+        self.all.truncate(1);
         self.free.clear();
     }
 
@@ -95,22 +99,22 @@ impl Lists {
     /// The accesses that did not fit into a cell.
     #[inline]
     pub(super) fn of(&self, cell: &Cell) -> &[Entry] {
-        &self.lists[cell.more as usize]
+        &self.all[cell.more as usize]
     }
 
     fn list(&mut self, cell: &mut Cell) -> &mut Vec<Entry> {
         if cell.more == 0 {
-            cell.more = self.free.pop().unwrap_or(self.lists.len() as u32);
-            if cell.more as usize == self.lists.len() {
-                self.lists.push(vec![]);
+            cell.more = self.free.pop().unwrap_or(self.all.len() as u32);
+            if cell.more as usize == self.all.len() {
+                self.all.push(vec![]);
             }
         }
-        &mut self.lists[cell.more as usize]
+        &mut self.all[cell.more as usize]
     }
 
     fn drop_list(&mut self, cell: &mut Cell) {
         if cell.more != 0 {
-            self.lists[cell.more as usize].clear();
+            self.all[cell.more as usize].clear();
             self.free.push(std::mem::take(&mut cell.more));
         }
     }
@@ -135,8 +139,9 @@ impl Lists {
                 && clock.order(&entry.slot, new.thread()).0 == Order::Before
         };
         list.retain(|entry| entry.slot.lanes != 0 && !stands(entry));
-        let others = list.iter().filter(|entry| entry.sort == sort && !entry.slot.same_warp(new)).count();
-        if others < most {
+        let others = || list.iter().filter(|entry| entry.sort == sort && !entry.slot.same_warp(new));
+        let blocks = others().filter(|entry| entry.slot.record.block != new.block).count();
+        if others().count() - blocks < most && blocks < BLOCKS {
             list.push(Entry { slot: one, sort });
         }
     }
@@ -161,7 +166,7 @@ impl Cell {
         } else if settled(b.record) {
             *b = Slot { record: new, lanes };
         } else {
-            return two_warps && !a.same_warp(b.record) && !a.same_warp(new) && !b.same_warp(new);
+            return two_warps && enough(a, b, new);
         }
         true
     }
@@ -231,10 +236,15 @@ impl Cell {
             *slot = one;
             return;
         }
-        let [a, b] = self.reads;
-        let enough = lists.two_warps() && !a.same_warp(b.record) && !a.same_warp(new) && !b.same_warp(new);
-        if !enough {
+        let [a, b] = &self.reads;
+        if !(lists.two_warps() && enough(a, b, new)) {
             lists.add(self, clock, new, Sort::READ);
         }
     }
+}
+
+/// Whether two reads stand for a third by another warp of their block.
+fn enough(a: &Slot, b: &Slot, new: Record) -> bool {
+    let block = a.record.block == new.block && b.record.block == new.block;
+    block && !a.same_warp(b.record) && !a.same_warp(new) && !b.same_warp(new)
 }

@@ -145,7 +145,9 @@ impl Fences {
         let mut released = [0, 1].map(|scope| self.released[warp][scope].of(lane).clone());
         if order.release {
             let known = clock.knowledge(thread);
-            released.iter_mut().for_each(|released| released.learn(&known));
+            for released in &mut released {
+                released.learn(&known);
+            }
         }
         let [narrow, wide] = [released[0].clone(), if wide { released[1].clone() } else { View::default() }];
         if narrow.is_empty() && !locations.0.contains_key(&address) {

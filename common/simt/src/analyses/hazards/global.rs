@@ -52,7 +52,7 @@ impl GlobalShadow {
             pages: HashMap::default(),
             cells: vec![],
             per_page,
-            lists: Lists::new(plan.most_of_global()),
+            lists: Lists::new(plan.most_warps()),
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }

@@ -105,14 +105,9 @@ impl Plan {
         Sort { writes, strong, wide: strong && scope > Scope::Block, volatile }
     }
 
-    /// How many warps a shadow of a block's own must keep for each place, see [`super::cell::Lists`].
-    pub(super) fn most_in_block(&self) -> usize {
+    /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
+    pub(super) fn most_warps(&self) -> usize {
         if self.fenced || self.counted { usize::MAX } else { 2 }
-    }
-
-    /// The same of a shadow for all blocks: enough for any kernel that is not made to escape it.
-    pub(super) fn most_of_global(&self) -> usize {
-        if self.communicates() { 8 } else { self.most_in_block() }
     }
 
     /// Whether blocks may wait for each other.

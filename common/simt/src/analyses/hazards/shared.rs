@@ -30,7 +30,7 @@ impl SharedShadow {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             cells: vec![Cell::default(); plan.shared_units],
-            lists: Lists::new(plan.most_in_block()),
+            lists: Lists::new(plan.most_warps()),
             written: vec![0; plan.shared_units.div_ceil(64)],
             doubtful: vec![],
             unwritten: vec![],
