@@ -39,6 +39,13 @@ const FAULTS: [(FaultClass, &str); 8] = [
     (FaultClass::Other, "fault"),
 ];
 
+impl ReportKind {
+    /// Whether it only warns.
+    pub fn is_warning(self) -> bool {
+        matches!(self, Self::Hazard(kind) if kind.is_warning())
+    }
+}
+
 impl PartialEq<HazardKind> for ReportKind {
     fn eq(&self, kind: &HazardKind) -> bool {
         *self == Self::Hazard(*kind)
@@ -100,6 +107,8 @@ mod tests {
     #[test]
     fn a_kind_is_compared_with_hazards() {
         let race = ReportKind::Hazard(HazardKind::Race);
+        assert!(!race.is_warning() && ReportKind::Hazard(HazardKind::VolatileOrder).is_warning());
+        assert!(!ReportKind::from(&FaultKind::Trap).is_warning());
         assert!(race == HazardKind::Race && race != HazardKind::NeverWritten);
         assert!(ReportKind::from(&FaultKind::Trap) != HazardKind::Race);
     }

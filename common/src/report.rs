@@ -141,15 +141,8 @@ impl Report {
         if let Some(baseline) = &self.baseline {
             table.line("cuBLAS", baseline.words());
         }
-        match self.hazards.as_deref() {
-            Some([]) => table.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier"),
-            Some(hazards) => {
-                table.styled(BAD, "HAZARDS", hazards.len().to_string());
-                for hazard in hazards {
-                    table.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
-                }
-            }
-            None => {}
+        if let Some(hazards) = &self.hazards {
+            table.hazards(hazards);
         }
         let mut text = table.0;
         for thread in self.trace.iter().flatten() {
@@ -177,6 +170,21 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 struct Table(String);
 
 impl Table {
+    fn hazards(&mut self, hazards: &[HazardReport]) {
+        let warnings = hazards.iter().filter(|hazard| hazard.is_warning()).count();
+        if warnings < hazards.len() {
+            self.styled(BAD, "HAZARDS", (hazards.len() - warnings).to_string());
+        } else {
+            self.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
+        }
+        if warnings > 0 {
+            self.line("warnings", warnings.to_string());
+        }
+        for hazard in hazards {
+            self.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
+        }
+    }
+
     fn line(&mut self, name: &str, value: impl AsRef<str>) {
         self.styled(Style::new(), name, value);
     }

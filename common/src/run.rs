@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::analysis::HazardReport;
 use crate::cli::Args;
 use crate::device::Choice;
 use crate::output::print;
@@ -38,5 +39,5 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
 
 fn show(report: &Report, args: &Args) -> Result<bool> {
     print(&if args.json { report.json()? } else { report.text(args.counters) })?;
-    Ok(report.verification.ok && report.hazards.as_ref().is_none_or(Vec::is_empty))
+    Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
 }

@@ -90,4 +90,4 @@ pub use exec::{Arg, Report, launch, launch_some};
 pub use lower::{Form, SharedArray, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param};
-pub use observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
+pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer};

@@ -15,6 +15,12 @@ pub trait Analysis: Sync {
         let _ = launch;
     }
 
+    /// Whether what it says would depend on the order in which blocks run side by side, so that this launch must run them
+    /// in an order that does not depend on the host: on one of its threads. Asked after `begin`.
+    fn in_order(&self) -> bool {
+        false
+    }
+
     /// Makes the observer of a block.
     fn block(&self, block: &BlockInfo) -> Self::Block;
 
@@ -64,8 +70,10 @@ pub struct Access<'a> {
     /// Address of each lane; positions in the block's shared memory for shared accesses. Meaningless for lanes that are
     /// not in `lanes`.
     pub addresses: &'a [u64; 32],
-    /// The first element each lane stores, for stores.
-    pub values: Option<&'a [u64; 32]>,
+    /// Lanes that write: all of those that store, none of those that load, and of a compare-and-swap those that swapped.
+    pub written: u32,
+    /// What each lane stores, for stores: its bytes from the first word on.
+    pub data: Option<&'a [[u32; 4]; 32]>,
 }
 
 /// An asynchronous copy of a warp from global to shared memory.
@@ -89,6 +97,25 @@ pub struct CopyAccess<'a> {
     pub to: &'a [u64; 32],
 }
 
+/// A warp arrives at a barrier of its block.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Warp number in the block.
+    pub warp: u32,
+    /// Instruction number.
+    pub instruction: u32,
+    /// Lanes that arrive.
+    pub lanes: u32,
+    /// Number of the barrier.
+    pub id: u32,
+    /// Threads that the barrier is for; 0 means all of the block.
+    pub threads: u32,
+    /// Whether the warp waits: not so for `bar.arrive`.
+    pub waits: bool,
+    /// Whether the barrier also combines a value of each thread (`bar.red`).
+    pub reduces: bool,
+}
+
 /// Watches one block. Every method has an empty default.
 #[allow(unused_variables)]
 pub trait Observer {
@@ -109,12 +136,13 @@ pub trait Observer {
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// A warp waits until at most `pending` groups (none: all copies, closed or not) are in flight.
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
-    /// A warp arrives at barrier `id`; `waits` is false for `bar.arrive`.
-    fn barrier_arrive(&mut self, warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool) {}
+    /// A warp arrives at a barrier.
+    fn barrier_arrive(&mut self, arrival: &Arrival) {}
     /// Barrier `id` is complete: the warps whose bits are set in `warps` go on.
     fn barrier_release(&mut self, id: u32, warps: u32) {}
-    /// The lanes of a warp synchronise: `bar.warp.sync`, shuffles, votes.
-    fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// Lanes of a warp meet: those of `lanes` execute the instruction, and each of them names the lanes `named`. With
+    /// `exchange` they exchange values there (shuffles, votes), without it they only wait (`bar.warp.sync`).
+    fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {}
     /// A warp executes a memory fence.
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// Threads end.
@@ -138,6 +166,9 @@ impl<A: Analysis> Analysis for Option<A> {
         if let Some(analysis) = self {
             analysis.begin(launch);
         }
+    }
+    fn in_order(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::in_order)
     }
     fn block(&self, block: &BlockInfo) -> Self::Block {
         self.as_ref().map(|analysis| analysis.block(block))
@@ -176,9 +207,9 @@ forward! {
     copy(copy: &CopyAccess<'_>);
     copy_commit(warp: u32, instruction: u32, lanes: u32);
     copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);
-    barrier_arrive(warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool);
+    barrier_arrive(arrival: &Arrival);
     barrier_release(id: u32, warps: u32);
-    warp_sync(warp: u32, instruction: u32, lanes: u32);
+    warp_sync(warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool);
     fence(warp: u32, instruction: u32, lanes: u32);
     exit(warp: u32, instruction: u32, lanes: u32);
 }
@@ -188,6 +219,9 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.0.begin(launch);
         self.1.begin(launch);
+    }
+    fn in_order(&self) -> bool {
+        self.0.in_order() || self.1.in_order()
     }
     fn block(&self, block: &BlockInfo) -> Self::Block {
         (self.0.block(block), self.1.block(block))

@@ -17,11 +17,11 @@ pub fn roots<T>(found: Vec<(Hazard, T)>) -> Vec<(Hazard, T)> {
 
 /// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
 fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
-    use HazardKind::{DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice};
+    use HazardKind::{ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice};
     match (cause.kind, other.kind) {
         // Threads that have left load and store nothing any more, and are missing at the next barrier too.
-        (DifferentBarriers, ExitBeforeBarrier)
-        | (DifferentBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
+        (MismatchedBarriers, ExitBeforeBarrier)
+        | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race | WrittenTwice, WrittenTwice | NeverWritten) => {
@@ -63,10 +63,14 @@ mod tests {
 
     #[test]
     fn what_follows_from_a_cause_is_left_out_and_nothing_else() {
-        use HazardKind::{DifferentBarriers, ExitBeforeBarrier, NeverWritten, Race, UninitialisedShared, WrittenTwice};
+        use HazardKind::{
+            DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared,
+            WrittenTwice,
+        };
         let (waits, ended) = ("waits at the barrier", "has ended");
         let exit = |barrier, end| hazard(ExitBeforeBarrier, "barrier 0", &[(waits, barrier), (ended, end)]);
-        let met = hazard(DifferentBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
+        let met = hazard(MismatchedBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
+        let apart = hazard(DifferentBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
         let unset = hazard(UninitialisedShared, "As[0][1]", &[("reads", 7)]);
         let shared = hazard(Race, "As[0][1]", &[("writes", 4), ("reads", 7)]);
         let owners = hazard(Race, "C[4]", &[("writes", 9), ("writes", 9)]);
@@ -75,7 +79,9 @@ mod tests {
         let twice = |array| hazard(WrittenTwice, &format!("{array}[4], {array}[5] (2 of 9 elements)"), &[]);
         let never = |array| hazard(NeverWritten, &format!("{array}[7] (1 of 9 elements)"), &[]);
         // What was found, and the places of what stays.
-        let cases: [(Vec<Hazard>, &[usize]); 13] = [
+        let cases: [(Vec<Hazard>, &[usize]); 15] = [
+            (vec![exit(5, 2), apart.clone()], &[0, 1]),
+            (vec![unset.clone(), apart], &[0, 1]),
             (vec![exit(5, 2), exit(8, 2), unset.clone()], &[0]),
             (vec![exit(5, 2), exit(5, 3)], &[0, 1]),
             (vec![met.clone(), exit(5, 2), unset.clone()], &[0]),

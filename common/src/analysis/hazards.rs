@@ -108,6 +108,11 @@ pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
 }
 
 impl HazardReport {
+    /// Whether it only warns: a run that has nothing but warnings has found nothing wrong.
+    pub fn is_warning(&self) -> bool {
+        self.kind.is_warning()
+    }
+
     /// Several lines for people, without colours.
     pub fn text(&self) -> String {
         diagnostic::plain(&self.diagnostic)

@@ -37,6 +37,7 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
         marks: hazard.parties.iter().map(mark).collect(),
         note,
         help: remedy::hazard(hazard, arrays, sources),
+        warning: hazard.kind.is_warning(),
     }
 }
 
@@ -44,7 +45,8 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
 const ENDED: &str = "has ended";
 
 fn is_barrier(hazard: &Hazard) -> bool {
-    matches!(hazard.kind, HazardKind::DifferentBarriers | HazardKind::ExitBeforeBarrier)
+    use HazardKind::{DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers};
+    matches!(hazard.kind, DifferentBarriers | ExitBeforeBarrier | MismatchedBarriers)
 }
 
 /// What happens, as the title goes on after the name of the kind.
@@ -74,10 +76,21 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
             }
         }
         (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
+        (HazardKind::UninitialisedLocal, _) => " has not been written by the thread that reads it",
         (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",
         (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
         (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
         (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
+        (HazardKind::MismatchedBarriers, _) => {
+            " is met at for different numbers of threads, or by some to combine a value and by others to wait"
+        }
+        (HazardKind::OutsideMask, _) => " does not name the lane that uses it",
+        (HazardKind::VolatileOrder, _) => {
+            " is shared by two threads because an access is volatile, and CUDA promises no order"
+        }
+        (HazardKind::ShuffleOrder, _) => {
+            " is shared by two lanes with only a shuffle or a vote between, and CUDA promises no order"
+        }
         (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, and only one of them should own it",
         _ => "",
     }
@@ -116,6 +129,7 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
             &at(&fault.location),
             code_at(&mut Sources::default(), &fault.location),
         ),
+        warning: false,
     }
 }
 
@@ -141,6 +155,7 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
             }],
             note: None,
             help: "does a loop never end? Look at its condition, and at what changes its counter".into(),
+            warning: false,
         }),
         _ => None,
     }

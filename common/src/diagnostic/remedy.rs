@@ -23,6 +23,11 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
              matrix, and put a __syncthreads() between",
             at(&read.location)
         ),
+        (HazardKind::UninitialisedLocal, [read]) => format!(
+            "give the thread's own array a value in every element that {} may read: its elements start with whatever was \
+             there before",
+            at(&read.location)
+        ),
         (HazardKind::UninitialisedGlobal, _) => {
             format!("form the sum in a variable that starts at 0, and only write to {array}")
         }
@@ -36,6 +41,26 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
         (HazardKind::DifferentBarriers, [a, b]) => format!(
             "let all threads of the block wait at the same __syncthreads(): move it out of the condition that sends some \
              to {} and others to {}",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::MismatchedBarriers, [a, b]) => format!(
+            "let {} and {} name the same number of threads and do the same, or give them barriers of different numbers",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::OutsideMask, [lane]) => format!(
+            "let the mask in {} name every lane that comes there, or let only the lanes that it names come there",
+            at(&lane.location)
+        ),
+        (HazardKind::VolatileOrder, [a, b]) => format!(
+            "make the accesses at {} and {} atomic, or put a __syncwarp() or a __syncthreads() between them: volatile only \
+             keeps the compiler from leaving an access out",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::ShuffleOrder, [a, b]) => format!(
+            "put a __syncwarp() between {} and {}: a shuffle exchanges registers and does not order memory",
             at(&a.location),
             at(&b.location)
         ),

@@ -12,6 +12,8 @@ use crate::places::Sources;
 pub struct Diagnostic {
     /// What is wrong, in one line.
     pub title: String,
+    /// It is a warning: nothing is wrong by the rules.
+    pub warning: bool,
     /// The places in the kernel: none, one or two.
     pub(crate) marks: Vec<Mark>,
     /// Something else worth knowing.
@@ -50,7 +52,8 @@ fn draw(diagnostic: &Diagnostic, renderer: &Renderer, sources: &mut Sources) -> 
     if !diagnostic.help.is_empty() {
         elements.push(Level::HELP.message(diagnostic.help.clone()).into());
     }
-    let group = Level::ERROR.primary_title(diagnostic.title.clone()).elements(elements);
+    let level = if diagnostic.warning { Level::WARNING } else { Level::ERROR };
+    let group = level.primary_title(diagnostic.title.clone()).elements(elements);
     renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
 }
 
@@ -100,7 +103,7 @@ mod tests {
     use super::*;
 
     fn drawn(marks: Vec<Mark>) -> String {
-        let diagnostic = Diagnostic { title: "title".into(), marks, note: None, help: "help".into() };
+        let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };
         assert!(render(&diagnostic).contains('\u{1b}'), "the picture for a terminal has colours");
         draw(&diagnostic, &Renderer::plain(), &mut Sources::with("k.cu", "é = Ä[0];\n\n\tlast"))
     }

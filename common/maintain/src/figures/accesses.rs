@@ -72,8 +72,8 @@ impl Observer for BlockWatcher {
         self.push(copy.warp, What::Copy, Some(Space::Global), copy.bytes, copy.lanes, copy.from);
     }
 
-    fn barrier_arrive(&mut self, warp: u32, _instruction: u32, _id: u32, lanes: u32, _waits: bool) {
-        self.push(warp, What::Barrier, None, 0, lanes, &[0; 32]);
+    fn barrier_arrive(&mut self, arrival: &simt::Arrival) {
+        self.push(arrival.warp, What::Barrier, None, 0, arrival.lanes, &[0; 32]);
     }
 }
 

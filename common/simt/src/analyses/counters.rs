@@ -6,7 +6,7 @@
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
-use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
+use crate::observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Kernel, Space};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
@@ -569,7 +569,7 @@ impl Observer for BlockCounters {
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
     }
 
-    fn barrier_arrive(&mut self, _: u32, instruction: u32, _: u32, _: u32, _: bool) {
+    fn barrier_arrive(&mut self, &Arrival { instruction, .. }: &Arrival) {
         self.counts[instruction as usize].barriers += 1;
     }
 }

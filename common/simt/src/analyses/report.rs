@@ -28,10 +28,12 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Threads of a block meet at different barriers.
-    DifferentBarriers = "different barriers",
+    /// Threads meet at one barrier for different numbers of threads, or some of them to combine a value and others not.
+    MismatchedBarriers = "barriers that do not pair up",
     /// A barrier opened after threads of the block had ended.
     ExitBeforeBarrier = "exit before a barrier",
+    /// A lane executes a warp-wide instruction whose mask does not name it.
+    OutsideMask = "lane outside its own mask",
     /// Two threads access the same place, at least one writes, and nothing orders them.
     Race = "data race",
     /// A place that an asynchronous copy still fills was read.
@@ -40,6 +42,8 @@ kinds! {
     CopyOverwritten = "asynchronous copy overwritten in flight",
     /// Shared memory was read that no thread had written.
     UninitialisedShared = "uninitialised shared memory read",
+    /// A thread read its local memory where it had not written.
+    UninitialisedLocal = "uninitialised local memory read",
     /// An output array was read where no thread had written.
     UninitialisedGlobal = "uninitialised output read",
     /// A register was read that had not been set.
@@ -50,13 +54,24 @@ kinds! {
     WrittenTwice = "element written more than once",
     /// An element of an output array was never written.
     NeverWritten = "element never written",
+    /// Threads of a block meet at different barriers, which pair up: a warning.
+    DifferentBarriers = "different barriers",
+    /// Threads meet at a place because an access there is `volatile`: a warning.
+    VolatileOrder = "volatile access between threads",
+    /// Only a shuffle or a vote lies between the accesses of two lanes: a warning.
+    ShuffleOrder = "shared memory ordered by a shuffle",
 }
 
 impl HazardKind {
+    /// Whether it is not wrong by the rules of PTX, but leaves to them what CUDA does not promise. It is said once.
+    pub const fn is_warning(self) -> bool {
+        matches!(self, Self::DifferentBarriers | Self::VolatileOrder | Self::ShuffleOrder)
+    }
+
     /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
     /// but what the output array itself shows.
     pub const fn is_hidden_cause(self) -> bool {
-        !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage()
+        !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage() && !self.is_warning()
     }
 
     /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of
@@ -115,11 +130,15 @@ mod tests {
 
     #[test]
     fn classes() {
-        use HazardKind::{NeverWritten, UninitialisedGlobal, WrittenTwice};
+        use HazardKind::{
+            DifferentBarriers, NeverWritten, ShuffleOrder, UninitialisedGlobal, VolatileOrder, WrittenTwice,
+        };
         for kind in HazardKind::ALL {
             let coverage = matches!(kind, WrittenTwice | NeverWritten);
             assert_eq!(kind.is_coverage(), coverage);
-            assert_eq!(kind.is_hidden_cause(), !coverage && kind != UninitialisedGlobal);
+            let warning = matches!(kind, DifferentBarriers | VolatileOrder | ShuffleOrder);
+            assert_eq!(kind.is_warning(), warning);
+            assert_eq!(kind.is_hidden_cause(), !coverage && !warning && kind != UninitialisedGlobal);
         }
     }
 }

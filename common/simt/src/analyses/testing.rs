@@ -1,6 +1,8 @@
 //! What the tests of the analyses share: a kernel whose instructions are found by their text, and accesses made by hand.
 
-use crate::{Access, AccessKind, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space};
+use crate::{
+    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
+};
 
 /// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
 pub(super) const BODY: &str = "
@@ -21,10 +23,9 @@ pub(super) const BODY: &str = "
     cp.async.wait_all;
     bar.sync 0;
     barrier.sync 0;
-    bar.sync 1, 64;
     ld.global.u32 %r2, [%rd5];
     ld.global.v2.u32 {%r2, %r3}, [%rd5];
-    ld.volatile.global.u32 %r2, [%rd5];
+    st.volatile.global.u32 [%rd5], %r1;
     st.global.u32 [%rd5], %r1;
     atom.global.add.u32 %r2, [%rd5], %r1;
     fma.rn.f32 %f3, %f1, %f1, %f1;
@@ -32,6 +33,20 @@ pub(super) const BODY: &str = "
     @%p1 fma.rn.f32 %f4, %f1, %f1, %f1;
     add.f32 %f5, %f1, %f1;
     ret;";
+
+/// The same in a kernel whose threads may wait for each other at other places than barriers of the whole block.
+pub(super) fn waiting_body() -> String {
+    let more = "
+    bar.sync 1, 64;
+    bar.sync 1, 96;
+    bar.red.popc.u32 %r2, 0, %p1;
+    ld.volatile.global.u32 %r2, [%rd5];
+    atom.global.cta.add.u32 %r2, [%rd5], %r1;
+    membar.cta;
+    membar.gl;
+    ret;";
+    BODY.replace("\n    ret;", more)
+}
 
 /// A kernel with this body.
 pub(super) fn kernel(body: &str) -> Kernel {
@@ -73,7 +88,7 @@ pub(super) struct Request {
     pub lanes: u32,
     pub bytes: u32,
     pub addresses: [u64; 32],
-    pub values: Option<[u64; 32]>,
+    pub data: Option<[[u32; 4]; 32]>,
 }
 
 /// A request by all lanes of the first warp, to neighbouring places.
@@ -86,7 +101,7 @@ pub(super) fn request(start: &'static str) -> Request {
     let space = if start.contains("shared") { Space::Shared } else { Space::Global };
     let bytes = if start.contains("v2") { 8 } else { 4 };
     let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
-    Request { start, kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, values: None }
+    Request { start, kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, data: None }
 }
 
 impl Request {
@@ -103,9 +118,9 @@ impl Request {
         Self { addresses: std::array::from_fn(|lane| address(lane as u64)), ..self }
     }
 
-    /// The value each lane stores.
-    pub(super) fn values(self, value: impl Fn(u64) -> u64) -> Self {
-        Self { values: Some(std::array::from_fn(|lane| value(lane as u64))), ..self }
+    /// The word each lane stores, in each element.
+    pub(super) fn values(self, value: impl Fn(u64) -> u32) -> Self {
+        Self { data: Some(std::array::from_fn(|lane| [value(lane as u64); 4])), ..self }
     }
 
     pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
@@ -117,7 +132,13 @@ impl Request {
             space: self.space,
             bytes: self.bytes,
             addresses: &self.addresses,
-            values: self.values.as_ref(),
+            written: if self.kind == AccessKind::Load { 0 } else { self.lanes },
+            data: self.data.as_ref(),
         }
     }
+}
+
+/// A warp arrives at barrier 0 of the whole block.
+pub(super) fn arrival(warp: u32, instruction: u32) -> Arrival {
+    Arrival { warp, instruction, lanes: u32::MAX, id: 0, threads: 0, waits: true, reduces: false }
 }

@@ -5,7 +5,7 @@ use super::registers::{Plane, Registers};
 use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lower::inst::{Inst, NONE, Op, sub};
-use crate::observe::Observer;
+use crate::observe::{Arrival, Observer};
 
 /// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
@@ -35,7 +35,9 @@ pub(super) fn arrive<O: Observer>(
         return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));
     }
     if O::ACTIVE {
-        context.observer.barrier_arrive(warp.number, inst.pc, id, mask, waits);
+        let (warp, instruction, lanes) = (warp.number, inst.pc, mask);
+        let arrival = Arrival { warp, instruction, lanes, id, threads: expected, waits, reduces: reduce };
+        context.observer.barrier_arrive(&arrival);
     }
     let barrier = &mut context.barriers[id as usize];
     if barrier.arrived == 0 {

@@ -1,4 +1,4 @@
-//! A block: its warps take turns, each running to its next barrier.
+//! A block: its warps take turns, each running to its next barrier. Blocks take turns too where they may wait for each other.
 
 use super::barrier::release;
 use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome};
@@ -13,8 +13,26 @@ use std::sync::atomic::Ordering;
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
 /// memory does not wait for ever.
 const QUANTUM: u64 = 1 << 20;
+/// The same where a warp may also wait for another block.
+const SHORT_QUANTUM: u64 = 1 << 14;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
+
+/// Bytes of state of a block, roughly, beside which blocks may wait for each other.
+const WAITING_BYTES: usize = 256 << 20;
+/// At least so many, and at most.
+const WAITING: (usize, usize) = (16, 1024);
+
+/// How many blocks a host thread keeps in the middle of their work: more than one only where blocks may wait for each
+/// other.
+pub(super) fn resident(launch: &Launch<'_>) -> usize {
+    let code = &launch.kernel.code;
+    let warps = (launch.config.block.count() as usize).div_ceil(32);
+    // An observer keeps a multiple of a block's shared memory.
+    let bytes =
+        warps * (code.planes as usize * 128 + code.local_bytes as usize * 32) + launch.shared_bytes as usize * 16;
+    if code.communicates { (WAITING_BYTES / bytes.max(1)).clamp(WAITING.0, WAITING.1) } else { 1 }
+}
 
 /// Runs blocks one after the other, keeping its buffers.
 pub(super) struct Worker<'a> {
@@ -24,10 +42,21 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     shared: Vec<u32>,
     caches: Vec<Cache<'a>>,
+    barriers: [Barrier; BARRIERS],
+    info: BlockInfo,
+}
+
+/// Why a block has stopped.
+pub(super) enum Turn {
+    /// All its threads have ended.
+    Ended,
+    /// Others may run: some of its warps have used up their time.
+    Over,
 }
 
 impl<'a> Worker<'a> {
-    pub fn new(launch: &'a Launch<'a>) -> Self {
+    /// Ready to run a block.
+    pub fn new(launch: &'a Launch<'a>, info: BlockInfo) -> Self {
         let code = &launch.kernel.code;
         let threads = launch.config.block.count() as u32;
         let count = threads.div_ceil(32);
@@ -38,36 +67,50 @@ impl<'a> Worker<'a> {
             warps: (0..count).map(|number| Warp::new(number, threads, code)).collect(),
             shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
             caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.facts.len()],
+            barriers: [Barrier::default(); BARRIERS],
+            info,
         };
         set_presets(launch, &mut worker.planes, None);
+        worker.start(info);
         worker
     }
 
-    /// Runs one block.
-    pub fn run<O: Observer>(&mut self, info: &BlockInfo, observer: &mut O) -> Result<(), Outcome> {
+    /// The number of the block.
+    pub fn number(&self) -> u64 {
+        self.info.number
+    }
+
+    /// Ready to run another block.
+    pub fn start(&mut self, info: BlockInfo) {
         let code = &self.launch.kernel.code;
-        set_presets(self.launch, &mut self.planes, Some(info));
+        self.info = info;
+        self.barriers = [Barrier::default(); BARRIERS];
+        set_presets(self.launch, &mut self.planes, Some(&info));
         self.shared.fill(GARBAGE);
         for planes in self.planes.chunks_exact_mut((code.planes as usize).max(1)) {
             planes[code.preset_planes as usize..].fill(Plane([0; 32]));
         }
         // Not together with their registers: a kernel may have none.
         self.warps.iter_mut().for_each(Warp::reset);
-        let mut barriers = [Barrier::default(); BARRIERS];
+    }
+
+    /// Runs the block until it ends, or until others should get their turn.
+    pub fn turn<O: Observer>(&mut self, observer: &mut O) -> Result<Turn, Outcome> {
+        let code = &self.launch.kernel.code;
+        let longest = if code.communicates { SHORT_QUANTUM } else { QUANTUM };
         let mut context = Context {
             launch: self.launch,
             code,
             observer,
             shared: &mut self.shared,
             caches: &mut self.caches,
-            barriers: &mut barriers,
-            info: *info,
+            barriers: &mut self.barriers,
+            info: self.info,
             executed: 0,
         };
-        let mut result = Ok(());
-        'block: loop {
+        loop {
             let mut progress = false;
-            let mut running = false;
+            let mut over = false;
             for index in 0..self.warps.len() {
                 if self.warps[index].waiting_at.is_some() || self.warps[index].done {
                     continue;
@@ -77,7 +120,7 @@ impl<'a> Worker<'a> {
                 let registers = Registers::new(&mut self.planes[planes]);
                 let used = context.launch.executed.load(Ordering::Relaxed);
                 let limit = context.launch.config.instruction_limit;
-                let quantum = QUANTUM.min(limit.saturating_sub(used).saturating_add(1));
+                let quantum = longest.min(limit.saturating_sub(used).saturating_add(1));
                 context.executed = 0;
                 let stop = step(self.level, &mut self.warps[index], registers, &mut context, quantum as i64);
                 let used = context.launch.executed.fetch_add(context.executed, Ordering::Relaxed) + context.executed;
@@ -86,27 +129,24 @@ impl<'a> Worker<'a> {
                     let warp = &self.warps[index];
                     let at = code.insts.get(warp.pc as usize).map_or(0, |inst| inst.pc);
                     let at = if warp.waiting_at.is_some() { warp.waiting_pc } else { at };
-                    result = Err(Outcome::Limit(context.launch.kernel.location(at)));
-                    break 'block;
+                    return Err(Outcome::Limit(context.launch.kernel.location(at)));
                 }
                 match stop {
-                    Ok(Stop::Yield) => running = true,
+                    Ok(Stop::Yield) => over = true,
                     Ok(Stop::Barrier | Stop::Done) => release(&mut self.warps, &mut context, &mut self.planes),
-                    Err(outcome) => {
-                        result = Err(*outcome);
-                        break 'block;
-                    }
+                    Err(outcome) => return Err(*outcome),
                 }
             }
             if self.warps.iter().all(|warp| warp.done) {
-                break;
+                return Ok(Turn::Ended);
             }
-            if !progress && !running {
-                result = Err(deadlock(&self.warps, &context));
-                break;
+            if !progress {
+                return Err(deadlock(&self.warps, &context));
+            }
+            if over && code.communicates {
+                return Ok(Turn::Over);
             }
         }
-        result
     }
 }
 

@@ -9,6 +9,18 @@ use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Observer;
 
+/// Shows an observer which lanes meet here: those that name the same lanes.
+fn show<O: Observer>(context: &mut Context<'_, '_, O>, inst: &Inst, named: [u32; 32], warp: u32, mask: u32) {
+    let exchange = inst.op != Op::WarpSync || inst.imm != 0;
+    let mut left = mask;
+    while left != 0 {
+        let name = named[left.trailing_zeros() as usize];
+        let same = select(left, |lane| named[lane] == name);
+        context.observer.warp_sync(warp, inst.pc, same, name, exchange);
+        left &= !same;
+    }
+}
+
 /// Instructions that exchange values between the lanes of a warp.
 #[inline(never)]
 pub(super) fn exchange<O: Observer>(
@@ -33,7 +45,7 @@ pub(super) fn exchange<O: Observer>(
             return Err(context.fault(kind, inst.pc, warp.number, Some(first as u32)));
         }
         if O::ACTIVE {
-            context.observer.warp_sync(warp.number, inst.pc, mask & named);
+            show(context, inst, r.read(register), warp.number, mask);
         }
     }
     match inst.op {

@@ -15,6 +15,7 @@ mod exchange;
 mod faults;
 mod float;
 mod frame;
+mod grid;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
@@ -40,13 +41,12 @@ use crate::dim3::Dim3;
 use crate::error::{Error, Limit};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+use crate::observe::{Analysis, LaunchInfo};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
-use block::Worker;
 use context::{Launch, Outcome};
+use grid::run;
 use print::Printed;
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -161,54 +161,6 @@ fn launch_blocks<A: Analysis>(
         }
         None => Ok(Report { warp_instructions: executed }),
     }
-}
-
-/// Runs all blocks; the failure of the first block in grid order, if any.
-fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A, only: Option<&[u64]>) -> Result<Option<(u64, Outcome)>, Error> {
-    let blocks = only.map_or(launch.config.grid.count(), |only| only.len() as u64);
-    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let wanted = if launch.config.threads == 0 { available } else { launch.config.threads };
-    let workers = (wanted as u64).min(blocks).clamp(1, 1024) as usize;
-    // Blocks are taken in order, so that a block may wait for the work of earlier ones.
-    let next = AtomicU64::new(0);
-    // No block after this one needs to run.
-    let last = AtomicU64::new(u64::MAX);
-    let failure: Mutex<Option<(u64, Outcome)>> = Mutex::new(None);
-    let work = || {
-        let mut worker = Worker::new(launch);
-        loop {
-            let turn = next.fetch_add(1, Ordering::Relaxed);
-            let number = only.map_or(Some(turn), |only| only.get(turn as usize).copied());
-            let Some(number) = number.filter(|&number| turn < blocks && number <= last.load(Ordering::Relaxed)) else {
-                break;
-            };
-            let info = BlockInfo {
-                index: launch.config.grid.index(number),
-                number,
-                threads: launch.config.block.count() as u32,
-            };
-            let mut observer = analysis.block(&info);
-            let outcome = worker.run(&info, &mut observer);
-            analysis.end(observer);
-            if let Err(outcome) = outcome {
-                last.fetch_min(number, Ordering::Relaxed);
-                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                if failure.as_ref().is_none_or(|(first, old)| outcome.before(number, old, *first)) {
-                    *failure = Some((number, outcome));
-                }
-            }
-        }
-    };
-    if workers == 1 {
-        work();
-    } else {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(workers)
-            .build()
-            .map_err(|error| Error::usage(format!("no threads to run on: {error}")))?;
-        pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| work()));
-    }
-    Ok(failure.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(test)]

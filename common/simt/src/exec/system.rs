@@ -3,10 +3,12 @@
 use super::context::{Checked, Context};
 use super::print::format;
 use super::warp::Warp;
-use crate::error::FaultKind;
+use crate::ast::Space;
+use crate::error::{AccessKind, FaultKind};
 use crate::lanes::each;
 use crate::lower::inst::{Inst, SystemCall};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::observe::{Access, Observer};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,7 +17,12 @@ const LONGEST: u64 = 1 << 16;
 
 /// Calls the function for each lane.
 #[inline(never)]
-pub(super) fn system<O>(warp: &mut Warp, context: &Context<'_, '_, O>, inst: &Inst, mask: u32) -> Checked<()> {
+pub(super) fn system<O: Observer>(
+    warp: &mut Warp,
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    mask: u32,
+) -> Checked<()> {
     let system = &context.code.systems[inst.imm as usize];
     for lane in each(mask) {
         let memory = Memory { warp, context, lane };
@@ -32,6 +39,19 @@ pub(super) fn system<O>(warp: &mut Warp, context: &Context<'_, '_, O>, inst: &In
                     let words = context.code.local_bytes as usize / 4;
                     let word = lane * words + result as usize / 4;
                     warp.local.at(4 * word)[word] = count;
+                    if O::ACTIVE {
+                        context.observer.access(&Access {
+                            warp: warp.number,
+                            instruction: inst.pc,
+                            lanes: 1 << lane,
+                            kind: AccessKind::Store,
+                            space: Space::Local,
+                            bytes: 4,
+                            addresses: &[result.into(); 32],
+                            written: 1 << lane,
+                            data: None,
+                        });
+                    }
                 }
             }
             SystemCall::Assert => {

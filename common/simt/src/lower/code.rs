@@ -2,6 +2,7 @@
 
 use super::fragment::Matrix;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
+use super::order::MemoryOrder;
 use super::preset::Preset;
 use super::shared::SharedArray;
 use crate::ast::Position;
@@ -44,6 +45,8 @@ pub(crate) struct Code {
     pub unset_steps: Vec<(u32, u32, Use)>,
     /// Some access to memory is narrower than a word.
     pub narrow: bool,
+    /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
+    pub communicates: bool,
 }
 
 /// What is known of an instruction beside what execution needs. It stands apart from [`Inst`] so that the executed form
@@ -55,8 +58,8 @@ pub(crate) struct Facts {
     pub shared_origin: Option<u32>,
     /// What rules need to tell apart.
     pub role: Role,
-    /// Other threads may race with this access by intention (`volatile`, `relaxed`, ...).
-    pub strong: bool,
+    /// How it takes part in the order of memory.
+    pub order: MemoryOrder,
     /// It has a guard.
     pub guarded: bool,
     /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.

@@ -7,6 +7,8 @@ use super::inst::{Function, Inst, NONE, Op, Shape};
 use super::merging::merged;
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
+use crate::ast::Space;
+use std::collections::HashSet;
 
 /// The facts of every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
@@ -19,7 +21,7 @@ pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
             Op::Bar | Op::BarRed if raw.inst.b != NONE => Role::CountedBarrier,
             _ => Role::Plain,
         },
-        strong: raw.strong,
+        order: raw.order,
         guarded: raw.guard.is_some(),
         flop: flop_of(&raw.inst, &decoded.code),
         merged,
@@ -32,6 +34,22 @@ pub(super) fn narrow(raws: &[Raw]) -> bool {
     let memory =
         |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);
     raws.iter().any(|raw| memory(raw.inst.op) && Shape::unpack(raw.inst.sub).bytes < 4)
+}
+
+/// Whether a thread learns from global memory what another one does meanwhile: by a strong load, or by an atomic operation
+/// whose result it uses.
+pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
+    let global = |inst: &Inst| code.atomics[inst.imm as usize].space != Space::Shared;
+    let results: HashSet<u32> =
+        raws.iter().filter(|raw| raw.inst.op == Op::Atom && global(&raw.inst)).map(|raw| raw.inst.d).collect();
+    let uses = |raw: &Raw| {
+        let Inst { op, d, a, b, c, e, .. } = raw.inst;
+        let read = [d, a, b, c, e].into_iter().zip(op.writes()).filter(|(_, written)| !written).map(|(value, _)| value);
+        let mut all = read.chain(raw.guard.map(|guard| guard.0)).filter(|&value| value != NONE);
+        all.any(|value| results.contains(&value))
+    };
+    let strong = |raw: &Raw| raw.order.strong && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
+    raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
 }
 
 /// What an address was computed from.

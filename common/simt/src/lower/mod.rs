@@ -16,6 +16,7 @@ pub(crate) mod inst;
 mod layout;
 mod linear;
 mod merging;
+mod order;
 mod places;
 mod preset;
 mod raw;
@@ -26,6 +27,7 @@ use crate::parsed::Parsed;
 pub(crate) use code::{Code, Facts, Merged, Role, Use};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
+pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
 

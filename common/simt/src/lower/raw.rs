@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::inst::{Inst, NONE};
+use super::order::MemoryOrder;
 use super::preset::Preset;
 use crate::ast::{Position, Type};
 
@@ -12,8 +13,7 @@ pub(crate) struct Raw {
     pub guard: Option<(u32, bool)>,
     pub targets: Vec<u32>,
     pub position: Position,
-    /// Other threads may race with this access by intention (`volatile`, `relaxed`, ...).
-    pub strong: bool,
+    pub order: MemoryOrder,
     /// Operands beyond those of the instruction's form, and whether it writes them: fragments of matrices.
     pub more: Vec<(u32, bool)>,
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Dim3;
-use crate::analyses::testing::{BODY, Request, begin, kernel, memory, number, request};
+use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, memory, number, request};
 use std::slice;
 
 /// A launch of one block.
@@ -61,7 +61,7 @@ fn instructions_count_by_block_and_guard() {
         block.branch(0, 0, 1, 0);
         block.branch(0, 0, 0, 1);
         for waits in [true, false] {
-            block.barrier_arrive(0, number(kernel, "bar.sync 0"), 0, u32::MAX, waits);
+            block.barrier_arrive(&Arrival { waits, ..arrival(0, number(kernel, "bar.sync 0")) });
         }
     });
     // 32 and 3 lanes add and multiply-add once each, 3 more multiply-add under a guard.
@@ -78,13 +78,13 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
         begin(&mut counters, &kernel, &memory);
         let (mut first, mut second) = (block(&counters), block(&counters));
         for (block, times) in [(&mut first, 2), (&mut second, 3)] {
-            (0..times).for_each(|_| block.barrier_arrive(0, 1, 0, 1, true));
+            (0..times).for_each(|_| block.barrier_arrive(&arrival(0, 1)));
             block.enter(0, 0, 0, 0, 0);
         }
         counters.end(first);
         counters.end(second);
         let mut third = block(&counters);
-        third.barrier_arrive(0, 1, 0, 1, true);
+        third.barrier_arrive(&arrival(0, 1));
         counters.end(third);
         let total = counters.total();
         assert_eq!((total.barriers, total.instructions), (6, 2 * counters.blueprint.blocks[0].len() as u64));
@@ -95,15 +95,15 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
 fn lines_have_what_their_instructions_have() {
     let body = BODY
         .replace("bar.sync 0;", ".loc 1 7 1\nbar.sync 0;")
-        .replace("bar.sync 1, 64;", ".loc 1 9 1\nbar.sync 1, 64;");
+        .replace("ld.global.v2.u32", ".loc 1 9 1\nld.global.v2.u32");
     let (kernel, (memory, ..)) = (kernel(&body), memory());
     let mut counters = Counters::new();
     assert!(counters.lines().is_empty());
     begin(&mut counters, &kernel, &memory);
     assert!(counters.lines().is_empty());
     let mut block = block(&counters);
-    for start in ["bar.sync 0", "barrier.sync 0", "bar.sync 1", "ld.shared.u32"] {
-        block.barrier_arrive(0, number(&kernel, start), 0, 1, true);
+    for start in ["bar.sync 0", "barrier.sync 0", "ld.global.v2.u32", "ld.shared.u32"] {
+        block.barrier_arrive(&arrival(0, number(&kernel, start)));
     }
     counters.end(block);
     let lines: Vec<_> = counters.lines().into_iter().map(|(line, counts)| (line, counts.barriers)).collect();

@@ -1,69 +1,62 @@
-//! The rules of barriers: all threads of the block take part, and at the same instruction.
+//! The rules of barriers: those who meet agree on what they meet at, and all threads of the block take part.
 
 use super::finding::{Action, Place};
 use super::log::Log;
 use super::plan::Plan;
 use crate::analyses::report::HazardKind;
-
-/// A warp that waits at a barrier.
-#[derive(Debug, Clone, Copy)]
-struct Arrival {
-    warp: u32,
-    instruction: u32,
-    /// Its first lane.
-    lane: u32,
-}
-
-/// What has arrived at one barrier since it opened last.
-#[derive(Debug, Clone, Default)]
-struct Arrivals {
-    /// One bit for each warp, whether it waits or not.
-    warps: u32,
-    /// Those that wait, at barriers for all threads.
-    waiting: Vec<Arrival>,
-}
+use crate::observe::Arrival;
 
 /// The barriers of a block.
 #[derive(Debug)]
 pub(super) struct Barriers {
-    arrivals: Vec<Arrivals>,
+    /// What has arrived at each barrier since it opened last.
+    arrivals: Vec<Vec<Arrival>>,
     /// The first thread that ended: thread and instruction.
     ended: Option<(u32, u32)>,
 }
 
 impl Barriers {
     pub(super) fn new() -> Self {
-        Self { arrivals: vec![Arrivals::default(); 16], ended: None }
+        Self { arrivals: vec![vec![]; 16], ended: None }
     }
 
     pub(super) fn restart(&mut self) {
-        *self = Self::new();
+        self.arrivals.iter_mut().for_each(Vec::clear);
+        self.ended = None;
     }
 
     /// A warp arrives at a barrier.
-    pub(super) fn arrive(&mut self, plan: &Plan, warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool) {
-        let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
-        arrivals.warps |= 1 << warp;
-        if waits && !plan.counted_barrier(instruction) {
-            arrivals.waiting.push(Arrival { warp, instruction, lane: lanes.trailing_zeros() });
+    pub(super) fn arrive(&mut self, arrival: Arrival) {
+        if let Some(arrivals) = self.arrivals.get_mut(arrival.id as usize) {
+            arrivals.push(arrival);
         }
     }
 
-    /// A barrier opens; gives the warps that have arrived.
-    pub(super) fn open(&mut self, log: &mut Log, id: u32) -> u32 {
-        let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return 0 };
-        let Arrivals { warps, waiting } = std::mem::take(arrivals);
-        let Some(&first) = waiting.first() else { return warps };
-        let waits = |log: &Log, at: Arrival| log.side(at.warp * 32 + at.lane, at.instruction, Action::Waits);
-        let side = waits(log, first);
-        if let Some(&other) = waiting.iter().find(|other| other.instruction != first.instruction) {
-            log.add(HazardKind::DifferentBarriers, Place::Barrier(id), side, Some(waits(log, other)));
+    /// A barrier opens.
+    pub(super) fn open(&mut self, plan: &Plan, log: &mut Log, id: u32) {
+        let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
+        let met = std::mem::take(arrivals);
+        let side = |log: &Log, at: &Arrival| {
+            let thread = at.warp * 32 + at.lanes.trailing_zeros();
+            log.side(thread, at.instruction, if at.waits { Action::Waits } else { Action::Arrives })
+        };
+        let Some(first) = met.first() else { return };
+        let threads = |at: &Arrival| if at.threads == 0 { 32 * plan.warps() as u32 } else { at.threads };
+        let agree = |other: &Arrival| threads(other) == threads(first) && other.reduces == first.reduces;
+        if let Some(other) = met.iter().find(|other| !agree(other)) {
+            log.add(HazardKind::MismatchedBarriers, Place::Barrier(id), side(log, first), Some(side(log, other)));
+            return;
+        }
+        // At a barrier for a number of threads, groups meet that do different things.
+        let mut all = met.iter().filter(|at| at.waits && at.threads == 0);
+        let Some(first) = all.next() else { return };
+        if let Some(other) = all.find(|other| other.instruction != first.instruction) {
+            log.add(HazardKind::DifferentBarriers, Place::Barrier(id), side(log, first), Some(side(log, other)));
         }
         if let Some((thread, exit)) = self.ended {
             let ends = log.side(thread, exit, Action::Ends);
-            log.add(HazardKind::ExitBeforeBarrier, Place::Barrier(id), side, Some(ends));
+            log.add(HazardKind::ExitBeforeBarrier, Place::Barrier(id), side(log, first), Some(ends));
         }
-        warps
     }
 
     /// Threads end.

@@ -1,98 +1,62 @@
-//! The rules between blocks, which nothing orders but the pattern "write, fence, atomic; atomic, read".
+//! Races between blocks of a kernel whose blocks cannot wait for each other: then nothing orders them.
 
-use super::finding::{Action, Finding, Found, Place, Side};
-use super::global::{GlobalShadow, address_of, page_of};
+use super::cell::Sort;
+use super::finding::{Finding, Found, Place, Side};
+use super::global::{GlobalShadow, address_of};
 use super::plan::Plan;
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use std::collections::HashMap;
 
-/// An access by one block, as other blocks must know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Foreign {
-    block: u64,
-    thread: u16,
-    instruction: u32,
-    /// The access was atomic: for writes, all of the block to that place were.
-    atomic: bool,
-    /// The block did its half of the pattern: for a write, it has executed a fence; for a read, it had executed an atomic
-    /// operation before its first read of that place.
-    soft: bool,
-}
+/// Accesses by the first two blocks (by number) that made any: of two, one is another block's than any third.
+type FirstTwo = [Record; 2];
 
-impl Foreign {
-    fn new(block: u64, record: Record, atomic: bool, soft: bool) -> Self {
-        Self { block, thread: record.thread() as u16, instruction: record.instruction(), atomic, soft }
-    }
-
-    fn side(self, plain: Action) -> Side {
-        Side {
-            block: self.block,
-            thread: u32::from(self.thread),
-            instruction: self.instruction,
-            action: if self.atomic { Action::Updates } else { plain },
-        }
+fn keep(first_two: &mut FirstTwo, new: Record) {
+    let [first, second] = first_two;
+    if !first.some() || new.block < first.block {
+        (*first, *second) = (new, *first);
+    } else if new.block != first.block && (!second.some() || new.block < second.block) {
+        *second = new;
     }
 }
 
-/// The shadow of a unit of global memory over all blocks: the first two blocks (by number) that wrote it, the first two
-/// that read it, and how many plain writes there were, up to 3.
+/// The shadow of a unit of global memory over all blocks: its plain writes and reads.
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
-    writers: [Option<Foreign>; 2],
-    readers: [Option<Foreign>; 2],
-    writes: u8,
+    writes: FirstTwo,
+    reads: FirstTwo,
 }
 
-fn keep_first_two(list: &mut [Option<Foreign>; 2], new: Foreign) {
-    match list {
-        [None, _] => list[0] = Some(new),
-        [Some(first), second] if new < *first => {
-            *second = Some(*first);
-            *first = new;
-        }
-        [Some(_), None] => list[1] = Some(new),
-        [Some(_), Some(second)] if new < *second => *second = new,
-        _ => {}
-    }
-}
-
-impl Summary {
-    /// The pairs of accesses by different blocks that race: two writes, a write and a read.
-    fn races(&self) -> impl Iterator<Item = (Side, Side)> {
-        let pair = |first: Foreign, second: Foreign, action: Action| (first.side(Action::Writes), second.side(action));
-        let [first, second] = self.writers;
-        let writes = first.zip(second).filter(|(first, second)| !(first.atomic && second.atomic));
-        // Of two writers one belongs to another block than the reader.
-        let read = self.readers.iter().flatten().find_map(|&reader| {
-            let writer = self.writers.into_iter().flatten().find(|writer| writer.block != reader.block)?;
-            Some((writer, reader))
-        });
-        let read = read.filter(|(writer, reader)| !(writer.soft && reader.soft || writer.atomic && reader.atomic));
-        let writes = writes.map(|(first, second)| pair(first, second, Action::Writes));
-        writes.into_iter().chain(read.map(|(writer, reader)| pair(writer, reader, Action::Reads)))
-    }
-}
-
-/// What the blocks that have ended did to global memory, by page.
+/// What the blocks that have ended did to global memory.
 #[derive(Debug, Default)]
-pub(super) struct Summaries(HashMap<u64, Box<[Summary]>>);
+pub(super) struct Summaries {
+    /// By page.
+    plain: HashMap<u64, Box<[Summary]>>,
+    /// Strong accesses by address.
+    strong: HashMap<u64, Vec<(Sort, FirstTwo)>>,
+}
 
 impl Summaries {
     /// Adds a block that has ended.
-    pub(super) fn add(&mut self, plan: &Plan, block: u64, global: &GlobalShadow) {
+    pub(super) fn add(&mut self, plan: &Plan, global: &GlobalShadow) {
         for (page, cells) in global.pages() {
-            let summaries = self.0.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
-            for (summary, cell) in summaries.iter_mut().zip(cells) {
-                let write = cell.cell.write;
-                if write.some() {
-                    keep_first_two(&mut summary.writers, Foreign::new(block, write, cell.atomic, global.fenced));
-                    summary.writes = summary.writes.saturating_add(cell.writes).min(3);
-                }
-                let read = cell.cell.reads[0];
-                if read.some() {
-                    let strong = plan.strong(read.instruction());
-                    keep_first_two(&mut summary.readers, Foreign::new(block, read, strong, !cell.early_read));
+            let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
+            for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
+                for entry in cell.all(&global.lists) {
+                    let first_two = match entry.sort {
+                        Sort::WRITE => &mut summary.writes,
+                        Sort::READ => &mut summary.reads,
+                        sort => {
+                            let all = self.strong.entry(address_of(plan, page, place)).or_default();
+                            let known = all.iter().position(|known| known.0 == sort);
+                            let at = known.unwrap_or_else(|| {
+                                all.push((sort, FirstTwo::default()));
+                                all.len() - 1
+                            });
+                            &mut all[at].1
+                        }
+                    };
+                    keep(first_two, entry.slot.record);
                 }
             }
         }
@@ -100,20 +64,44 @@ impl Summaries {
 
     /// Adds the races between blocks to what was found.
     pub(super) fn races(&self, plan: &Plan, found: &mut Found) {
-        for (&page, summaries) in &self.0 {
-            for (index, summary) in summaries.iter().enumerate() {
-                for (first, second) in summary.races() {
-                    let place = Place::Global(address_of(plan, page, index));
-                    found.add(HazardKind::Race, Finding { place, first, second: Some(second), count: 1 });
+        for (&page, summaries) in &self.plain {
+            for (place, summary) in summaries.iter().enumerate() {
+                let address = address_of(plan, page, place);
+                let strong = self.strong.get(&address).map_or(&[][..], Vec::as_slice);
+                if summary.writes[0].some() || !strong.is_empty() {
+                    races_at(plan, address, summary, strong, found);
                 }
             }
         }
     }
+}
 
-    /// How many plain writes a place has had, up to 3.
-    pub(super) fn writes(&self, plan: &Plan, address: u64) -> u8 {
-        let (page, index) = page_of(plan, address);
-        self.0.get(&page).map_or(0, |page| page[index].writes)
+/// The first two writes that race, and the first write and read.
+fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, FirstTwo)], found: &mut Found) {
+    let plain = [(Sort::WRITE, summary.writes), (Sort::READ, summary.reads)];
+    let all = plain.iter().chain(strong).flat_map(|&(sort, records)| records.map(|record| (sort, record)));
+    let mut all: Vec<(Sort, Record)> = all.filter(|(_, record)| record.some()).collect();
+    all.sort_by_key(|(_, record)| (record.block, record.instruction(), record.thread()));
+    let writes = || all.iter().filter(|(sort, _)| sort.writes);
+    let race = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| {
+        first.block != second.block && !one.meets(*two, false)
+    };
+    let pairs =
+        writes().enumerate().flat_map(|(index, first)| writes().skip(index + 1).map(move |second| (first, second)));
+    let both_write = pairs.into_iter().find(|(first, second)| race(first, second));
+    let reads = || all.iter().filter(|(sort, _)| !sort.writes);
+    let one_reads =
+        reads().flat_map(|read| writes().map(move |write| (write, read))).find(|(write, read)| race(write, read));
+    let side = |&(sort, record): &(Sort, Record)| Side {
+        block: u64::from(record.block),
+        thread: record.thread(),
+        instruction: record.instruction(),
+        action: plan.action(record.instruction(), sort.writes),
+    };
+    for (first, second) in both_write.into_iter().chain(one_reads) {
+        let finding =
+            Finding { place: Place::Global(address), first: side(first), second: Some(side(second)), count: 1 };
+        found.add(HazardKind::Race, finding);
     }
 }
 
@@ -123,16 +111,14 @@ mod tests {
 
     #[test]
     fn the_first_two_blocks_are_kept_in_whatever_order_they_end() {
-        let access = |block: u64| Foreign::new(block, Record::new(1, 1, 1), false, false);
+        let access = |block: u32| Record::new(block, 1, 1, 1);
         for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
-            let mut kept = [None; 2];
+            let mut kept = FirstTwo::default();
             for block in order {
-                keep_first_two(&mut kept, access(block));
+                keep(&mut kept, access(block));
+                keep(&mut kept, access(block));
             }
-            assert_eq!(kept, [1, 2].map(|block| Some(access(block))), "{order:?}");
+            assert_eq!(kept, [access(1), access(2)], "{order:?}");
         }
-        let mut kept = [None; 2];
-        keep_first_two(&mut kept, access(4));
-        assert_eq!(kept, [Some(access(4)), None]);
     }
 }

@@ -1,39 +1,51 @@
 //! Watches one block: hands what happens to the rules that must know.
 
 use super::barriers::Barriers;
+use super::cell::Sort;
 use super::clock::Clock;
 use super::copies::Copies;
+use super::coverage::Coverage;
+use super::fences::Fences;
+use super::finding::{Action, Place};
 use super::global::GlobalShadow;
-use super::log::Log;
+use super::local::LocalShadow;
+use super::log::{LaneWrite, Log};
 use super::plan::Plan;
 use super::registers::Registers;
-use super::shadow::LaneAccess;
 use super::shared::SharedShadow;
+use crate::analyses::report::HazardKind;
 use crate::lanes::{each, select};
-use crate::observe::{Access, CopyAccess, Observer};
+use crate::observe::{Access, Arrival, CopyAccess, Observer};
 use crate::{AccessKind, Space};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Watches a block for hazards.
 #[derive(Debug)]
 pub struct BlockHazards {
     pub(super) plan: Arc<Plan>,
     pub(super) log: Log,
-    pub(super) global: GlobalShadow,
+    /// The block's own, or one for all blocks.
+    pub(super) global: Arc<Mutex<GlobalShadow>>,
+    coverage: Arc<Coverage>,
     clock: Clock,
+    fences: Fences,
     shared: SharedShadow,
+    local: LocalShadow,
     copies: Copies,
     barriers: Barriers,
     registers: Registers,
 }
 
 impl BlockHazards {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, coverage: Arc<Coverage>, global: Arc<Mutex<GlobalShadow>>) -> Self {
         Self {
             log: Log::default(),
-            global: GlobalShadow::new(&plan),
-            clock: Clock::new(plan.warps()),
-            shared: SharedShadow::new(plan.shared_units),
+            global,
+            coverage,
+            clock: Clock::new(plan.block.count() as u32),
+            fences: Fences::new(plan.warps()),
+            shared: SharedShadow::new(&plan),
+            local: LocalShadow::new(&plan),
             copies: Copies::new(&plan),
             barriers: Barriers::new(),
             registers: Registers::new(&plan),
@@ -44,22 +56,33 @@ impl BlockHazards {
     /// Starts again with another block.
     pub(super) fn start(&mut self, block: u64) {
         self.log.block = block;
-        self.global.restart();
-        self.clock.restart();
+        self.clock.restart(block as u32);
+        self.fences.restart();
         self.shared.restart();
+        self.local.restart();
         self.copies.restart();
         self.barriers.restart();
         self.registers.restart();
+        if !self.plan.communicates() {
+            self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
+        }
     }
 
-    /// Lets time step, and says what time it was.
-    fn tick(&mut self) -> u16 {
-        let now = self.clock.tick();
-        if now == 0 {
-            self.shared.forget();
-            self.global.forget_times();
+    fn global(&mut self, access: &Access<'_>) {
+        let Self { plan, clock, coverage, log, fences, .. } = self;
+        let mut global = self.global.lock().unwrap_or_else(PoisonError::into_inner);
+        global.access(plan, coverage, clock, log, access);
+        if plan.fenced && plan.strong(access.instruction) {
+            fences.accesses(clock, &mut global.locations, access, plan.order(access.instruction));
         }
-        now
+    }
+
+    fn shared(&mut self, access: &Access<'_>) {
+        let Self { plan, clock, copies, log, fences, .. } = self;
+        self.shared.access(plan, clock, copies, log, access);
+        if plan.fenced && plan.strong(access.instruction) {
+            fences.accesses_shared(clock, access, plan.order(access.instruction));
+        }
     }
 }
 
@@ -77,21 +100,20 @@ impl Observer for BlockHazards {
     }
 
     fn access(&mut self, access: &Access<'_>) {
-        let Self { plan, clock, copies, log, .. } = self;
         match access.space {
-            Space::Global => self.global.access(plan, clock, log, access),
-            Space::Shared => self.shared.access(plan, clock, copies, log, access),
+            Space::Global => self.global(access),
+            Space::Shared => self.shared(access),
+            Space::Local => self.local.access(&self.plan, &mut self.log, access),
             _ => {}
         }
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        let Self { plan, clock, copies, log, shared, global, .. } = self;
         // The source is read.
         for bytes in [4u32, 8, 12, 16] {
             let lanes = select(copy.lanes, |lane| copy.source_bytes[lane].next_multiple_of(4) == bytes);
             if lanes != 0 {
-                let access = Access {
+                self.global(&Access {
                     warp: copy.warp,
                     instruction: copy.instruction,
                     lanes,
@@ -99,23 +121,23 @@ impl Observer for BlockHazards {
                     space: Space::Global,
                     bytes,
                     addresses: copy.from,
-                    values: None,
-                };
-                global.access(plan, clock, log, &access);
+                    written: 0,
+                    data: None,
+                });
             }
         }
+        let Self { plan, clock, copies, log, shared, .. } = self;
         for lane in each(copy.lanes) {
-            let access = LaneAccess {
+            let write = LaneWrite {
                 thread: copy.warp * 32 + lane as u32,
                 instruction: copy.instruction,
                 address: copy.to[lane] as u32,
                 bytes: copy.bytes,
-                writes: true,
             };
-            copies.check(plan, log, &access);
+            copies.check(plan, log, write.address, write.bytes, write.part());
             // The write may land at any time from now on.
-            shared.touch(plan, clock, log, &access);
-            copies.take_off(&access);
+            shared.write_later(plan, clock, log, &write);
+            copies.take_off(&write);
         }
         copies.started(copy);
     }
@@ -126,28 +148,47 @@ impl Observer for BlockHazards {
 
     fn copy_wait(&mut self, warp: u32, _: u32, lanes: u32, pending: Option<u32>) {
         // Now these have landed at the latest.
-        for access in self.copies.wait(warp, lanes, pending) {
-            self.shared.write(&self.plan, &self.clock, &mut self.log, &access);
+        for write in self.copies.wait(warp, lanes, pending) {
+            self.shared.write(&self.plan, &self.clock, &mut self.log, &write, Sort::WRITE);
         }
     }
 
-    fn barrier_arrive(&mut self, warp: u32, instruction: u32, id: u32, lanes: u32, waits: bool) {
-        self.barriers.arrive(&self.plan, warp, instruction, id, lanes, waits);
+    fn barrier_arrive(&mut self, arrival: &Arrival) {
+        let &Arrival { warp, lanes, id, .. } = arrival;
+        self.barriers.arrive(*arrival);
+        if self.plan.fenced {
+            self.fences.arrive(&mut self.clock, warp, lanes, id);
+        }
+        self.clock.arrive(warp, id);
     }
 
     fn barrier_release(&mut self, id: u32, waiting: u32) {
-        let arrived = self.barriers.open(&mut self.log, id);
-        let now = self.tick();
-        self.clock.warps_met(arrived | waiting, now);
+        self.barriers.open(&self.plan, &mut self.log, id);
+        if self.plan.fenced {
+            self.fences.open(id, waiting);
+        }
+        self.clock.open(id, waiting);
     }
 
-    fn warp_sync(&mut self, warp: u32, _: u32, lanes: u32) {
-        let now = self.tick();
-        self.clock.lanes_met(warp, lanes, now);
+    fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {
+        let outside = lanes & !named;
+        if outside != 0 {
+            let side = self.log.side(warp * 32 + outside.trailing_zeros(), instruction, Action::Executes);
+            self.log.add(HazardKind::OutsideMask, Place::Mask(named), side, None);
+        }
+        let lanes = lanes & named;
+        if exchange {
+            self.clock.lanes_exchange(warp, lanes);
+        } else {
+            if self.plan.fenced {
+                self.fences.lanes_meet(&mut self.clock, warp, lanes);
+            }
+            self.clock.lanes_meet(warp, lanes);
+        }
     }
 
-    fn fence(&mut self, _: u32, _: u32, _: u32) {
-        self.global.fenced = true;
+    fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
+        self.fences.fence(&mut self.clock, warp, lanes, self.plan.order(instruction));
     }
 
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {

@@ -1,127 +1,315 @@
-//! A block's time: it steps at every synchronisation. From it follows which accesses are ordered.
+//! The order of accesses in a block, by vector clocks.
+//!
+//! Every warp has a clock of its own, which steps whenever its lanes meet somebody. What a warp knows of the others is a row
+//! of times, one for each warp; barriers join the rows of those who arrive and give the result to those who wait. What
+//! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
+//! [`Views`] beside the rows; most kernels have none.
 
-use super::record::{LAST_TIME, Record};
+use super::record::Slot;
+use super::view::{View, Views, Who};
 use crate::lanes::each;
 
-/// When the threads of a block last synchronised.
+/// How an earlier access lies to one at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Order {
+    /// It happens before.
+    Before,
+    /// Only an exchange of values (a shuffle, a vote) lies between.
+    Exchange,
+    /// Nothing orders the two.
+    None,
+}
+
+/// What those who have arrived at a barrier know together.
+#[derive(Debug, Clone, Default)]
+struct Gathering {
+    /// Empty if nobody has arrived.
+    known: Vec<u32>,
+    view: View,
+}
+
+/// When lanes of a warp last exchanged values.
+#[derive(Debug, Clone, Default)]
+struct Exchanges {
+    /// All of them.
+    all: u32,
+    /// Each pair of lanes, once some but not all have.
+    pairs: Vec<u32>,
+}
+
+/// The clocks of a block.
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
-    now: u16,
-    /// When each warp last met others at a barrier.
-    barrier_time: Vec<u16>,
-    /// The earliest of these: what happened up to then is ordered before everything now.
-    all_met: u16,
-    /// When each thread last met the others of its warp.
-    lane_time: Vec<u16>,
+    block: u32,
+    warps: usize,
+    /// The lanes that each warp has.
+    full: Vec<u32>,
+    times: Vec<u32>,
+    /// For each warp a row: up to when it knows each warp's accesses.
+    known: Vec<u32>,
+    exchanges: Vec<Exchanges>,
+    views: Vec<Views>,
+    gatherings: Vec<Gathering>,
 }
 
 impl Clock {
-    pub(super) fn new(warps: usize) -> Self {
-        Self { now: 1, barrier_time: vec![0; warps], all_met: 0, lane_time: vec![0; warps * 32] }
+    pub(super) fn new(threads: u32) -> Self {
+        let warps = threads.div_ceil(32) as usize;
+        let lanes = |warp: usize| u32::MAX >> 32_u32.saturating_sub(threads - 32 * warp as u32);
+        let mut clock = Self {
+            block: 0,
+            warps,
+            full: (0..warps).map(lanes).collect(),
+            times: vec![],
+            known: vec![],
+            exchanges: vec![],
+            views: vec![],
+            gatherings: vec![],
+        };
+        clock.restart(0);
+        clock
     }
 
-    /// Starts again at the first moment.
-    pub(super) fn restart(&mut self) {
-        self.now = 1;
-        self.barrier_time.fill(0);
-        self.all_met = 0;
-        self.lane_time.fill(0);
+    /// Starts again with another block.
+    pub(super) fn restart(&mut self, block: u32) {
+        self.block = block;
+        self.times = vec![1; self.warps];
+        self.known = vec![0; self.warps * self.warps];
+        self.exchanges = vec![Exchanges::default(); self.warps];
+        self.views = vec![Views::default(); self.warps];
+        self.gatherings = vec![Gathering::default(); 16];
     }
 
+    pub(super) fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// The lanes that a warp has.
+    pub(super) fn full(&self, warp: u32) -> u32 {
+        self.full[warp as usize]
+    }
+
+    /// The time of a warp.
     #[inline]
-    pub(super) fn now(&self) -> u16 {
-        self.now
+    pub(super) fn time(&self, warp: u32) -> u32 {
+        self.times[warp as usize]
     }
 
-    /// Everything up to this moment is ordered before everything now.
+    /// Up to when a warp knows the accesses of each warp of the block.
     #[inline]
-    pub(super) fn all_met(&self) -> u16 {
-        self.all_met
+    pub(super) fn row(&self, warp: usize) -> &[u32] {
+        &self.known[warp * self.warps..(warp + 1) * self.warps]
     }
 
-    /// Lets time step and says what time it was: 0 if the clock has run out and restarted, so that all records must be
-    /// forgotten or set to time 0.
-    pub(super) fn tick(&mut self) -> u16 {
-        let now = self.now;
-        self.now += 1;
-        if self.now < LAST_TIME {
-            return now;
+    /// What a thread does from now on is not part of what others have learnt of it.
+    pub(super) fn step(&mut self, warp: u32) {
+        let time = &mut self.times[warp as usize];
+        *time = time.saturating_add(1);
+    }
+
+    /// A warp arrives at a barrier.
+    pub(super) fn arrive(&mut self, warp: u32, id: u32) {
+        let Some(gathering) = self.gatherings.get_mut(id as usize) else { return };
+        gathering.known.resize(self.warps, 0);
+        let own = warp as usize;
+        for (known, &time) in gathering.known.iter_mut().zip(&self.known[own * self.warps..]) {
+            *known = time.max(*known);
         }
-        self.restart();
-        0
+        gathering.known[own] = self.times[own];
+        gathering.view.learn(&self.views[own].joined(u32::MAX));
+        self.step(warp);
     }
 
-    /// The warps whose bits are set have met at a barrier.
-    pub(super) fn warps_met(&mut self, warps: u32, time: u16) {
-        for (warp, met) in self.barrier_time.iter_mut().enumerate() {
-            if warps >> warp & 1 != 0 {
-                *met = time;
+    /// A barrier opens: the warps whose bits are set know what all who had arrived knew.
+    pub(super) fn open(&mut self, id: u32, waiting: u32) {
+        let Some(gathering) = self.gatherings.get_mut(id as usize) else { return };
+        let Gathering { known, view } = std::mem::take(gathering);
+        // What all of the block have met at says more than views do.
+        let all = waiting.count_ones() as usize == self.warps;
+        let view = if all { view.without(self.block) } else { view };
+        for warp in each(waiting).filter(|&warp| warp < self.warps) {
+            for (own, &time) in self.known[warp * self.warps..].iter_mut().zip(&known) {
+                *own = time.max(*own);
+            }
+            self.views[warp].set_all(view.clone());
+        }
+    }
+
+    /// Lanes of a warp wait for each other.
+    pub(super) fn lanes_meet(&mut self, warp: u32, lanes: u32) {
+        let (own, time) = (warp as usize, self.time(warp));
+        self.views[own].meet(lanes, self.full[own]);
+        if lanes == self.full[own] {
+            self.known[own * self.warps + own] = time;
+        } else if lanes.count_ones() > 1 {
+            let met =
+                View::new(each(lanes).map(|lane| (Who::thread(self.block, warp * 32 + lane as u32), time)).collect());
+            each(lanes).for_each(|lane| self.views[own].learn(lane, &met));
+        }
+        self.step(warp);
+    }
+
+    /// Lanes of a warp exchange values.
+    pub(super) fn lanes_exchange(&mut self, warp: u32, lanes: u32) {
+        let (own, time) = (warp as usize, self.time(warp));
+        let Exchanges { all, pairs } = &mut self.exchanges[own];
+        if lanes == self.full[own] {
+            *all = time;
+        } else {
+            pairs.resize(32 * 32, 0);
+            for lane in each(lanes) {
+                each(lanes).for_each(|other| pairs[32 * lane + other] = time);
             }
         }
-        self.all_met = self.barrier_time.iter().copied().min().unwrap_or(0);
+        self.step(warp);
     }
 
-    /// Lanes of a warp have met.
-    pub(super) fn lanes_met(&mut self, warp: u32, lanes: u32, time: u16) {
-        for lane in each(lanes) {
-            if let Some(met) = self.lane_time.get_mut(warp as usize * 32 + lane) {
-                *met = time;
+    /// A thread learns what a view knows.
+    pub(super) fn learn(&mut self, thread: u32, view: &View) {
+        self.views[thread as usize / 32].learn(thread as usize % 32, view);
+    }
+
+    /// All that a thread knows now, itself included.
+    pub(super) fn knowledge(&self, thread: u32) -> View {
+        let warp = thread as usize / 32;
+        let row = self.row(warp);
+        let least = row.iter().copied().min().unwrap_or(0);
+        let block = (least > 0).then_some((Who::block(self.block), least));
+        let warps = row.iter().enumerate().filter(|&(_, &time)| time > least);
+        let warps = warps.map(|(other, &time)| (Who::warp(self.block, other), time));
+        let own = (Who::thread(self.block, thread), self.times[warp]);
+        let mut view = View::new(block.into_iter().chain(warps).chain([own]).collect());
+        view.learn(self.views[warp].of(thread as usize % 32));
+        view
+    }
+
+    /// How earlier accesses lie to one of a thread now, and the one of them that is ordered least.
+    pub(super) fn order(&self, earlier: &Slot, thread: u32) -> (Order, u32) {
+        let record = earlier.record;
+        let (warp, lane) = (thread as usize / 32, thread as usize % 32);
+        let mut lanes = earlier.lanes;
+        if record.block == self.block {
+            if record.warp() == warp {
+                lanes &= !(1 << lane);
+            }
+            if self.row(warp)[record.warp()] >= record.time {
+                return (Order::Before, record.thread());
             }
         }
+        let view = self.views[warp].of(lane);
+        let mut worst = (Order::Before, record.thread());
+        let first = record.thread() as usize % 32;
+        let in_order =
+            std::iter::once(first).filter(|&first| lanes >> first & 1 != 0).chain(each(lanes & !(1 << first)));
+        for other in in_order {
+            let by = record.by_lane(other).thread();
+            let order = if view.knows(record.block, by, record.time) {
+                Order::Before
+            } else if record.block == self.block
+                && record.warp() == warp
+                && self.exchanged(warp, lane, other) >= record.time
+            {
+                Order::Exchange
+            } else {
+                Order::None
+            };
+            if order > worst.0 {
+                worst = (order, by);
+            }
+            if order == Order::None {
+                break;
+            }
+        }
+        worst
     }
 
-    /// Whether the access of a record is ordered before one by `thread` now.
-    #[inline]
-    pub(super) fn ordered(&self, record: Record, thread: u32) -> bool {
-        let other = record.thread();
-        if other == thread {
-            return true;
-        }
-        let (a, b) = (other as usize / 32, thread as usize / 32);
-        let time = record.time();
-        time <= self.barrier_time[a].min(self.barrier_time[b])
-            || a == b && time <= self.lane_time[other as usize].min(self.lane_time[thread as usize])
+    /// When two lanes of a warp last exchanged values.
+    fn exchanged(&self, warp: usize, lane: usize, other: usize) -> u32 {
+        let Exchanges { all, pairs } = &self.exchanges[warp];
+        pairs.get(32 * lane + other).map_or(*all, |&pair| pair.max(*all))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Record;
     use super::*;
 
-    #[test]
-    fn time_steps_and_starts_again() {
-        let mut clock = Clock::new(2);
-        for time in 1..LAST_TIME - 1 {
-            assert_eq!((clock.now(), clock.tick()), (time, time));
-        }
-        clock.warps_met(0b11, 7);
-        clock.lanes_met(0, 0b11, 7);
-        let early = Record::new(0, 1, 0);
-        assert!(clock.all_met() == 7 && clock.ordered(early, 1) && clock.ordered(early, 40));
-        assert_eq!((clock.now(), clock.tick()), (LAST_TIME - 1, 0));
-        assert_eq!((clock.now(), clock.all_met()), (1, 0));
-        assert!(!clock.ordered(early, 1) && !clock.ordered(early, 40));
-        assert!(clock.ordered(Record::new(0, 0, 0), 40), "what was before the restart is ordered");
+    /// What orders an access of `thread` at its time 1 before another thread.
+    fn order(clock: &Clock, thread: u32, other: u32) -> Order {
+        clock.order(&Slot::one(Record::new(0, thread, 1, 0)), other).0
     }
 
     #[test]
-    fn all_have_met_when_the_last_has() {
-        let mut clock = Clock::new(3);
-        clock.warps_met(0b011, 5);
-        assert_eq!(clock.all_met(), 0);
-        clock.warps_met(0b110, 6);
-        assert_eq!(clock.all_met(), 5);
-        assert!(clock.ordered(Record::new(40, 6, 0), 70) && !clock.ordered(Record::new(40, 6, 0), 3));
-        assert!(clock.ordered(Record::new(3, 9, 0), 3), "a thread is ordered with itself");
+    fn a_barrier_orders_those_who_arrive_before_those_who_wait() {
+        let mut clock = Clock::new(96);
+        clock.arrive(0, 3);
+        clock.arrive(1, 3);
+        assert_eq!(order(&clock, 0, 40), Order::None);
+        clock.open(3, 0b10);
+        assert_eq!(order(&clock, 0, 40), Order::Before);
+        assert_eq!(order(&clock, 40, 0), Order::None, "the first has not waited");
+        assert_eq!(order(&clock, 0, 70), Order::None);
+        // The second tells the third what it has learnt of the first.
+        clock.arrive(1, 3);
+        clock.arrive(2, 3);
+        clock.open(3, 0b110);
+        assert_eq!(order(&clock, 0, 70), Order::Before);
+        let later = Slot::one(Record::new(0, 0, 2, 0));
+        assert_eq!(clock.order(&later, 70).0, Order::None, "what was done after arriving");
+    }
+
+    #[test]
+    fn two_groups_at_two_barriers_do_not_meet() {
+        let mut clock = Clock::new(128);
+        for (warp, id) in [(0, 1), (1, 1), (2, 2), (3, 2)] {
+            clock.arrive(warp, id);
+        }
+        clock.open(1, 0b0011);
+        clock.open(2, 0b1100);
+        assert_eq!(order(&clock, 0, 40), Order::Before);
+        assert_eq!(order(&clock, 0, 70), Order::None);
+        assert_eq!(order(&clock, 100, 70), Order::Before);
     }
 
     #[test]
     fn lanes_meet_in_their_own_warp() {
-        let mut clock = Clock::new(2);
-        clock.lanes_met(1, 0b101, 4);
-        let record = Record::new(32, 4, 0);
-        assert!(clock.ordered(record, 34) && !clock.ordered(record, 33) && !clock.ordered(record, 2));
-        assert!(!clock.ordered(Record::new(32, 5, 0), 34));
-        assert!(!clock.ordered(Record::new(0, 4, 0), 2));
+        let mut clock = Clock::new(64);
+        clock.lanes_meet(1, 0b101);
+        assert_eq!(order(&clock, 32, 34), Order::Before);
+        assert_eq!(order(&clock, 32, 33), Order::None);
+        assert_eq!(order(&clock, 32, 2), Order::None);
+        clock.lanes_exchange(1, u32::MAX);
+        assert_eq!(order(&clock, 32, 33), Order::Exchange);
+        clock.lanes_meet(1, u32::MAX);
+        assert_eq!(order(&clock, 32, 33), Order::Before);
+        let mut clock = Clock::new(64);
+        clock.lanes_exchange(0, 0b11);
+        assert_eq!((order(&clock, 0, 1), order(&clock, 0, 2)), (Order::Exchange, Order::None));
+    }
+
+    #[test]
+    fn a_thread_passes_on_what_it_knows() {
+        let (mut clock, mut other) = (Clock::new(64), Clock::new(64));
+        other.restart(7);
+        clock.arrive(0, 0);
+        clock.arrive(1, 0);
+        clock.open(0, 0b11);
+        other.learn(33, &clock.knowledge(5));
+        assert_eq!(order(&other, 40, 33), Order::Before);
+        assert_eq!(other.order(&Slot::one(Record::new(0, 5, 2, 0)), 33).0, Order::Before);
+        assert_eq!(other.order(&Slot::one(Record::new(0, 6, 2, 0)), 33).0, Order::None);
+        assert_eq!(order(&other, 40, 34), Order::None, "only one thread has learnt it");
+    }
+
+    #[test]
+    fn of_several_lanes_the_one_that_is_not_ordered_is_named() {
+        let mut clock = Clock::new(32);
+        clock.lanes_meet(0, 0xff);
+        let slot = Slot { record: Record::new(0, 2, 1, 0), lanes: 0b1_0000_0100 };
+        assert_eq!(clock.order(&slot, 3), (Order::None, 8));
+        assert_eq!(clock.order(&slot, 8), (Order::None, 2));
+        assert_eq!(clock.order(&Slot { lanes: 0b100, ..slot }, 3), (Order::Before, 2));
+        assert_eq!(clock.order(&Slot { lanes: 0b100, ..slot }, 2).0, Order::Before, "a thread with itself");
     }
 }

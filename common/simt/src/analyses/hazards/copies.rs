@@ -1,9 +1,8 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
 use super::finding::{Action, Place};
-use super::log::Log;
+use super::log::{LaneWrite, Log, Part};
 use super::plan::Plan;
-use super::shadow::LaneAccess;
 use crate::CopyAccess;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -78,24 +77,23 @@ impl Copies {
     }
 
     /// Checks one lane's access against the copies in flight.
-    pub(super) fn check(&self, plan: &Plan, log: &mut Log, access: &LaneAccess<u32>) {
-        let words = access.address / 4..(access.address + access.bytes).div_ceil(4);
-        for word in words {
+    pub(super) fn check(&self, plan: &Plan, log: &mut Log, address: u32, bytes: u32, part: Part) {
+        for word in address / 4..(address + bytes).div_ceil(4) {
             let Some(&filler) = self.fillers.get(word as usize) else { return };
             if filler.thread_plus_1 != 0 {
-                let kind = if access.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
+                let kind = if part.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
                 let first = log.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
-                let action = plan.action(access.instruction, access.writes);
-                let second = log.side(access.thread, access.instruction, action);
+                let action = plan.action(part.instruction, part.writes);
+                let second = log.side(part.thread, part.instruction, action);
                 log.add(kind, Place::Shared(word * 4), first, Some(second));
             }
         }
     }
 
     /// One lane's copy takes off: from now on it fills its place.
-    pub(super) fn take_off(&mut self, access: &LaneAccess<u32>) {
-        let filler = Filler::new(access.thread, access.instruction);
-        self.fillers_of(access.address, access.bytes).fill(filler);
+    pub(super) fn take_off(&mut self, write: &LaneWrite) {
+        let filler = Filler::new(write.thread, write.instruction);
+        self.fillers_of(write.address, write.bytes).fill(filler);
     }
 
     /// All lanes of a copy have taken off.
@@ -119,7 +117,7 @@ impl Copies {
 
     /// Lanes wait until at most `pending` of their groups (none: no copy at all) are in flight; gives every lane's copy that
     /// has landed by now.
-    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneAccess<u32>> {
+    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneWrite> {
         let Some(OfWarp { flights, groups }) = self.warps.get_mut(warp as usize) else { return vec![] };
         let mut landed = vec![];
         for flight in &mut *flights {
@@ -128,20 +126,19 @@ impl Copies {
                     continue;
                 }
                 flight.lanes &= !(1 << lane);
-                landed.push(LaneAccess {
+                landed.push(LaneWrite {
                     thread: warp * 32 + lane as u32,
                     instruction: flight.instruction,
                     address: flight.to[lane],
                     bytes: flight.bytes,
-                    writes: true,
                 });
             }
         }
         flights.retain(|flight| flight.lanes != 0);
-        for access in &landed {
-            let own = Filler::new(access.thread, access.instruction);
+        for write in &landed {
+            let own = Filler::new(write.thread, write.instruction);
             // Another copy to the same place may be in flight.
-            for filler in self.fillers_of(access.address, access.bytes).iter_mut().filter(|filler| **filler == own) {
+            for filler in self.fillers_of(write.address, write.bytes).iter_mut().filter(|filler| **filler == own) {
                 *filler = Filler::default();
             }
         }

@@ -1,11 +1,60 @@
 //! The rule of outputs: every element is written exactly once.
 
-use super::between::Summaries;
 use super::plan::{Array, Plan};
 use crate::analyses::report::{Hazard, HazardKind};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Largest number of elements that a message about an output lists by name.
 const LISTED: usize = 3;
+
+/// How often each element of the outputs has been written by stores, by all blocks together.
+#[derive(Debug, Default)]
+pub(super) struct Coverage(Vec<Output>);
+
+#[derive(Debug)]
+struct Output {
+    base: u64,
+    bytes: u64,
+    element_bytes: u64,
+    /// Up to 2.
+    writes: Box<[AtomicU8]>,
+}
+
+impl Coverage {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let output = |array: &Array| {
+            let element_bytes = u64::from(array.element_bytes);
+            let elements = (array.bytes / element_bytes) as usize;
+            Output {
+                base: array.base,
+                bytes: array.bytes,
+                element_bytes,
+                writes: (0..elements).map(|_| AtomicU8::new(0)).collect(),
+            }
+        };
+        Self(plan.arrays.iter().filter(|array| array.output).map(output).collect())
+    }
+
+    /// A thread stores to a place: all elements that begin there count.
+    #[inline]
+    pub(super) fn written(&self, address: u64, bytes: u32) {
+        for output in &self.0 {
+            let Some(start) = address.checked_sub(output.base).filter(|&start| start < output.bytes) else { continue };
+            let end = start + u64::from(bytes);
+            for element in start.div_ceil(output.element_bytes)..end.div_ceil(output.element_bytes) {
+                let Some(writes) = output.writes.get(element as usize) else { break };
+                // Three blocks at once leave it at 2 all the same.
+                let _ = writes.fetch_update(Relaxed, Relaxed, |writes| (writes < 2).then_some(writes + 1));
+            }
+        }
+    }
+
+    /// Elements of outputs that were written more than once, or never.
+    pub(super) fn hazards(&self, plan: &Plan) -> Vec<Hazard> {
+        let outputs = plan.arrays.iter().filter(|array| array.output);
+        self.0.iter().zip(outputs).flat_map(|(output, array)| output.hazards(array)).collect()
+    }
+}
 
 /// Elements of an array, the first few of them by name.
 #[derive(Default)]
@@ -15,7 +64,7 @@ struct Elements {
 }
 
 impl Elements {
-    fn push(&mut self, array: &Array, index: u64) {
+    fn push(&mut self, array: &Array, index: usize) {
         self.count += 1;
         if self.first.len() < LISTED {
             self.first.push(format!("{}[{index}]", array.name));
@@ -23,7 +72,7 @@ impl Elements {
     }
 
     /// The hazard that they are; none if there are no such elements.
-    fn hazard(self, kind: HazardKind, elements: u64) -> Option<Hazard> {
+    fn hazard(self, kind: HazardKind, elements: usize) -> Option<Hazard> {
         let Self { count, first } = self;
         let more = if count > first.len() as u64 { ", ..." } else { "" };
         let place = format!("{}{more} ({count} of {elements} elements)", first.join(", "));
@@ -31,23 +80,17 @@ impl Elements {
     }
 }
 
-/// Elements of outputs that were written more than once, or never.
-pub(super) fn hazards(plan: &Plan, summaries: &Summaries) -> Vec<Hazard> {
-    let outputs = plan.arrays.iter().filter(|array| array.output);
-    outputs.flat_map(|array| of_array(plan, summaries, array)).collect()
-}
-
-fn of_array(plan: &Plan, summaries: &Summaries, array: &Array) -> impl Iterator<Item = Hazard> + use<> {
-    let (mut never, mut twice) = (Elements::default(), Elements::default());
-    let step = u64::from(array.element_bytes);
-    let elements = array.bytes / step;
-    for index in 0..elements {
-        match summaries.writes(plan, array.base + index * step) {
-            0 => never.push(array, index),
-            1 => {}
-            _ => twice.push(array, index),
+impl Output {
+    fn hazards(&self, array: &Array) -> impl Iterator<Item = Hazard> + use<> {
+        let (mut never, mut twice) = (Elements::default(), Elements::default());
+        for (index, writes) in self.writes.iter().enumerate() {
+            match writes.load(Relaxed) {
+                0 => never.push(array, index),
+                1 => {}
+                _ => twice.push(array, index),
+            }
         }
+        let twice = twice.hazard(HazardKind::WrittenTwice, self.writes.len());
+        twice.into_iter().chain(never.hazard(HazardKind::NeverWritten, self.writes.len()))
     }
-    let twice = twice.hazard(HazardKind::WrittenTwice, elements);
-    twice.into_iter().chain(never.hazard(HazardKind::NeverWritten, elements))
 }

@@ -10,6 +10,10 @@ pub(super) enum Place {
     Global(u64),
     Register(u32),
     Barrier(u32),
+    /// Local memory of a thread.
+    Local(u32),
+    /// Lanes of a warp that an instruction names.
+    Mask(u32),
 }
 
 /// What one side did.
@@ -20,7 +24,9 @@ pub(super) enum Action {
     Updates,
     Copies,
     Waits,
+    Arrives,
     Ends,
+    Executes,
 }
 
 impl Action {
@@ -31,7 +37,9 @@ impl Action {
             Self::Updates => "updates atomically",
             Self::Copies => "copies to it asynchronously",
             Self::Waits => "waits at the barrier",
+            Self::Arrives => "arrives at the barrier",
             Self::Ends => "has ended",
+            Self::Executes => "executes it",
         }
     }
 }
@@ -81,6 +89,8 @@ pub(super) struct Found(BTreeMap<Key, Finding>);
 impl Found {
     pub(super) fn add(&mut self, kind: HazardKind, finding: Finding) {
         let key = (kind, finding.first.instruction, finding.second.map_or(u32::MAX, |side| side.instruction));
+        // A warning is said once.
+        let key = if kind.is_warning() { (kind, 0, 0) } else { key };
         self.0.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);
     }
 

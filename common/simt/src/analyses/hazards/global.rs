@@ -1,34 +1,28 @@
-//! The rules of global memory within one block, and what other blocks must know of it.
+//! The rules of global memory: races, and reads of outputs that nobody has written.
+//!
+//! Where blocks cannot wait for each other, every block has such a shadow of its own, and `between` compares them. Where
+//! they can, one shadow is for all blocks, which then run in order.
 
+use super::cell::{Cell, Lists};
 use super::clock::Clock;
+use super::coverage::Coverage;
+use super::duplicates::meetings;
+use super::fences::Locations;
 use super::finding::Place;
-use super::log::Log;
+use super::log::{Log, Part};
 use super::plan::Plan;
 use super::record::Record;
-use super::shadow::{Cell, LaneAccess, same_value, touch};
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// log2 of the bytes of a page: shadows of global memory are kept for whole pages that a block touches.
+/// log2 of the bytes of a page: shadows of global memory are kept for whole pages that somebody touches.
 const PAGE: u32 = 6;
 
-/// The shadow of a unit of global memory in one block.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct GlobalCell {
-    pub cell: Cell,
-    /// Number of plain writes, up to 3.
-    pub writes: u8,
-    /// The block has read it before it had executed an atomic operation.
-    pub early_read: bool,
-    /// Every write was atomic.
-    pub atomic: bool,
-}
-
 /// The page of an address, and its unit's place in that page.
-pub(super) fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
+fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
     (address >> PAGE, ((address % (1 << PAGE)) >> plan.unit) as usize)
 }
 
@@ -37,102 +31,142 @@ pub(super) fn address_of(plan: &Plan, page: u64, place: usize) -> u64 {
     (page << PAGE) + ((place as u64) << plan.unit)
 }
 
-/// The shadow of what one block touches of global memory.
+/// The shadow of what is touched of global memory.
 #[derive(Debug)]
 pub(super) struct GlobalShadow {
     /// Where each page starts in `cells`.
     pages: HashMap<u64, usize, BuildHasherDefault<Quick>>,
-    cells: Vec<GlobalCell>,
+    cells: Vec<Cell>,
     per_page: usize,
-    /// The block has executed a fence.
-    pub fenced: bool,
-    /// The block has executed an atomic operation.
-    updated: bool,
+    pub lists: Lists,
+    /// What places carry from those who released there.
+    pub locations: Locations,
+    /// The page that was touched last, and where it starts.
+    latest: (u64, usize),
 }
 
 impl GlobalShadow {
     pub(super) fn new(plan: &Plan) -> Self {
         let per_page = (1 << PAGE) >> plan.unit;
-        Self { pages: HashMap::default(), cells: vec![], per_page, fenced: false, updated: false }
+        Self {
+            pages: HashMap::default(),
+            cells: vec![],
+            per_page,
+            lists: Lists::new(plan.most_warps()),
+            locations: Locations::default(),
+            latest: (u64::MAX, 0),
+        }
     }
 
     pub(super) fn restart(&mut self) {
         self.pages.clear();
         self.cells.clear();
-        (self.fenced, self.updated) = (false, false);
+        self.lists.clear();
+        self.locations.clear();
+        self.latest = (u64::MAX, 0);
     }
 
-    /// Forgets when things happened: within the block all of it counts as ordered, but other blocks must know of it.
-    pub(super) fn forget_times(&mut self) {
-        let again = |record: Record| {
-            if record.some() { Record::new(record.thread(), 0, record.instruction()) } else { record }
-        };
-        for cell in &mut self.cells {
-            cell.cell.write = again(cell.cell.write);
-            cell.cell.reads = cell.cell.reads.map(again);
-        }
-    }
-
-    /// Every page the block touched, with its units.
-    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[GlobalCell])> {
+    /// Every page that was touched, with its units.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[Cell])> {
         self.pages.iter().map(|(&page, &start)| (page, &self.cells[start..start + self.per_page]))
     }
 
-    fn page(&mut self, page: u64) -> usize {
-        let next = self.cells.len();
-        let start = *self.pages.entry(page).or_insert(next);
-        if start == next {
-            self.cells.resize(next + self.per_page, GlobalCell::default());
+    /// The number of a unit's cell.
+    fn cell(&mut self, plan: &Plan, address: u64) -> usize {
+        let (page, place) = page_of(plan, address);
+        if page != self.latest.0 {
+            let next = self.cells.len();
+            let start = *self.pages.entry(page).or_insert(next);
+            if start == next {
+                self.cells.resize(next + self.per_page, Cell::default());
+            }
+            self.latest = (page, start);
         }
-        start
+        self.latest.1 + place
     }
 
     /// Checks an access and notes it.
-    pub(super) fn access(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &Access<'_>) {
-        let unit = plan.unit;
-        let writes = access.kind != AccessKind::Load;
-        let atomic = access.kind == AccessKind::Atomic;
-        let mut latest = (u64::MAX, 0);
-        for lane in each(access.lanes) {
-            let thread = access.warp * 32 + lane as u32;
-            let new = Record::new(thread, clock.now(), access.instruction);
-            let first = access.addresses[lane] >> unit;
-            for index in first..first + u64::from((access.bytes >> unit).max(1)) {
-                let address = index << unit;
-                let (page, place) = page_of(plan, address);
-                if page != latest.0 {
-                    latest = (page, self.page(page));
-                }
-                let cell = &mut self.cells[latest.1 + place];
-                let fresh = !cell.cell.write.some();
-                let race = touch(&mut cell.cell, new, thread, writes, clock);
-                if writes {
-                    cell.atomic = atomic && (fresh || cell.atomic);
-                    cell.writes = if atomic { cell.writes } else { (cell.writes + 1).min(3) };
-                } else {
-                    cell.early_read |= !self.updated;
-                }
-                let part = LaneAccess { thread, instruction: access.instruction, address, bytes: access.bytes, writes };
-                if let Some(earlier) = race {
-                    if !same_value(access, lane, earlier.record, clock.now()) {
-                        log.race(plan, Place::Global(address), earlier, &part);
-                    } else if plan.is_output(address) {
-                        // The same value does no harm, but one of the two has done the other's work.
-                        log.pair(plan, HazardKind::WrittenTwice, Place::Global(address), earlier, &part);
-                    }
-                }
-                if !writes && fresh && plan.is_output(address) {
-                    log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), &part);
-                }
+    pub(super) fn access(
+        &mut self,
+        plan: &Plan,
+        coverage: &Coverage,
+        clock: &Clock,
+        log: &mut Log,
+        access: &Access<'_>,
+    ) {
+        let store = access.kind == AccessKind::Store;
+        let met = if store { meetings(access, plan.unit) } else { vec![] };
+        let strong = plan.strong(access.instruction);
+        for meeting in met.iter().filter(|_| !strong) {
+            let [first, second] = [meeting.first, meeting.second]
+                .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
+            // The same value does no harm, but one of the two has done the other's work.
+            if !meeting.same {
+                log.lanes(plan, HazardKind::Race, Place::Global(meeting.address), first, second);
+            } else if plan.is_output(meeting.address) {
+                log.lanes(plan, HazardKind::WrittenTwice, Place::Global(meeting.address), first, second);
             }
         }
-        self.updated |= atomic || plan.strong(access.instruction);
+        // Lanes that meet are compared with what was before, not with one another.
+        if met.is_empty() {
+            each(access.lanes).for_each(|lane| self.lane(plan, clock, log, access, lane, true, true));
+        } else {
+            each(access.lanes).for_each(|lane| self.lane(plan, clock, log, access, lane, true, false));
+            let lanes: Vec<usize> = each(access.lanes).collect();
+            lanes.into_iter().rev().for_each(|lane| self.lane(plan, clock, log, access, lane, false, true));
+        }
+        if store {
+            for lane in each(access.lanes) {
+                coverage.written(access.addresses[lane], access.bytes);
+            }
+        }
+    }
+
+    /// One lane of an access: compared with what was before, noted, or both.
+    #[inline]
+    fn lane(
+        &mut self,
+        plan: &Plan,
+        clock: &Clock,
+        log: &mut Log,
+        access: &Access<'_>,
+        lane: usize,
+        compare: bool,
+        note: bool,
+    ) {
+        let unit = plan.unit;
+        let thread = access.warp * 32 + lane as u32;
+        let writes = access.written >> lane & 1 != 0;
+        let load = access.kind == AccessKind::Load;
+        let sort = plan.sort(access.instruction, writes);
+        let new = Record::new(clock.block(), thread, clock.time(access.warp), access.instruction);
+        let part = Part::new(thread, access.instruction, !load);
+        let first = access.addresses[lane] >> unit;
+        for index in first..first + u64::from((access.bytes >> unit).max(1)) {
+            let address = index << unit;
+            let at = self.cell(plan, address);
+            let Self { cells, lists, .. } = self;
+            let cell = &mut cells[at];
+            if compare && load && !cell.written(lists) && plan.is_output(address) {
+                log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
+            }
+            let row = clock.row(access.warp as usize);
+            if !sort.strong && !writes && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
+                continue;
+            }
+            if compare && let Some(conflict) = cell.conflict(lists, clock, new, sort) {
+                log.conflict(plan, Place::Global(address), conflict, part);
+            }
+            if note {
+                cell.note(lists, clock, new, sort);
+            }
+        }
     }
 }
 
 /// A quick hash for page numbers.
 #[derive(Debug, Default)]
-struct Quick(u64);
+pub(super) struct Quick(u64);
 
 impl Hasher for Quick {
     fn finish(&self) -> u64 {

@@ -1,9 +1,38 @@
 //! What the rules have found in one block.
 
+use super::cell::{Conflict, Sort, Verdict};
 use super::finding::{Action, Finding, Found, Place, Side};
 use super::plan::Plan;
-use super::shadow::{Earlier, LaneAccess};
 use crate::analyses::report::HazardKind;
+
+/// What one thread does, apart from where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub thread: u32,
+    pub instruction: u32,
+    pub writes: bool,
+}
+
+impl Part {
+    pub(super) fn new(thread: u32, instruction: u32, writes: bool) -> Self {
+        Self { thread, instruction, writes }
+    }
+}
+
+/// One lane's write to shared memory, or what it copies there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LaneWrite {
+    pub thread: u32,
+    pub instruction: u32,
+    pub address: u32,
+    pub bytes: u32,
+}
+
+impl LaneWrite {
+    pub(super) fn part(&self) -> Part {
+        Part::new(self.thread, self.instruction, true)
+    }
+}
 
 /// The findings of a block.
 #[derive(Debug, Default)]
@@ -18,41 +47,38 @@ impl Log {
         Side { block: self.block, thread, instruction, action }
     }
 
+    fn side_of(&self, plan: &Plan, part: Part) -> Side {
+        self.side(part.thread, part.instruction, plan.action(part.instruction, part.writes))
+    }
+
     pub(super) fn add(&mut self, kind: HazardKind, place: Place, first: Side, second: Option<Side>) {
         self.found.add(kind, Finding { place, first, second, count: 1 });
     }
 
     /// Notes a hazard that one access alone is.
-    pub(super) fn alone<A>(&mut self, plan: &Plan, kind: HazardKind, place: Place, access: &LaneAccess<A>) {
-        let action = plan.action(access.instruction, access.writes);
-        self.add(kind, place, self.side(access.thread, access.instruction, action), None);
+    pub(super) fn alone(&mut self, plan: &Plan, kind: HazardKind, place: Place, part: Part) {
+        self.add(kind, place, self.side_of(plan, part), None);
     }
 
-    /// Notes that an access races with an earlier one, unless both are of the sort that may.
+    /// Notes that an access lies badly to an earlier one.
     #[cold]
     #[inline(never)]
-    pub(super) fn race<A>(&mut self, plan: &Plan, place: Place, old: Earlier, access: &LaneAccess<A>) {
-        if plan.strong(old.record.instruction()) && plan.strong(access.instruction) {
-            return;
-        }
-        self.pair(plan, HazardKind::Race, place, old, access);
+    pub(super) fn conflict(&mut self, plan: &Plan, place: Place, conflict: Conflict, part: Part) {
+        let Conflict { earlier, sort: Sort { writes, .. }, verdict } = conflict;
+        let kind = match verdict {
+            Verdict::Race => HazardKind::Race,
+            Verdict::Exchange => HazardKind::ShuffleOrder,
+            Verdict::Volatile => HazardKind::VolatileOrder,
+        };
+        let first = Part::new(earlier.thread(), earlier.instruction(), writes);
+        // Blocks are counted in 32 bits by what compares them.
+        let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
+        let first = Side { block, ..self.side_of(plan, first) };
+        self.add(kind, place, first, Some(self.side_of(plan, part)));
     }
 
-    /// Notes a hazard that an earlier access and this one are.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn pair<A>(
-        &mut self,
-        plan: &Plan,
-        kind: HazardKind,
-        place: Place,
-        old: Earlier,
-        access: &LaneAccess<A>,
-    ) {
-        let earlier = old.record.instruction();
-        let first = self.side(old.record.thread(), earlier, plan.action(earlier, old.writes));
-        let action = plan.action(access.instruction, access.writes);
-        let second = self.side(access.thread, access.instruction, action);
-        self.add(kind, place, first, Some(second));
+    /// Notes that two lanes of one instruction do the same thing to one place.
+    pub(super) fn lanes(&mut self, plan: &Plan, kind: HazardKind, place: Place, first: Part, second: Part) {
+        self.add(kind, place, self.side_of(plan, first), Some(self.side_of(plan, second)));
     }
 }

@@ -1,33 +1,65 @@
 //! Finds what is wrong with a kernel whether or not the answer came out wrong: races, reads of memory nobody wrote,
 //! asynchronous copies nobody waited for, barriers not everybody reaches.
 //!
-//! Every place of shared memory, and every place of global memory that a block touches, has a shadow: who wrote it last,
-//! and which two threads read it since, with the time in the block (which steps at every synchronisation) and the
-//! instruction. Two accesses are ordered when both threads have synchronised since the first. Blocks are never ordered with
-//! each other, but for the pattern "write, fence, atomic; atomic, read".
+//! # The order of accesses
 //!
-//! The rooms, each of which knows only those before it: `record` (one access), `clock` (order in a block), `shadow` (who
-//! accessed a place), `finding` (what rules find), `plan` (the launch), `log` (a block's findings); the rules `registers`,
-//! `barriers`, `copies`, `shared`, `global`; `between` blocks and `coverage` of outputs; `naming`; `block`, which hands what
-//! happens to the rules.
+//! Two accesses to one place by different threads, of which one writes, race unless one *happens before* the other. What
+//! happens before what is PTX's memory model, kept as vector clocks:
+//!
+//! - A **barrier** of the block orders what those who arrive did before it and what those who wait do after it. Barriers of
+//!   different numbers are different barriers.
+//! - **`__syncwarp`** does the same for the lanes that its mask names and that are there.
+//! - A **release** (a fence, then a strong write; or a write that releases) orders what came before it and what comes after
+//!   an **acquire** (a strong read that sees it, then a fence; or a read that acquires), if the scopes of all four include
+//!   both threads. Strong are atomic operations and `volatile`, `relaxed`, `acquire` and `release` accesses.
+//! - One **launch** is before the next.
+//!
+//! Strong accesses within each other's scope do not race with one another. Lanes of one store may write the same value.
+//!
+//! # What CUDA leaves open
+//!
+//! Kernels rely on some things that CUDA does not promise but every GPU does. They are no race here but a *warning*, which
+//! is said once: `volatile` counts as relaxed, as PTX has it; a shuffle or a vote counts as a `__syncwarp` of its lanes;
+//! threads may meet at different barrier instructions of one number. For what a barrier does to fences see `fences`.
+//!
+//! # Verdicts do not depend on the host
+//!
+//! Where blocks cannot learn what others do in the same launch, nothing orders them, and they run side by side: each has
+//! its own shadow of global memory, and the first two blocks that accessed each place are compared. Where they can (a
+//! strong load of global memory, an atomic operation whose result is used), blocks run on one thread of the host in a fixed
+//! order and share a shadow. What is shown of several hazards of one sort is the first by block, place and thread.
+//!
+//! As with every search of this kind, a lock that orders two accesses in this run orders them for the verdict.
+//!
+//! # The files
+//!
+//! Each knows only those before it: `record` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
+//! `cell` (the shadow of one place); `finding`, `plan` (the launch), `log` (a block's findings); `fences`; the rules
+//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `shared`,
+//! `coverage` of outputs, `global`, `between` blocks; `naming`; `block`, which hands what happens to the rules.
 
 mod barriers;
 mod between;
 mod block;
+mod cell;
 mod clock;
 mod copies;
 mod coverage;
+mod duplicates;
+mod fences;
 mod finding;
 mod global;
+mod groups;
+mod local;
 mod log;
 mod naming;
 mod plan;
 mod record;
 mod registers;
-mod shadow;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod view;
 
 pub use block::BlockHazards;
 
@@ -36,7 +68,9 @@ use super::report::{Hazard, HazardKind};
 use crate::DevicePointer;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
 use between::Summaries;
+use coverage::Coverage;
 use finding::Found;
+use global::GlobalShadow;
 use naming::Naming;
 use plan::Plan;
 use std::collections::{HashMap, HashSet};
@@ -47,8 +81,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Hazards {
     outputs: Vec<DevicePointer>,
     extents: HashMap<String, Extents>,
-    plan: Option<Arc<Plan>>,
+    launch: Option<Launch>,
     merged: Mutex<Merged>,
+}
+
+/// What is known of a launch, and what its blocks share.
+#[derive(Debug)]
+struct Launch {
+    plan: Arc<Plan>,
+    coverage: Arc<Coverage>,
+    /// The shadow of global memory for all blocks, where they may wait for each other.
+    global: Option<Arc<Mutex<GlobalShadow>>>,
 }
 
 /// What the blocks that have ended leave behind.
@@ -84,7 +127,7 @@ impl Hazards {
     /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
     /// out once.
     pub fn report(&self) -> Vec<Hazard> {
-        let Some(plan) = &self.plan else { return vec![] };
+        let Some(Launch { plan, coverage, .. }) = &self.launch else { return vec![] };
         let merged = std::mem::take(&mut *self.merged.lock().unwrap_or_else(PoisonError::into_inner));
         let Merged { mut found, summaries, .. } = merged;
         summaries.races(plan, &mut found);
@@ -96,7 +139,9 @@ impl Hazards {
             kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
         });
         let mut hazards = Naming { plan, extents: &self.extents }.hazards(&found);
-        hazards.extend(coverage::hazards(plan, &summaries));
+        // Warnings come last.
+        let warnings = hazards.partition_point(|hazard| !hazard.kind.is_warning());
+        hazards.splice(warnings..warnings, coverage.hazards(plan));
         hazards
     }
 }
@@ -105,14 +150,23 @@ impl Analysis for Hazards {
     type Block = Option<BlockHazards>;
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        self.plan = Some(Arc::new(Plan::new(launch, &self.outputs)));
+        let plan = Arc::new(Plan::new(launch, &self.outputs));
+        let global = plan.communicates().then(|| Arc::new(Mutex::new(GlobalShadow::new(&plan))));
+        self.launch = Some(Launch { coverage: Arc::new(Coverage::new(&plan)), global, plan });
         *self.merged.get_mut().unwrap_or_else(PoisonError::into_inner) = Merged::default();
     }
 
+    fn in_order(&self) -> bool {
+        self.launch.as_ref().is_some_and(|launch| launch.plan.communicates())
+    }
+
     fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {
-        let plan = self.plan.as_ref()?;
+        let Launch { plan, coverage, global } = self.launch.as_ref()?;
         let idle = self.merged.lock().unwrap_or_else(PoisonError::into_inner).idle.pop();
-        let mut observer = idle.unwrap_or_else(|| BlockHazards::new(plan.clone()));
+        let mut observer = idle.unwrap_or_else(|| {
+            let global = global.clone().unwrap_or_else(|| Arc::new(Mutex::new(GlobalShadow::new(plan))));
+            BlockHazards::new(plan.clone(), coverage.clone(), global)
+        });
         observer.start(block.number);
         Some(observer)
     }
@@ -121,7 +175,9 @@ impl Analysis for Hazards {
         let Some(mut block) = block else { return };
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
         merged.found.take(&mut block.log.found);
-        merged.summaries.add(&block.plan, block.log.block, &block.global);
+        if !block.plan.communicates() {
+            merged.summaries.add(&block.plan, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         merged.idle.push(block);
     }
 }

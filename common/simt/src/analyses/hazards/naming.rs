@@ -33,6 +33,8 @@ impl Naming<'_> {
             Place::Global(address) => (1, self.plan.arrays.iter().filter(|array| array.base <= address).count() as u64),
             Place::Register(number) => (2, u64::from(number)),
             Place::Barrier(id) => (3, u64::from(id)),
+            Place::Local(_) => (4, 0),
+            Place::Mask(_) => (5, 0),
         };
         let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
         for (kind, &finding) in found.iter() {
@@ -59,6 +61,8 @@ impl Naming<'_> {
                 format!("register {}", name.map_or("?", String::as_str))
             }
             Place::Barrier(id) => format!("barrier {id}"),
+            Place::Local(address) => format!("local memory + {address} bytes"),
+            Place::Mask(lanes) => format!("mask {lanes:#010x}"),
             Place::Shared(address) => {
                 let Some((_, array)) = self.plan.shared_array(address) else {
                     return format!("shared memory + {address} bytes");

@@ -1,7 +1,8 @@
 //! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays.
 
+use super::cell::Sort;
 use super::finding::Action;
-use crate::lower::{Code, Facts, Role, Use};
+use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
 use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
@@ -32,11 +33,16 @@ pub(super) struct Plan {
     /// Units of a block's shared memory.
     pub shared_units: usize,
     pub arrays: Vec<Array>,
+    /// Fences, or accesses that acquire or release, may order threads.
+    pub fenced: bool,
+    /// Some barrier is for a number of threads.
+    counted: bool,
 }
 
 impl Plan {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
         let unit = if launch.kernel.code.narrow { 0 } else { 2 };
+        let facts = &launch.kernel.code.facts;
         let arrays = launch.memory.allocations().iter().map(|array| Array {
             base: array.base().0,
             bytes: array.bytes(),
@@ -51,6 +57,8 @@ impl Plan {
             unit,
             shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
             arrays: arrays.collect(),
+            fenced: facts.iter().any(|facts| facts.order.acquire || facts.order.release),
+            counted: facts.iter().any(|facts| facts.role == Role::CountedBarrier),
         }
     }
 
@@ -58,6 +66,7 @@ impl Plan {
         &self.kernel.code
     }
 
+    #[inline]
     fn facts(&self, instruction: u32) -> &Facts {
         &self.code().facts[instruction as usize]
     }
@@ -80,11 +89,30 @@ impl Plan {
         !self.code().copies.is_empty()
     }
 
-    /// Whether an instruction orders its access with others of its sort: atomic ones, and volatile or acquire and release
-    /// loads and stores.
+    /// How an instruction takes part in the order of memory.
+    pub(super) fn order(&self, instruction: u32) -> MemoryOrder {
+        self.facts(instruction).order
+    }
+
+    /// Whether others may access the place of an instruction at the same time by intention.
     pub(super) fn strong(&self, instruction: u32) -> bool {
-        let facts = self.facts(instruction);
-        facts.strong || facts.role == Role::Atomic
+        self.order(instruction).strong
+    }
+
+    /// What sort of access an instruction makes.
+    pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
+        let MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
+        Sort { writes, strong, wide: strong && scope > Scope::Block, volatile }
+    }
+
+    /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
+    pub(super) fn most_warps(&self) -> usize {
+        if self.fenced || self.counted { usize::MAX } else { 2 }
+    }
+
+    /// Whether blocks may wait for each other.
+    pub(super) fn communicates(&self) -> bool {
+        self.code().communicates
     }
 
     /// What an instruction that writes, or does not, is said to do.
@@ -101,11 +129,6 @@ impl Plan {
     pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
         let origin = self.facts(instruction).shared_origin?;
         Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
-    }
-
-    /// Whether an instruction is a barrier for a given number of threads.
-    pub(super) fn counted_barrier(&self, instruction: u32) -> bool {
-        self.facts(instruction).role == Role::CountedBarrier
     }
 
     pub(super) fn is_guarded(&self, instruction: u32) -> bool {

@@ -1,47 +1,70 @@
-//! One access in five bytes: which thread, when in the block's time, which instruction.
+//! One access in twelve bytes: which thread of which block, when by the clock of its warp, which instruction.
 
-/// The block's clock restarts when it reaches this.
-pub(super) const LAST_TIME: u16 = (1 << 14) - 1;
-
-/// The latest access of one sort: 10 bits of thread, 14 of time, 15 of instruction, and whether there is one at all.
+/// An access, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Record([u8; 5]);
+pub(super) struct Record {
+    /// Time of the thread's warp, from 1; 0 if there was no access.
+    pub time: u32,
+    /// Thread in the block, and above it the instruction: there are at most 2²² instructions.
+    place: u32,
+    pub block: u32,
+}
 
 impl Record {
-    pub(super) fn new(thread: u32, time: u16, instruction: u32) -> Self {
-        let bits = 1
-            + (u64::from(thread & 1023) << 1)
-            + (u64::from(time & LAST_TIME) << 11)
-            + (u64::from(instruction.min(0x7fff)) << 25);
-        let bytes = bits.to_le_bytes();
-        Self([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]])
-    }
-
-    #[inline]
-    fn bits(self) -> u64 {
-        let [a, b, c, d, e] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+    pub(super) fn new(block: u32, thread: u32, time: u32, instruction: u32) -> Self {
+        Self { time, place: thread & 1023 | instruction << 10, block }
     }
 
     /// Whether there was an access.
     #[inline]
     pub(super) fn some(self) -> bool {
-        self.0[0] & 1 != 0
+        self.time != 0
     }
 
     #[inline]
     pub(super) fn thread(self) -> u32 {
-        (self.bits() >> 1) as u32 & 1023
+        self.place & 1023
     }
 
     #[inline]
-    pub(super) fn time(self) -> u16 {
-        (self.bits() >> 11) as u16 & LAST_TIME
+    pub(super) fn warp(self) -> usize {
+        (self.place >> 5 & 31) as usize
     }
 
     #[inline]
     pub(super) fn instruction(self) -> u32 {
-        (self.bits() >> 25) as u32 & 0x7fff
+        self.place >> 10
+    }
+
+    /// The same of another lane of the warp.
+    pub(super) fn by_lane(self, lane: usize) -> Self {
+        Self { place: self.place & !31 | lane as u32, ..self }
+    }
+}
+
+/// The accesses of some lanes of a warp at one time, by one instruction (if not, this is the first of several).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Slot {
+    /// The first of them.
+    pub record: Record,
+    pub lanes: u32,
+}
+
+impl Slot {
+    pub(super) fn one(record: Record) -> Self {
+        Self { record, lanes: 1 << (record.thread() % 32) }
+    }
+
+    /// Whether the accesses were made by this warp at this time.
+    #[inline]
+    pub(super) fn same_moment(&self, record: Record) -> bool {
+        let own = self.record;
+        own.time == record.time && own.block == record.block && own.warp() == record.warp()
+    }
+
+    /// Whether they were made by this warp.
+    pub(super) fn same_warp(&self, record: Record) -> bool {
+        self.record.block == record.block && self.record.warp() == record.warp()
     }
 }
 
@@ -52,11 +75,13 @@ mod tests {
     #[test]
     fn a_record_gives_back_what_it_was_made_of() {
         assert!(!Record::default().some());
-        for (thread, time, instruction) in [(0, 0, 0), (1, 2, 3), (1023, LAST_TIME, 0x7fff), (341, 5461, 0x2aaa)] {
-            let record = Record::new(thread, time, instruction);
+        for (block, thread, time, instruction) in [(0, 0, 1, 0), (1, 2, 3, 4), (u32::MAX, 1023, u32::MAX, 3_999_999)] {
+            let record = Record::new(block, thread, time, instruction);
             assert!(record.some());
-            assert_eq!((record.thread(), record.time(), record.instruction()), (thread, time, instruction));
+            let parts = (record.block, record.thread(), record.time, record.instruction());
+            assert_eq!(parts, (block, thread, time, instruction));
+            assert_eq!(record.warp() as u32, thread / 32);
+            assert_eq!(record.by_lane(7), Record::new(block, thread & !31 | 7, time, instruction));
         }
-        assert_eq!(Record::new(0, 0, 0x8000).instruction(), 0x7fff);
     }
 }

@@ -1,12 +1,14 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 
+use super::cell::{Cell, Conflict, Lists, Sort};
 use super::clock::Clock;
 use super::copies::Copies;
+use super::duplicates::meetings;
 use super::finding::Place;
-use super::log::Log;
+use super::groups::groups;
+use super::log::{LaneWrite, Log, Part};
 use super::plan::Plan;
 use super::record::Record;
-use super::shadow::{Cell, Earlier, LaneAccess, read, same_value, touch};
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -15,173 +17,209 @@ use crate::{Access, AccessKind};
 #[derive(Debug)]
 pub(super) struct SharedShadow {
     cells: Vec<Cell>,
+    lists: Lists,
     /// Whether each unit has been written: one bit each.
     written: Vec<u64>,
-    /// Races of the loads at hand: lane, unit, earlier access.
-    races: Vec<(u32, u32, Earlier)>,
-    /// Units that the loads at hand read unwritten: lane, unit.
-    unwritten: Vec<(u32, u32)>,
+    /// Reads of the load at hand that need a closer look: lanes, unit.
+    doubtful: Vec<(u32, u32)>,
+    /// Units that the load at hand reads unwritten: first lane, unit, lanes.
+    unwritten: Vec<(u32, u32, u32)>,
 }
 
 impl SharedShadow {
-    pub(super) fn new(units: usize) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            cells: vec![Cell::default(); units],
-            written: vec![0; units.div_ceil(64)],
-            races: vec![],
+            cells: vec![Cell::default(); plan.shared_units],
+            lists: Lists::new(plan.most_warps()),
+            written: vec![0; plan.shared_units.div_ceil(64)],
+            doubtful: vec![],
             unwritten: vec![],
         }
     }
 
     pub(super) fn restart(&mut self) {
-        self.forget();
-        self.written.fill(0);
-    }
-
-    /// Forgets who accessed what when.
-    pub(super) fn forget(&mut self) {
         self.cells.fill(Cell::default());
+        self.lists.clear();
+        self.written.fill(0);
     }
 
     /// Checks an access and notes it.
     pub(super) fn access(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        let writes = access.kind != AccessKind::Load;
-        let of_lane = |lane: usize| LaneAccess {
-            thread: access.warp * 32 + lane as u32,
-            instruction: access.instruction,
-            address: access.addresses[lane] as u32,
-            bytes: access.bytes,
-            writes,
-        };
-        if let Some(array) = plan.origin(access.instruction) {
-            let end = array.offset + array.bytes;
-            for lane in each(access.lanes).map(of_lane) {
-                if lane.address < array.offset || lane.address + lane.bytes > end {
-                    log.alone(plan, HazardKind::WrongArray, Place::Shared(lane.address), &lane);
-                }
-            }
-        }
+        stays_inside(plan, log, access);
         if copies.any() {
-            each(access.lanes).for_each(|lane| copies.check(plan, log, &of_lane(lane)));
-        }
-        if !writes {
-            return self.loads(plan, clock, copies, log, access);
-        }
-        for number in each(access.lanes) {
-            let lane = of_lane(number);
-            let earlier = self.cells.get((lane.address >> plan.unit) as usize).map(|cell| cell.write);
-            if earlier.is_some_and(|earlier| same_value(access, number, earlier, clock.now())) {
-                continue;
+            for lane in each(access.lanes) {
+                let part =
+                    Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
+                copies.check(plan, log, access.addresses[lane] as u32, access.bytes, part);
             }
-            if access.kind == AccessKind::Atomic {
-                self.must_be_written(plan, copies, log, &lane);
-            }
-            self.write(plan, clock, log, &lane);
+        }
+        match access.kind {
+            AccessKind::Load => self.loads(plan, clock, copies, log, access),
+            AccessKind::Store => self.stores(plan, clock, log, access),
+            _ => self.updates(plan, clock, copies, log, access),
         }
     }
 
     /// Checks loads, the most frequent access of all.
     fn loads(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        let Self { cells, written, races, unwritten } = self;
+        let Self { cells, lists, written, doubtful, unwritten } = self;
         let unit = plan.unit;
-        let met = clock.all_met();
-        let all = access.lanes == u32::MAX;
-        let addresses = access.addresses;
+        let row = clock.row(access.warp as usize);
+        let (time, two_warps) = (clock.time(access.warp), lists.two_warps());
+        let plain = !plan.strong(access.instruction);
         let units = (access.bytes >> unit).max(1);
-        for lane in each(access.lanes) {
-            let address = addresses[lane];
+        for (lane, lanes) in groups(access.addresses, access.lanes) {
             let thread = access.warp * 32 + lane as u32;
-            let new = Record::new(thread, clock.now(), access.instruction);
-            let start = (address >> unit) as u32;
-            // Two readers of a place are enough: a third need not be noted, unless somebody has just written there.
-            let third = all && is_third(addresses, lane);
+            let new = Record::new(clock.block(), thread, time, access.instruction);
+            let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
                 if written[index as usize / 64] >> (index % 64) & 1 == 0 {
-                    unwritten.push((lane as u32, index));
+                    unwritten.push((thread, index, lanes));
                 }
-                if third && cell.write.time() <= met {
-                    continue;
-                }
-                if let Some(earlier) = read(cell, new, thread, clock) {
-                    races.push((lane as u32, index, earlier));
+                if !(plain && cell.read_quickly(new, lanes, row, two_warps)) {
+                    doubtful.push((lanes, index));
                 }
             }
         }
-        if !self.races.is_empty() || !self.unwritten.is_empty() {
-            self.report_loads(plan, copies, log, access);
+        if !self.doubtful.is_empty() || !self.unwritten.is_empty() {
+            self.look_closely(plan, clock, copies, log, access);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn report_loads(&mut self, plan: &Plan, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        let part = |lane: u32, index: u32| LaneAccess {
-            thread: access.warp * 32 + lane,
-            instruction: access.instruction,
-            address: index << plan.unit,
-            bytes: access.bytes,
-            writes: false,
-        };
-        for (lane, index, earlier) in std::mem::take(&mut self.races) {
-            log.race(plan, Place::Shared(index << plan.unit), earlier, &part(lane, index));
+    fn look_closely(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+        let sort = plan.sort(access.instruction, false);
+        for (lanes, index) in std::mem::take(&mut self.doubtful) {
+            for lane in each(lanes) {
+                let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
+                self.touch(plan, clock, log, index as usize, part, sort);
+            }
         }
-        for (lane, index) in std::mem::take(&mut self.unwritten) {
-            uninitialised(plan, copies, log, &part(lane, index));
+        for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
+            for lane in each(lanes) {
+                let part = Part::new(thread & !31 | lane as u32, access.instruction, false);
+                uninitialised(plan, copies, log, index << plan.unit, part);
+            }
         }
     }
 
-    /// Checks that one lane's read finds something in every unit.
-    fn must_be_written(&self, plan: &Plan, copies: &Copies, log: &mut Log, access: &LaneAccess<u32>) {
-        for index in units(plan, access) {
-            if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                uninitialised(plan, copies, log, &LaneAccess { address: (index << plan.unit) as u32, ..*access });
+    fn stores(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &Access<'_>) {
+        let sort = plan.sort(access.instruction, true);
+        let met = meetings(access, plan.unit);
+        for meeting in met.iter().filter(|meeting| !(meeting.same || sort.strong)) {
+            let [first, second] = [meeting.first, meeting.second]
+                .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
+            log.lanes(plan, HazardKind::Race, Place::Shared(meeting.address as u32), first, second);
+        }
+        let write = |lane: usize| LaneWrite {
+            thread: access.warp * 32 + lane as u32,
+            instruction: access.instruction,
+            address: access.addresses[lane] as u32,
+            bytes: access.bytes,
+        };
+        if met.is_empty() {
+            each(access.lanes).for_each(|lane| self.write(plan, clock, log, &write(lane), sort));
+            return;
+        }
+        // All of them are compared with what was before, not with one another.
+        for lane in each(access.lanes) {
+            for index in units(plan, &write(lane)) {
+                self.compare(plan, clock, log, index, write(lane).part(), sort);
+            }
+        }
+        for lane in each(access.lanes).collect::<Vec<_>>().into_iter().rev() {
+            for index in units(plan, &write(lane)) {
+                self.note(clock, index, write(lane).part(), sort);
+                self.set_written(index);
+            }
+        }
+    }
+
+    fn updates(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+        for lane in each(access.lanes) {
+            let (thread, address) = (access.warp * 32 + lane as u32, access.addresses[lane] as u32);
+            let write = LaneWrite { thread, instruction: access.instruction, address, bytes: access.bytes };
+            for index in units(plan, &write) {
+                if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
+                    uninitialised(plan, copies, log, (index << plan.unit) as u32, write.part());
+                }
+                let sort = plan.sort(access.instruction, access.written >> lane & 1 != 0);
+                self.touch(plan, clock, log, index, write.part(), sort);
+                self.set_written(index);
             }
         }
     }
 
     /// Checks one lane's write and notes it.
-    pub(super) fn write(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &LaneAccess<u32>) {
-        self.touch(plan, clock, log, access);
-        for index in units(plan, access) {
-            if let Some(word) = self.written.get_mut(index / 64) {
-                *word |= 1 << (index % 64);
-            }
+    pub(super) fn write(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
+        for index in units(plan, write) {
+            self.touch(plan, clock, log, index, write.part(), sort);
+            self.set_written(index);
         }
     }
 
     /// Checks and notes one lane's write that may still be under way: its places do not count as written yet.
-    pub(super) fn touch(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &LaneAccess<u32>) {
-        let new = Record::new(access.thread, clock.now(), access.instruction);
-        for index in units(plan, access) {
-            let Some(cell) = self.cells.get_mut(index) else { return };
-            if let Some(earlier) = touch(cell, new, access.thread, true, clock) {
-                log.race(plan, Place::Shared((index << plan.unit) as u32), earlier, access);
-            }
+    pub(super) fn write_later(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite) {
+        for index in units(plan, write) {
+            self.touch(plan, clock, log, index, write.part(), Sort::WRITE);
+        }
+    }
+
+    fn touch(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+        self.compare(plan, clock, log, index, part, sort);
+        self.note(clock, index, part, sort);
+    }
+
+    fn compare(&self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+        let Some(cell) = self.cells.get(index) else { return };
+        let conflict: Option<Conflict> = cell.conflict(&self.lists, clock, record(clock, part), sort);
+        if let Some(conflict) = conflict {
+            log.conflict(plan, Place::Shared((index << plan.unit) as u32), conflict, part);
+        }
+    }
+
+    fn note(&mut self, clock: &Clock, index: usize, part: Part, sort: Sort) {
+        if let Some(cell) = self.cells.get_mut(index) {
+            cell.note(&mut self.lists, clock, record(clock, part), sort);
+        }
+    }
+
+    fn set_written(&mut self, index: usize) {
+        if let Some(word) = self.written.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
         }
     }
 }
 
-/// Whether two lanes before this one access the same place: neighbours, or lanes a row of eight apart.
-#[inline]
-fn is_third(addresses: &[u64; 32], lane: usize) -> bool {
-    let address = addresses[lane];
-    let same = |apart: usize| {
-        lane >= 2 * apart && addresses[lane - apart] == address && addresses[lane - 2 * apart] == address
-    };
-    same(1) || same(8)
+fn record(clock: &Clock, part: Part) -> Record {
+    Record::new(clock.block(), part.thread, clock.time(part.thread / 32), part.instruction)
 }
 
-/// The units that one lane accesses.
+/// An access through a shared array stays inside that array.
+fn stays_inside(plan: &Plan, log: &mut Log, access: &Access<'_>) {
+    let Some(array) = plan.origin(access.instruction) else { return };
+    let end = array.offset + array.bytes;
+    for lane in each(access.lanes) {
+        let address = access.addresses[lane] as u32;
+        if address < array.offset || address + access.bytes > end {
+            let part = Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
+            log.alone(plan, HazardKind::WrongArray, Place::Shared(address), part);
+        }
+    }
+}
+
+/// The units that one lane writes.
 #[inline]
-fn units(plan: &Plan, access: &LaneAccess<u32>) -> std::ops::Range<usize> {
-    let start = (access.address >> plan.unit) as usize;
-    start..start + (access.bytes >> plan.unit).max(1) as usize
+fn units(plan: &Plan, write: &LaneWrite) -> std::ops::Range<usize> {
+    let start = (write.address >> plan.unit) as usize;
+    start..start + (write.bytes >> plan.unit).max(1) as usize
 }
 
 /// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.
-fn uninitialised(plan: &Plan, copies: &Copies, log: &mut Log, access: &LaneAccess<u32>) {
-    if !copies.fill(access.address) {
-        log.alone(plan, HazardKind::UninitialisedShared, Place::Shared(access.address), access);
+fn uninitialised(plan: &Plan, copies: &Copies, log: &mut Log, address: u32, part: Part) {
+    if !copies.fill(address) {
+        log.alone(plan, HazardKind::UninitialisedShared, Place::Shared(address), part);
     }
 }

@@ -39,6 +39,9 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
         _ => (0, 0),
     };
     let global = lanes & !shared;
+    // Only a compare-and-swap may leave its place as it is.
+    let mask = if wide { u64::MAX } else { 0xffff_ffff };
+    let fails = |old: u64, b: u64| atomic.op == AtomicOp::Cas && (old ^ b) & mask != 0;
     let operands = |lane: usize| {
         let get = |register| if register == NONE { 0 } else { get_lane(r, register, wide, lane) };
         (get(inst.b), get(inst.c))
@@ -48,21 +51,23 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
         fill(&mut addresses, shared);
         let access = Access { bytes, ..request(inst, warp, shared, AccessKind::Atomic, Space::Shared, &addresses) };
         check_shared::<I, _>(context, &access)?;
-        show(context, &access);
+        let mut written = shared;
         for lane in each(shared) {
             let (b, c) = operands(lane);
             let at = addresses[lane] as usize;
             let old = read_element(|word| context.shared[word], at, bytes);
+            written &= !(u32::from(fails(old, b)) << lane);
             write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c, false));
             set_lane(r, inst.d, wide, lane, old);
         }
+        show(context, &Access { written, ..access });
     }
     if global != 0 {
         let mut addresses = all;
         fill(&mut addresses, global);
         let access = Access { bytes, ..request(inst, warp, global, AccessKind::Atomic, Space::Global, &addresses) };
         let (cache, _) = check_global::<I, _>(context, &access)?;
-        show(context, &access);
+        let mut written = global;
         for lane in each(global) {
             let (b, c) = operands(lane);
             let (words, at) = place(context, cache, addresses[lane]);
@@ -83,8 +88,10 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
                     Ok(old) | Err(old) => u64::from(old >> shift & ones),
                 }
             };
+            written &= !(u32::from(fails(old, b)) << lane);
             set_lane(r, inst.d, wide, lane, old);
         }
+        show(context, &Access { written, ..access });
     }
     Ok(())
 }

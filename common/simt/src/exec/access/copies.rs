@@ -50,9 +50,11 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
         space: Space::Global,
         bytes: copy.bytes,
         addresses: &from,
-        values: None,
+        written: 0,
+        data: None,
     };
-    let writing = Access { kind: AccessKind::CopyDestination, space: Space::Shared, addresses: &to, ..reading };
+    let (kind, space) = (AccessKind::CopyDestination, Space::Shared);
+    let writing = Access { kind, space, addresses: &to, written: lanes, ..reading };
     check_shared::<I, _>(context, &writing)?;
     let mut cache = None;
     if each(lanes).all(|lane| source[lane] == copy.bytes) {

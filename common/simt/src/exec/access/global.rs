@@ -83,9 +83,9 @@ pub(crate) fn store_global<I: Isa, O: Observer>(
 ) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
-    let values = stored::<O>(inst, r, lanes);
+    let data = stored::<O>(inst, r, lanes);
     let access =
-        Access { values: values.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Global, &addresses) };
+        Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Global, &addresses) };
     let (cache, _) = check_global::<I, _>(context, &access)?;
     show(context, &access);
     for lane in each(lanes) {

@@ -94,6 +94,7 @@ impl Area {
                     })
                 };
             }
+            let data = values.map(|value| [value as u32, 0, 0, 0]);
             let access = Access {
                 warp,
                 instruction: inst.pc,
@@ -102,7 +103,8 @@ impl Area {
                 space,
                 bytes: 4,
                 addresses: &addresses,
-                values: store.then_some(&values),
+                written: if store { u32::MAX } else { 0 },
+                data: store.then_some(&data),
             };
             let cache = if self.shared {
                 check_shared::<I, _>(context, &access)?;
@@ -155,7 +157,7 @@ impl Area {
 /// A load from shared memory.
 fn load<'a>(inst: &Inst, warp: u32, addresses: &'a [u64; 32], bytes: u32, lanes: u32) -> Access<'a> {
     let (kind, space) = (AccessKind::Load, Space::Shared);
-    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, values: None }
+    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, written: 0, data: None }
 }
 
 /// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a

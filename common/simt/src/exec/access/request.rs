@@ -1,6 +1,6 @@
 //! A request of a warp: built once as the observer's [`Access`], checked, and shown.
 
-use super::elements::get_lane;
+use super::elements::{get_lane, parts, write_words};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
@@ -23,19 +23,22 @@ pub(super) fn request<'a>(
 ) -> Access<'a> {
     let shape = Shape::unpack(inst.sub);
     let bytes = shape.bytes * shape.count;
-    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, values: None }
+    let written = if kind == AccessKind::Load { 0 } else { lanes };
+    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, written, data: None }
 }
 
-/// What a store shows an observer of its values: the first element of each lane.
+/// What a store shows an observer of its data.
 #[inline(always)]
-pub(super) fn stored<O: Observer>(inst: &Inst, r: Registers, lanes: u32) -> Option<[u64; 32]> {
+pub(super) fn stored<O: Observer>(inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
     O::ACTIVE.then(|| {
-        let wide = Shape::unpack(inst.sub).wide;
-        let mut values = [0; 32];
-        for lane in each(lanes) {
-            values[lane] = get_lane(r, inst.d, wide, lane);
+        let shape = Shape::unpack(inst.sub);
+        let mut data = [[0; 4]; 32];
+        for (register, before) in parts(inst, shape) {
+            for lane in each(lanes) {
+                write_words(&mut data[lane], before as usize, shape.bytes, get_lane(r, register, shape.wide, lane));
+            }
         }
-        values
+        data
     })
 }
 

@@ -61,9 +61,9 @@ pub(crate) fn store_shared<I: Isa, O: Observer>(
 ) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
-    let values = stored::<O>(inst, r, lanes);
+    let data = stored::<O>(inst, r, lanes);
     let access =
-        Access { values: values.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Shared, &addresses) };
+        Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Shared, &addresses) };
     check_shared::<I, _>(context, &access)?;
     show(context, &access);
     for lane in each(lanes) {
@@ -112,7 +112,8 @@ pub(crate) fn show_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run,
             *address = u64::from((4 * index).wrapping_add_signed(offset));
         }
         let (lanes, kind, space) = (u32::MAX, AccessKind::Load, Space::Shared);
-        let access = Access { warp, instruction, lanes, kind, space, bytes, addresses: &addresses, values: None };
+        let addresses = &addresses;
+        let access = Access { warp, instruction, lanes, kind, space, bytes, addresses, written: 0, data: None };
         context.observer.access(&access);
     }
 }

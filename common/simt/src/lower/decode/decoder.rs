@@ -7,6 +7,7 @@ use crate::ast::{Operand, Position, Statement, Type};
 use crate::lower::code::Code;
 use crate::lower::inst::{Detail, Inst, NONE, Op};
 use crate::lower::layout::Layout;
+use crate::lower::order::MemoryOrder;
 use crate::lower::preset::Preset;
 use crate::lower::raw::{Raw, Value};
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ pub(super) struct Decoder<'a> {
     pub frame: usize,
     pub position: Position,
     pub guard: Option<(u32, bool)>,
-    pub strong: bool,
+    pub order: MemoryOrder,
 }
 
 impl<'a> Decoder<'a> {
@@ -45,7 +46,7 @@ impl<'a> Decoder<'a> {
             frame: 0,
             position: Position::default(),
             guard: None,
-            strong: false,
+            order: MemoryOrder::WEAK,
         }
     }
 
@@ -104,8 +105,8 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn push(&mut self, inst: Inst) {
-        let Self { guard, position, strong, .. } = *self;
-        self.raws.push(Raw { inst, guard, targets: vec![], position, strong, more: vec![] });
+        let Self { guard, position, order, .. } = *self;
+        self.raws.push(Raw { inst, guard, targets: vec![], position, order, more: vec![] });
     }
 
     /// Adds what does not change about an instruction; gives its number.

@@ -25,6 +25,7 @@ use crate::Error;
 use crate::ast::{Statement, Type};
 use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
+use crate::lower::order::MemoryOrder;
 use crate::lower::raw::{Decoded, Value};
 use decoder::Decoder;
 pub(crate) use mbarrier::COUNT_BITS;
@@ -57,9 +58,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
                 decoder.frame = *frame;
                 decoder.position = statement.position;
                 decoder.guard = None;
-                decoder.strong = statement.words[1..].iter().any(|word| {
-                    matches!(word.as_str(), "volatile" | "relaxed" | "acquire" | "release" | "acq_rel" | "mmio" | "cv")
-                }) || statement.words[0] == "mbarrier";
+                decoder.order = MemoryOrder::of(&statement.words);
                 if let Some((id, negated)) = statement.guard {
                     decoder.guard = Some((decoder.register(id, Type::Pred)?, negated));
                 }

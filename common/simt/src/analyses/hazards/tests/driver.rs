@@ -1,8 +1,8 @@
 //! A launch whose blocks are driven by hand, and its report in short lines.
 
 use crate::analyses::hazards::{BlockHazards, Hazards};
-use crate::analyses::testing::{BODY, Request, begin, kernel, memory, number, request};
-use crate::observe::{Analysis, BlockInfo, CopyAccess, Observer};
+use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, memory, number, request, waiting_body};
+use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, Observer};
 use crate::{DevicePointer, Dim3, GlobalMemory, Hazard, Kernel};
 
 pub(super) const STORE: &str = "st.shared.u32";
@@ -43,13 +43,16 @@ impl Launch {
     }
 }
 
-/// Runs a script, `[output] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block, in this order and in
-/// the opposite one. With `output`, C is an output. What a step is: see [`Block::step`].
+/// Runs a script, `[waits] [output] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block. With
+/// `output`, C is an output. With `waits`, threads may wait for each other at other places than barriers of the whole block,
+/// and the parts run in this order; else they also run in the opposite one. What a step is: see [`Block::step`].
 pub(super) fn run(script: &str) -> Vec<String> {
+    let (waits, script) = script.strip_prefix("waits ").map_or((false, script), |rest| (true, rest));
     let (output, script) = script.strip_prefix("output ").map_or((false, script), |rest| (true, rest));
     let parts = script.split('|').map(|part| part.split_once(':').unwrap_or(("0", part)));
+    let body = if waits { waiting_body() } else { BODY.to_owned() };
     let report = |parts: &mut dyn Iterator<Item = (&str, &str)>| {
-        let launch = launch_of(BODY, output);
+        let launch = launch_of(&body, output);
         for (block, steps) in parts {
             launch.block(number_of(block), |block| steps.split(';').for_each(|step| block.step(step)));
         }
@@ -58,7 +61,9 @@ pub(super) fn run(script: &str) -> Vec<String> {
         found
     };
     let found = report(&mut parts.clone());
-    assert_eq!(report(&mut parts.rev()), found, "the report of `{script}` depends on the order of the blocks");
+    if !waits {
+        assert_eq!(report(&mut parts.rev()), found, "the report of `{script}` depends on the order of the blocks");
+    }
     found
 }
 
@@ -108,8 +113,13 @@ impl Block<'_> {
         }
         match step.split_whitespace().collect::<Vec<_>>()[..] {
             ["bar", warps] => self.barrier(mask(warps)),
-            ["sync", warp, lanes] => self.watch.warp_sync(number_of(warp), 0, mask(lanes)),
-            ["fence"] => self.watch.fence(0, 0, 1),
+            ["sync", warp, lanes] => self.watch.warp_sync(number_of(warp), 0, mask(lanes), mask(lanes), false),
+            ["sync", warp, lanes, named] => self.watch.warp_sync(number_of(warp), 0, mask(lanes), mask(named), false),
+            ["shuffle", warp, lanes] => self.watch.warp_sync(number_of(warp), 0, mask(lanes), mask(lanes), true),
+            [fence @ ("membar.gl" | "membar.cta"), thread] => {
+                let (thread, instruction) = (number_of::<u32>(thread), self.number(fence));
+                self.watch.fence(thread / 32, instruction, 1 << (thread % 32));
+            }
             ["copy", warp, lanes, start] => {
                 let start: u64 = number_of(start);
                 self.copy(number_of(warp), mask(lanes), |lane| start + 8 * lane);
@@ -120,10 +130,23 @@ impl Block<'_> {
                 self.watch.copy_wait(number_of(warp), 0, mask(lanes), Some(number_of(pending)));
             }
             [word @ ("meets" | "passes"), warp, lanes, id, barrier] => {
-                let starts = [("bar0", "bar.sync 0"), ("bar1", "bar.sync 1, 64"), ("barrier0", "barrier.sync 0")];
-                let instruction = self.number(starts.iter().find(|start| start.0 == barrier).unwrap().1);
-                let (warp, id) = (number_of(warp), number_of(id));
-                self.watch.barrier_arrive(warp, instruction, id, mask(lanes), word == "meets");
+                let kinds = [
+                    ("bar0", "bar.sync 0", 0),
+                    ("bar64", "bar.sync 1, 64", 64),
+                    ("bar96", "bar.sync 1, 96", 96),
+                    ("barrier0", "barrier.sync 0", 0),
+                    ("red0", "bar.red", 0),
+                ];
+                let &(_, start, threads) = kinds.iter().find(|kind| kind.0 == barrier).unwrap();
+                self.watch.barrier_arrive(&Arrival {
+                    warp: number_of(warp),
+                    instruction: self.number(start),
+                    lanes: mask(lanes),
+                    id: number_of(id),
+                    threads,
+                    waits: word == "meets",
+                    reduces: barrier == "red0",
+                });
             }
             ["opens", id, warps] => self.watch.barrier_release(number_of(id), mask(warps)),
             ["ends", warp, lanes] => self.watch.exit(number_of(warp), self.number("ret"), mask(lanes)),
@@ -161,6 +184,8 @@ impl Block<'_> {
             ("ld", true) => GLOBAL_LOAD,
             ("at", true) => "atom.global",
             ("vld", true) => "ld.volatile.global",
+            ("vst", true) => "st.volatile.global",
+            ("atb", true) => "atom.global.cta",
             ("ld2", true) => "ld.global.v2",
             _ => panic!("`{word} {place}` is not an access"),
         };
@@ -174,7 +199,7 @@ impl Block<'_> {
     pub fn barrier(&mut self, warps: u32) {
         let instruction = self.number("bar.sync 0");
         for warp in (0..3).filter(|warp| warps >> warp & 1 != 0) {
-            self.watch.barrier_arrive(warp, instruction, 0, u32::MAX, true);
+            self.watch.barrier_arrive(&arrival(warp, instruction));
         }
         self.watch.barrier_release(0, warps);
     }

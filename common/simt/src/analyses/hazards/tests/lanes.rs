@@ -77,7 +77,7 @@ fn the_same_value_from_one_store_does_no_harm() {
     };
     let store = request(STORE).at(|_| 32).lanes(0b1100);
     let same = store.clone().values(|lane| if lane < 2 { 0 } else { 7 });
-    let other = store.clone().values(|lane| lane);
+    let other = store.clone().values(|lane| lane as u32);
     let nothing = store.clone().lanes(1 << 2).at(|_| 36);
     let race = ["Race s + 32 bytes: 0/2 writes st.shared.u32; 0/3 writes st.shared.u32; x1"];
     assert_eq!(stores(&same, &nothing), CLEAN);
@@ -85,7 +85,7 @@ fn the_same_value_from_one_store_does_no_harm() {
     assert_eq!(stores(&store, &nothing), race);
     // Another warp's lane does, even with the same value and number.
     assert_eq!(stores(&same.clone().lanes(0b100), &same.clone().warp(1).lanes(0b1000)).len(), 1);
-    // And so does what another instruction wrote, or this one at another time, and what is too wide to compare.
+    // And so does what another instruction wrote, or this one at another time.
     let apart = same.clone().at(|lane| if lane == 2 { 36 } else { 32 });
     assert_eq!(stores(&same.clone().lanes(0b100), &Request { start: "st.volatile.shared", ..apart.clone() }).len(), 1);
     let later = found(|block| {
@@ -95,21 +95,27 @@ fn the_same_value_from_one_store_does_no_harm() {
     });
     assert_eq!(later, race);
     assert_eq!(stores(&Request { bytes: 8, ..same.clone() }, &nothing), CLEAN);
-    assert_eq!(stores(&Request { bytes: 16, ..same.clone() }, &nothing.clone().at(|_| 64)).len(), 1);
+    // Every element of a vector is compared.
+    let wide = |request: &Request| Request { bytes: 16, ..request.clone() };
+    assert_eq!(stores(&wide(&same), &wide(&nothing.clone().at(|_| 64))), CLEAN);
+    let mut last = wide(&same);
+    last.data.as_mut().unwrap()[3][3] = 8;
+    let in_the_last = ["Race s + 44 bytes: 0/2 writes st.shared.u32; 0/3 writes st.shared.u32; x1"];
+    assert_eq!(stores(&last, &wide(&nothing.clone().at(|_| 64))), in_the_last);
     // And so does a lane of another request.
     assert_eq!(stores(&same.clone().lanes(0b100), &same.clone().lanes(0b1000)), race);
 }
 
 #[test]
 fn the_same_value_in_global_memory_does_no_harm() {
-    let store = |values: fn(u64) -> u64| {
+    let store = |values: fn(u64) -> u32| {
         found(|block| {
             let a = block.launch.a.0;
             block.access(&request(GLOBAL_STORE).lanes(0b1100).at(|_| a).values(values));
         })
     };
     assert_eq!(store(|_| 7), CLEAN);
-    assert_eq!(store(|lane| lane), ["Race A[0]: 0/2 writes st.global.u32; 0/3 writes st.global.u32; x1"]);
+    assert_eq!(store(|lane| lane as u32), ["Race A[0]: 0/2 writes st.global.u32; 0/3 writes st.global.u32; x1"]);
 }
 
 #[test]

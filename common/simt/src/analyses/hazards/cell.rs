@@ -1,0 +1,250 @@
+//! The shadow of one unit of memory: the accesses that a later one may race with, and what races with them.
+//!
+//! An access is forgotten when a later one stands for it: one that happens after it and races with whatever it would race
+//! with. So a plain write stands for all before it, and a plain read for earlier reads. A strong access (an atomic
+//! operation, a volatile or relaxed load or store) stands for no plain one, because strong ones may meet.
+
+use super::clock::{Clock, Order};
+use super::record::{Record, Slot};
+
+/// What an access does to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each stands for itself.
+pub(super) struct Sort {
+    pub writes: bool,
+    /// Others may access the place at the same time by intention.
+    pub strong: bool,
+    /// That holds for threads of other blocks too.
+    pub wide: bool,
+    /// It is strong because it is volatile.
+    pub volatile: bool,
+}
+
+impl Sort {
+    pub(super) const READ: Self = Self { writes: false, strong: false, wide: false, volatile: false };
+    pub(super) const WRITE: Self = Self { writes: true, ..Self::READ };
+
+    /// Whether two accesses may meet by intention.
+    pub(super) fn meets(self, other: Self, same_block: bool) -> bool {
+        self.strong && other.strong && (same_block || self.wide && other.wide)
+    }
+}
+
+/// How two accesses that nothing orders are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Race,
+    /// Only a shuffle or a vote lies between.
+    Exchange,
+    /// They may meet because one of them is volatile.
+    Volatile,
+}
+
+/// An earlier access, and how it lies to the one at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Conflict {
+    pub earlier: Record,
+    pub sort: Sort,
+    pub verdict: Verdict,
+}
+
+/// The shadow of a unit of memory: a word, or a byte when the kernel has narrower accesses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    /// The last plain write.
+    write: Record,
+    /// Plain reads since, by two warps.
+    reads: [Slot; 2],
+    /// Where the other accesses since are listed; 0 if there are none.
+    more: u32,
+}
+
+/// An access in a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub slot: Slot,
+    pub sort: Sort,
+}
+
+/// How many accesses by other blocks a list keeps for each sort of access: a place that all blocks read is no longer list.
+const BLOCKS: usize = 6;
+
+/// The lists of cells whose accesses do not fit into them.
+#[derive(Debug)]
+pub(super) struct Lists {
+    /// By number; the first is always empty.
+    all: Vec<Vec<Entry>>,
+    free: Vec<u32>,
+    /// How many warps of a block are kept for each place and sort of access. With two, a thread of any warp has another warp among
+    /// them; that is enough where only barriers of the whole block order warps, because then all of them are ordered or none.
+    most: usize,
+}
+
+impl Lists {
+    pub(super) fn new(most: usize) -> Self {
+        Self { all: vec![vec![]], free: vec![], most }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.all.truncate(1);
+        self.free.clear();
+    }
+
+    /// Whether two warps are all that must be kept.
+    #[inline]
+    pub(super) fn two_warps(&self) -> bool {
+        self.most == 2
+    }
+
+    /// The accesses that did not fit into a cell.
+    #[inline]
+    pub(super) fn of(&self, cell: &Cell) -> &[Entry] {
+        &self.all[cell.more as usize]
+    }
+
+    fn list(&mut self, cell: &mut Cell) -> &mut Vec<Entry> {
+        if cell.more == 0 {
+            cell.more = self.free.pop().unwrap_or(self.all.len() as u32);
+            if cell.more as usize == self.all.len() {
+                self.all.push(vec![]);
+            }
+        }
+        &mut self.all[cell.more as usize]
+    }
+
+    fn drop_list(&mut self, cell: &mut Cell) {
+        if cell.more != 0 {
+            self.all[cell.more as usize].clear();
+            self.free.push(std::mem::take(&mut cell.more));
+        }
+    }
+
+    /// Lists an access of one thread.
+    #[cold]
+    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Record, sort: Sort) {
+        let most = self.most;
+        let list = self.list(cell);
+        let one = Slot::one(new);
+        for entry in list.iter_mut().filter(|entry| entry.sort == sort && entry.slot.same_warp(new)) {
+            if entry.slot.same_moment(new) {
+                entry.slot.lanes |= one.lanes;
+                return;
+            }
+            // The thread's own earlier access.
+            entry.slot.lanes &= !one.lanes;
+        }
+        let stands = |entry: &Entry| {
+            entry.sort == sort
+                && !entry.slot.same_warp(new)
+                && clock.order(&entry.slot, new.thread()).0 == Order::Before
+        };
+        list.retain(|entry| entry.slot.lanes != 0 && !stands(entry));
+        let others = || list.iter().filter(|entry| entry.sort == sort && !entry.slot.same_warp(new));
+        let blocks = others().filter(|entry| entry.slot.record.block != new.block).count();
+        if others().count() - blocks < most && blocks < BLOCKS {
+            list.push(Entry { slot: one, sort });
+        }
+    }
+}
+
+impl Cell {
+    /// Notes a plain read by some lanes of a warp if the frequent cases are all there is to it: whatever was written has
+    /// been ordered by barriers, and there is room for the read. `row` is what the warp knows of the others.
+    #[inline]
+    pub(super) fn read_quickly(&mut self, new: Record, lanes: u32, row: &[u32], two_warps: bool) -> bool {
+        let settled = |old: Record| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
+        if !settled(self.write) || self.more != 0 {
+            return false;
+        }
+        let [a, b] = &mut self.reads;
+        if a.same_moment(new) {
+            a.lanes |= lanes;
+        } else if b.same_moment(new) {
+            b.lanes |= lanes;
+        } else if settled(a.record) {
+            *a = Slot { record: new, lanes };
+        } else if settled(b.record) {
+            *b = Slot { record: new, lanes };
+        } else {
+            return two_warps && enough(a, b, new);
+        }
+        true
+    }
+
+    /// Whether anybody has written here.
+    pub(super) fn written(&self, lists: &Lists) -> bool {
+        self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
+    }
+
+    /// Every access that is known here.
+    pub(super) fn all<'a>(&self, lists: &'a Lists) -> impl Iterator<Item = Entry> + use<'a> {
+        let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
+        let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };
+        let listed = lists.of(self).iter().copied();
+        [write, a, b].into_iter().chain(listed).filter(|entry| entry.slot.record.some())
+    }
+
+    /// What an access of one thread races with, or would if it were not for what CUDA leaves open.
+    pub(super) fn conflict(&self, lists: &Lists, clock: &Clock, new: Record, sort: Sort) -> Option<Conflict> {
+        let mut open = None;
+        for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
+            let (order, thread) = clock.order(&slot, new.thread());
+            if order == Order::Before {
+                continue;
+            }
+            let meet = old.meets(sort, slot.record.block == new.block);
+            let verdict = match order {
+                _ if meet && !(old.volatile || sort.volatile) => continue,
+                _ if meet => Verdict::Volatile,
+                Order::Exchange => Verdict::Exchange,
+                _ => Verdict::Race,
+            };
+            let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
+            if verdict == Verdict::Race {
+                return Some(conflict);
+            }
+            open = open.or(Some(conflict));
+        }
+        open
+    }
+
+    /// Notes an access of one thread.
+    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Record, sort: Sort) {
+        if sort.strong {
+            lists.add(self, clock, new, sort);
+        } else if sort.writes {
+            lists.drop_list(self);
+            *self = Self { write: new, ..Self::default() };
+        } else {
+            self.note_read(lists, clock, new);
+        }
+    }
+
+    fn note_read(&mut self, lists: &mut Lists, clock: &Clock, new: Record) {
+        let one = Slot::one(new);
+        if let Some(slot) = self.reads.iter_mut().find(|slot| slot.same_moment(new)) {
+            slot.lanes |= one.lanes;
+            return;
+        }
+        for slot in self.reads.iter_mut().filter(|slot| slot.same_warp(new)) {
+            // The thread's own earlier read.
+            slot.lanes &= !one.lanes;
+        }
+        let stands =
+            |slot: &Slot| !slot.record.some() || slot.lanes == 0 || clock.order(slot, new.thread()).0 == Order::Before;
+        if let Some(slot) = self.reads.iter_mut().find(|slot| stands(slot)) {
+            *slot = one;
+            return;
+        }
+        let [a, b] = &self.reads;
+        if !(lists.two_warps() && enough(a, b, new)) {
+            lists.add(self, clock, new, Sort::READ);
+        }
+    }
+}
+
+/// Whether two reads stand for a third by another warp of their block.
+fn enough(a: &Slot, b: &Slot, new: Record) -> bool {
+    let block = a.record.block == new.block && b.record.block == new.block;
+    block && !a.same_warp(b.record) && !a.same_warp(new) && !b.same_warp(new)
+}

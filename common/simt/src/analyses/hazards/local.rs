@@ -1,0 +1,49 @@
+//! The rule of local memory: a thread reads there only what it has written.
+
+use super::finding::Place;
+use super::log::{Log, Part};
+use super::plan::Plan;
+use crate::analyses::report::HazardKind;
+use crate::lanes::each;
+use crate::{Access, AccessKind};
+
+/// What the threads of a block have written of their local memory.
+#[derive(Debug)]
+pub(super) struct LocalShadow {
+    /// For each warp and byte the lanes that have written it.
+    written: Vec<Vec<u32>>,
+}
+
+impl LocalShadow {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { written: vec![vec![]; plan.warps()] }
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.written.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Checks a load, notes a store.
+    pub(super) fn access(&mut self, plan: &Plan, log: &mut Log, access: &Access<'_>) {
+        let written = &mut self.written[access.warp as usize];
+        for lane in each(access.lanes) {
+            let start = access.addresses[lane] as usize;
+            let end = start + access.bytes as usize;
+            if access.kind == AccessKind::Store {
+                if written.len() < end {
+                    written.resize(end, 0);
+                }
+                written[start..end].iter_mut().for_each(|lanes| *lanes |= 1 << lane);
+                continue;
+            }
+            // A word of which a part is written may be a structure with a gap in it.
+            for word in (start..end).step_by(4) {
+                let bytes = written.get(word..end.min(word + 4)).unwrap_or_default();
+                if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
+                    let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
+                    log.alone(plan, HazardKind::UninitialisedLocal, Place::Local(word as u32), part);
+                }
+            }
+        }
+    }
+}

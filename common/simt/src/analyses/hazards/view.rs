@@ -1,0 +1,169 @@
+//! What a thread knows beyond the barriers of its own block: a vector clock that names only those it knows something of.
+
+use crate::lanes::each;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Whom an entry is about, as a number in the order of blocks: a whole block, a warp or a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Who(u64);
+
+impl Who {
+    pub(super) fn block(block: u32) -> Self {
+        Self(u64::from(block) << 12)
+    }
+
+    pub(super) fn warp(block: u32, warp: usize) -> Self {
+        Self(Self::block(block).0 + 1 + warp as u64)
+    }
+
+    pub(super) fn thread(block: u32, thread: u32) -> Self {
+        Self(Self::block(block).0 + 64 + u64::from(thread))
+    }
+}
+
+/// For some blocks, warps and threads the time (of the clock of the warp) up to which their accesses are known. It is
+/// shared until it changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct View(Option<Arc<Vec<(Who, u32)>>>);
+
+impl View {
+    /// From entries in order.
+    pub(super) fn new(entries: Vec<(Who, u32)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+        Self((!entries.is_empty()).then(|| Arc::new(entries)))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The entries, in order.
+    pub(super) fn entries(&self) -> &[(Who, u32)] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the accesses of a thread up to a time are known.
+    pub(super) fn knows(&self, block: u32, thread: u32, time: u32) -> bool {
+        let all = self.entries();
+        let known = |who| all.binary_search_by_key(&who, |entry| entry.0).is_ok_and(|at| all[at].1 >= time);
+        known(Who::block(block)) || known(Who::warp(block, thread as usize / 32)) || known(Who::thread(block, thread))
+    }
+
+    /// Learns what another view knows.
+    pub(super) fn learn(&mut self, other: &Self) {
+        let (Some(old), Some(new)) = (&self.0, &other.0) else {
+            if self.is_empty() {
+                self.0.clone_from(&other.0);
+            }
+            return;
+        };
+        if Arc::ptr_eq(old, new) {
+            return;
+        }
+        let mut all = Vec::with_capacity(old.len() + new.len());
+        let (mut a, mut b) = (0, 0);
+        while a < old.len() && b < new.len() {
+            let ((one, time), (other, later)) = (old[a], new[b]);
+            all.push(match one.cmp(&other) {
+                Ordering::Less => (one, time),
+                Ordering::Equal => (one, time.max(later)),
+                Ordering::Greater => (other, later),
+            });
+            a += usize::from(one <= other);
+            b += usize::from(other <= one);
+        }
+        all.extend_from_slice(&old[a..]);
+        all.extend_from_slice(&new[b..]);
+        if all != **old {
+            self.0 = Some(Arc::new(all));
+        }
+    }
+
+    /// Without what it knows of a block.
+    pub(super) fn without(&self, block: u32) -> Self {
+        let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
+        let all = self.entries();
+        if all.iter().all(other) { self.clone() } else { Self::new(all.iter().copied().filter(other).collect()) }
+    }
+}
+
+/// The views of the lanes of a warp: one for all of them as long as they agree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Views {
+    all: View,
+    /// None, or one for each lane.
+    lanes: Vec<View>,
+}
+
+impl Views {
+    #[inline]
+    pub(super) fn of(&self, lane: usize) -> &View {
+        self.lanes.get(lane).unwrap_or(&self.all)
+    }
+
+    /// All lanes have the same view from now on.
+    pub(super) fn set_all(&mut self, view: View) {
+        self.all = view;
+        self.lanes.clear();
+    }
+
+    pub(super) fn set(&mut self, lane: usize, view: View) {
+        if self.lanes.is_empty() {
+            if self.all == view {
+                return;
+            }
+            self.lanes = vec![self.all.clone(); 32];
+        }
+        self.lanes[lane] = view;
+    }
+
+    /// A lane learns what a view knows.
+    pub(super) fn learn(&mut self, lane: usize, view: &View) {
+        if !view.is_empty() {
+            let mut own = self.of(lane).clone();
+            own.learn(view);
+            self.set(lane, own);
+        }
+    }
+
+    /// What any of these lanes knows.
+    pub(super) fn joined(&self, lanes: u32) -> View {
+        let mut view = self.all.clone();
+        for lane in each(if self.lanes.is_empty() { 0 } else { lanes }) {
+            view.learn(&self.lanes[lane]);
+        }
+        view
+    }
+
+    /// Lanes of the warp meet: each knows from now on what any of them knew.
+    pub(super) fn meet(&mut self, lanes: u32, full: u32) {
+        if self.lanes.is_empty() {
+            return;
+        }
+        let joint = self.joined(lanes);
+        if lanes == full {
+            self.set_all(joint);
+        } else {
+            each(lanes).for_each(|lane| self.set(lane, joint.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_knows_what_it_has_learnt() {
+        let mut view = View::new(vec![(Who::block(1), 3), (Who::thread(1, 40), 7)]);
+        view.learn(&View::new(vec![(Who::warp(1, 1), 5), (Who::thread(1, 40), 6), (Who::block(2), 9)]));
+        for (block, thread, time) in [(1, 0, 3), (1, 33, 5), (1, 40, 7), (2, 999, 9)] {
+            assert!(view.knows(block, thread, time) && !view.knows(block, thread, time + 1), "{block} {thread} {time}");
+        }
+        assert!(!view.knows(0, 0, 1) && !view.knows(3, 40, 1));
+        let rest = view.without(1);
+        assert_eq!(rest.entries(), [(Who::block(2), 9)]);
+        assert!(rest.without(2).is_empty());
+    }
+}

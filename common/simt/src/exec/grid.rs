@@ -1,0 +1,110 @@
+//! The blocks of a launch, dealt out to the host's threads.
+
+use super::block::{Turn, Worker, resident};
+use super::context::{Launch, Outcome};
+use crate::error::Error;
+use crate::observe::{Analysis, BlockInfo};
+use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What the host's threads share.
+struct Grid<'a> {
+    launch: &'a Launch<'a>,
+    /// The numbers of the blocks that are run, in order; none for all.
+    only: Option<&'a [u64]>,
+    /// Blocks are taken in order, so that a block may wait for the work of earlier ones.
+    next: AtomicU64,
+    /// No block after this one needs to run.
+    last: AtomicU64,
+    failure: Mutex<Option<(u64, Outcome)>>,
+}
+
+/// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
+pub(super) fn run<A: Analysis>(
+    launch: &Launch<'_>,
+    analysis: &A,
+    only: Option<&[u64]>,
+) -> Result<Option<(u64, Outcome)>, Error> {
+    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let wanted = match launch.config.threads {
+        _ if analysis.in_order() => 1,
+        0 => available,
+        threads => threads,
+    };
+    let workers = (wanted as u64).min(grid_blocks(launch, only)).clamp(1, 1024) as usize;
+    let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    let grid = Grid { launch, only, next, last, failure: Mutex::new(None) };
+    if workers == 1 {
+        grid.work(analysis);
+    } else {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(workers)
+            .build()
+            .map_err(|error| Error::usage(format!("no threads to run on: {error}")))?;
+        pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis)));
+    }
+    Ok(grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// How many blocks are run.
+fn grid_blocks(launch: &Launch<'_>, only: Option<&[u64]>) -> u64 {
+    only.map_or(launch.config.grid.count(), |only| only.len() as u64)
+}
+
+impl<'a> Grid<'a> {
+    /// Runs blocks until there are none left.
+    fn work<A: Analysis>(&self, analysis: &A) {
+        let most = resident(self.launch);
+        // Blocks in the middle of their work, which may wait for others.
+        let mut waiting = VecDeque::new();
+        let mut idle = None;
+        loop {
+            let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
+            let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
+            let stopped = worker.number() > self.last.load(Ordering::Relaxed);
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
+            if matches!(turn, Ok(Turn::Over)) {
+                waiting.push_back((worker, observer));
+                continue;
+            }
+            analysis.end(observer);
+            if let Err(outcome) = turn {
+                self.fail(worker.number(), outcome);
+            }
+            idle = Some(worker);
+        }
+    }
+
+    /// The next block that is to be run, with its observer.
+    fn take<A: Analysis>(&self, analysis: &A, idle: &mut Option<Worker<'a>>) -> Option<(Worker<'a>, A::Block)> {
+        let config = self.launch.config;
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        if turn >= grid_blocks(self.launch, self.only) {
+            return None;
+        }
+        let number = self.only.map_or(turn, |only| only[turn as usize]);
+        if number > self.last.load(Ordering::Relaxed) {
+            return None;
+        }
+        let info = BlockInfo { index: config.grid.index(number), number, threads: config.block.count() as u32 };
+        let observer = analysis.block(&info);
+        let worker = match idle.take() {
+            Some(mut worker) => {
+                worker.start(info);
+                worker
+            }
+            None => Worker::new(self.launch, info),
+        };
+        Some((worker, observer))
+    }
+
+    fn fail(&self, number: u64, outcome: Outcome) {
+        self.last.fetch_min(number, Ordering::Relaxed);
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.as_ref().is_none_or(|(first, old)| outcome.before(number, old, *first)) {
+            *failure = Some((number, outcome));
+        }
+    }
+}

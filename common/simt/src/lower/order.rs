@@ -1,0 +1,95 @@
+//! The memory order of an instruction, as the words of its opcode say it and PTX's memory model means it.
+
+use crate::named::named;
+
+named! {
+    /// The threads that an operation is meant for. A cluster is a single block here.
+    pub(crate) enum Scope {
+        Block = "cta" | "cluster",
+        Device = "gpu" | "gl",
+        System = "sys",
+    }
+}
+
+/// How an access or a fence takes part in the order of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
+pub(crate) struct MemoryOrder {
+    /// Threads within the scope may meet at the same place by intention.
+    pub strong: bool,
+    /// Strong because it is `volatile`: PTX promises what it promises of relaxed accesses, CUDA promises less.
+    pub volatile: bool,
+    pub acquire: bool,
+    pub release: bool,
+    pub scope: Scope,
+}
+
+impl MemoryOrder {
+    /// The order of a plain access.
+    pub const WEAK: Self =
+        Self { strong: false, volatile: false, acquire: false, release: false, scope: Scope::Device };
+
+    /// The order that an opcode and its modifiers name.
+    pub fn of(words: &[String]) -> Self {
+        let has = |names: &[&str]| words.iter().skip(1).any(|word| names.contains(&word.as_str()));
+        let scope = words.iter().skip(1).find_map(|word| Scope::named(word));
+        let (acquire, release) = (has(&["acquire", "acq_rel"]), has(&["release", "acq_rel"]));
+        let device = scope.unwrap_or(Scope::Device);
+        match words[0].as_str() {
+            "atom" | "red" => Self { strong: true, volatile: false, acquire, release, scope: device },
+            // Those between proxies order no thread with another.
+            "membar" | "fence" if !has(&["proxy", "mbarrier_init"]) => {
+                let both = acquire == release;
+                Self { acquire: acquire || both, release: release || both, scope: device, ..Self::WEAK }
+            }
+            // A barrier in memory: who arrives releases, who finds a phase complete acquires.
+            "mbarrier" => Self { strong: true, volatile: false, acquire: true, release: true, scope: Scope::Block },
+            "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
+                Self { strong: true, volatile: true, scope: Scope::System, ..Self::WEAK }
+            }
+            "ld" | "st" if acquire || release || has(&["relaxed"]) => {
+                Self { strong: true, volatile: false, acquire, release, scope: device }
+            }
+            _ => Self::WEAK,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> MemoryOrder {
+        MemoryOrder::of(&text.split('.').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn orders_follow_from_the_words() {
+        let relaxed = MemoryOrder { strong: true, ..MemoryOrder::WEAK };
+        let both = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
+        let scoped = |scope, order| MemoryOrder { scope, ..order };
+        use Scope::{Block, Device, System};
+        for (text, order) in [
+            ("ld.global.f32", MemoryOrder::WEAK),
+            ("ld.weak.global.f32", MemoryOrder::WEAK),
+            ("add.s32", MemoryOrder::WEAK),
+            ("fence.proxy.async", MemoryOrder::WEAK),
+            ("ld.volatile.shared.u32", MemoryOrder { volatile: true, ..scoped(System, relaxed) }),
+            ("st.relaxed.cta.u32", scoped(Block, relaxed)),
+            ("ld.acquire.gpu.u32", MemoryOrder { acquire: true, ..relaxed }),
+            ("st.release.sys.u32", MemoryOrder { release: true, ..scoped(System, relaxed) }),
+            ("atom.global.add.u32", scoped(Device, relaxed)),
+            ("atom.global.cta.add.u32", scoped(Block, relaxed)),
+            ("red.release.gpu.global.add.u32", MemoryOrder { release: true, ..relaxed }),
+            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: true, ..both }),
+            ("mbarrier.arrive.shared.b64", MemoryOrder { strong: true, ..scoped(Block, both) }),
+            ("membar.cta", scoped(Block, both)),
+            ("membar.gl", both),
+            ("fence.sc.sys", scoped(System, both)),
+            ("fence.acq_rel.cluster", scoped(Block, both)),
+            ("fence.acquire.gpu", MemoryOrder { acquire: true, ..MemoryOrder::WEAK }),
+        ] {
+            assert_eq!(of(text), order, "{text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is said of small kernels, right ones and their faulty twins: `verdicts/*.cu`, with the PTX made of them beside. Above
+//! each kernel stands how it is launched and what must be said of it, no less and no more: `// BLOCKS x THREADS: VERDICT, ...`.
+
+use simt::{Arg, Error, FaultKind, GlobalMemory, Hazards, LaunchConfig, Module};
+use std::path::Path;
+
+/// A kernel, and what must be said of it.
+struct Case {
+    name: String,
+    blocks: u32,
+    threads: u32,
+    verdict: Vec<String>,
+}
+
+/// The kernels of a source, in order.
+fn cases(source: &str) -> Vec<Case> {
+    let mut cases = vec![];
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let Some((launch, verdict)) = line.strip_prefix("// ").and_then(|line| line.split_once(": ")) else { continue };
+        let Some((blocks, threads)) = launch.split_once(" x ") else { continue };
+        let (Ok(blocks), Ok(threads)) = (blocks.parse(), threads.parse()) else { continue };
+        let definition = lines.next().and_then(|line| line.split_once('('));
+        let name = definition.map_or("", |(_, rest)| rest.split([',', ')']).next().unwrap_or_default());
+        let mut verdict: Vec<String> = verdict.split(", ").filter(|&word| word != "clean").map(Into::into).collect();
+        verdict.sort_unstable();
+        cases.push(Case { name: name.into(), blocks, threads, verdict });
+    }
+    cases
+}
+
+/// Everything that is said of a kernel: the kinds, and all of it in words.
+fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<String>, String), Error> {
+    let kernel = module.kernel(&case.name)?;
+    let mut memory = GlobalMemory::new();
+    let mut arguments = vec![];
+    for name in ["flag", "data", "out"] {
+        arguments.push(Arg::Pointer(memory.alloc(name, 4096, 4)?));
+    }
+    let mut config = LaunchConfig::new(case.blocks, case.threads);
+    config.instruction_limit = 10_000_000;
+    config.threads = host_threads;
+    let mut hazards = Hazards::new();
+    let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
+    let found = hazards.report();
+    let mut kinds: Vec<String> = found.iter().map(|hazard| hazard.kind.name().into()).collect();
+    let mut text = found.iter().fold(String::new(), |text, hazard| text + &format!("{hazard}\n"));
+    if let Err(error) = result {
+        text += &format!("{error}\n");
+        kinds.push(match error {
+            Error::Fault(fault) => match fault.kind {
+                FaultKind::DivergentBarrier { .. } => "barrier not reached by all threads".into(),
+                FaultKind::Deadlock { .. } => "deadlock".into(),
+                kind => kind.to_string(),
+            },
+            other => other.to_string(),
+        });
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    Ok((kinds, text))
+}
+
+/// Neither a missed race nor a false alarm, however many threads the host has.
+#[test]
+fn verdicts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts");
+    let mut wrong = vec![];
+    let mut count = 0;
+    for topic in ["accesses", "barriers", "copies", "counters", "flags", "locks", "warps"] {
+        let read = |extension: &str| std::fs::read_to_string(folder.join(topic).with_extension(extension)).unwrap();
+        let module = Module::parse(&read("ptx")).unwrap_or_else(|error| panic!("{topic}.ptx: {error}"));
+        for case in cases(&read("cu")) {
+            let (kinds, text) = judge(&module, &case, 1).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            if kinds != case.verdict {
+                wrong.push(format!("{topic}.cu, {}: expected {:?}, found\n{text}", case.name, case.verdict));
+            }
+            for threads in [2, 4] {
+                let again = judge(&module, &case, threads).unwrap().1;
+                if again != text {
+                    wrong.push(format!("{topic}.cu, {}, on {threads} threads:\n{again}on one:\n{text}", case.name));
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{} of {count} verdicts are wrong", wrong.join("\n"), wrong.len());
+    assert!(count >= 150, "{count}");
+}

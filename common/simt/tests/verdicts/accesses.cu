@@ -1,0 +1,142 @@
+// Accesses that hide one another: stores of vectors, of the same value, atomic operations beside plain ones.
+#include "kernel.h"
+
+// 1 x 64: clean
+KERNEL(histogram) {
+    __shared__ int bins[8];
+    if (T < 8) bins[T] = 0;
+    __syncthreads();
+    atomicAdd(&bins[data[T] + T % 8], 1);
+    __syncthreads();
+    if (T < 8) out[T] = bins[T];
+}
+// 1 x 64: data race
+KERNEL(histogram_without_first_barrier) {
+    __shared__ int bins[8];
+    if (T < 8) bins[T] = 0;
+    atomicAdd(&bins[T % 8], 1);
+    __syncthreads();
+    if (T < 8) out[T] = bins[T];
+}
+// 1 x 64: data race
+KERNEL(histogram_without_second_barrier) {
+    __shared__ int bins[8];
+    if (T < 8) bins[T] = 0;
+    __syncthreads();
+    atomicAdd(&bins[T % 8], 1);
+    if (T < 8) out[T] = bins[T];
+}
+// 1 x 64: data race
+KERNEL(initialised_and_then_updated_by_one) {
+    // Thread 0's own atomic operation hides its plain store from no one.
+    if (T == 0) data[0] = 5;
+    if (T == 0 || T == 40) atomicAdd(data, 1);
+}
+// 3 x 32: data race
+KERNEL(initialised_by_the_block_that_adds) {
+    if (T == 0 && B == 1) data[0] = 5;
+    if (T == 0) atomicAdd(data, 1);
+}
+// 4 x 64: clean
+KERNEL(sum_of_the_grid) {
+    atomicAdd(data, T);
+}
+// 4 x 64: clean
+KERNEL(places_by_a_counter) {
+    out[atomicAdd(flag, 1)] = T;
+}
+// 4 x 64: data race
+KERNEL(sum_of_block_scope) {
+    atomicAdd_block(data, T);
+}
+// 4 x 64: clean
+KERNEL(sums_of_blocks_of_block_scope) {
+    atomicAdd_block(data + B, T);
+}
+// 4 x 64: data race
+KERNEL(one_of_block_scope) {
+    if (B == 2) atomicAdd_block(data, T);
+    else atomicAdd(data, T);
+}
+// 4 x 64: data race
+KERNEL(sum_read_meanwhile) {
+    atomicAdd(data, T);
+    if (T == 0) out[B] = data[0];
+}
+// 4 x 32: data race
+KERNEL(three_blocks_agree_and_a_fourth_writes) {
+    if (T != 0) return;
+    if (B < 3) atomicAdd(data, 1);
+    else data[0] = 9;
+}
+// 4 x 32: data race
+KERNEL(three_blocks_read_and_a_fourth_writes) {
+    if (T != 0) return;
+    if (B < 3) out[B] = data[0];
+    else data[0] = 9;
+}
+// 4 x 32: clean
+KERNEL(all_blocks_read) {
+    out[32 * B + T] = data[T];
+}
+// 1 x 32: data race
+KERNEL(the_second_element_of_a_vector) {
+    // All lanes store two elements to one place; the first is the same, the second is not.
+    ((int2*)data)[0] = make_int2(7, T);
+}
+// 1 x 32: clean
+KERNEL(the_same_vector_from_all_lanes) {
+    ((int4*)data)[0] = make_int4(1, 2, 3, 4);
+}
+// 1 x 32: data race
+KERNEL(vectors_that_overlap) {
+    // As vectors of two that start at every place, the second of one lane meets the first of the next.
+    if (T < 8) ((int2*)(data + 2 * (T / 2)))[0] = make_int2(T, T);
+}
+// 1 x 64: data race
+KERNEL(the_same_value_from_two_warps) {
+    if (T % 32 == 0) data[0] = 7;
+}
+// 1 x 32: data race
+KERNEL(the_value_of_an_earlier_round) {
+    // In round 0 lanes 0 and 1 store to places of their own, in round 1 lane 1 stores where lane 0 was, what lane 0 stores now.
+    #pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+        if (T < 2) data[T == 0 ? 2 * i : 1 - i] = i == 0 ? 5 + T : 8;
+    }
+}
+// 1 x 32: clean
+KERNEL(one_thread_again_and_again) {
+    for (int i = 0; i < 5; ++i) data[T] += i;
+}
+// 2 x 32: data race
+KERNEL(neighbours_of_two_blocks) {
+    data[31 * B + T] = B;
+}
+// 2 x 32: data race
+KERNEL(bytes_of_two_blocks) {
+    ((char*)data)[31 * B + T] = B;
+}
+// 2 x 32: clean
+KERNEL(bytes_side_by_side) {
+    ((char*)data)[2 * T + B] = B;
+}
+// 1 x 64: uninitialised shared memory read
+KERNEL(shared_memory_nobody_wrote) {
+    __shared__ int line[65];
+    line[T] = T;
+    __syncthreads();
+    out[T] = line[T + 1];
+}
+// 1 x 32: uninitialised local memory read
+KERNEL(local_memory_nobody_wrote) {
+    int values[16];
+    for (int i = 0; i < data[0] + 8; ++i) values[i] = i;
+    out[T] = values[T % 16];
+}
+// 1 x 32: clean
+KERNEL(local_memory) {
+    int values[16];
+    for (int i = 0; i < data[0] + 16; ++i) values[i % 16] = i;
+    out[T] = values[T % 16];
+}

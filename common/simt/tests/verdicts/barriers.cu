@@ -1,0 +1,154 @@
+// Barriers of a block: of all threads, named ones, for some of the warps.
+#include "kernel.h"
+
+#define SHIFT(name, between)                                                           \
+    KERNEL(name) {                                                                     \
+        __shared__ int line[128];                                                      \
+        line[T] = data[T];                                                             \
+        between;                                                                       \
+        out[T] = line[T ^ 64];                                                         \
+    }
+// 1 x 128: clean
+SHIFT(barrier, __syncthreads())
+// 1 x 128: clean
+SHIFT(barrier_with_number_and_count, BAR_SYNC(5, 128))
+// 1 x 128: clean
+SHIFT(barrier_that_counts, out[128 + T] = __syncthreads_count(T))
+// 1 x 128: data race
+SHIFT(barrier_missing, NOTHING)
+// 1 x 128: data race
+SHIFT(fence_for_a_barrier, __threadfence_block())
+// 1 x 128: data race
+SHIFT(barrier_of_two_halves, if (T < 64) BAR_SYNC(1, 64); else BAR_SYNC(2, 64))
+// 1 x 128: data race
+SHIFT(barrier_number_by_warp, asm volatile("bar.sync %0, 64;" ::"r"(1 + T / 64) : "memory"))
+// 1 x 128: clean
+SHIFT(barrier_of_pairs, asm volatile("bar.sync %0, 64;" ::"r"(1 + T / 32 % 2) : "memory"))
+// 1 x 128: different barriers
+SHIFT(barrier_at_two_places, if (T < 64) __syncthreads(); else __syncthreads())
+// 1 x 128: barriers that do not pair up
+SHIFT(barrier_with_two_counts, if (T < 32) BAR_SYNC(1, 64); else BAR_SYNC(1, 128))
+// 1 x 128: barriers that do not pair up
+SHIFT(barrier_and_reduction, if (T < 64) __syncthreads(); else out[128 + T] = __syncthreads_or(T))
+
+// Two buffers used in turn, or one.
+#define ROUNDS(name, buffers, between, behind)                                         \
+    KERNEL(name) {                                                                     \
+        __shared__ int line[buffers][128];                                             \
+        int sum = 0;                                                                   \
+        for (int i = 0; i < 6; ++i) {                                                  \
+            line[i % buffers][T] = data[i * 128 + T];                                  \
+            between;                                                                   \
+            sum += line[i % buffers][127 - T];                                         \
+            behind;                                                                    \
+        }                                                                              \
+        out[T] = sum;                                                                  \
+    }
+// 1 x 128: clean
+ROUNDS(rounds, 1, __syncthreads(), __syncthreads())
+// 1 x 128: clean
+ROUNDS(rounds_with_two_buffers, 2, __syncthreads(), NOTHING)
+// 1 x 128: data race
+ROUNDS(rounds_without_second_barrier, 1, __syncthreads(), NOTHING)
+// 1 x 128: data race
+ROUNDS(rounds_without_first_barrier, 1, NOTHING, __syncthreads())
+// 1 x 128: data race
+ROUNDS(rounds_with_two_buffers_and_no_barrier, 2, NOTHING, NOTHING)
+
+// One warp makes, another uses; barrier 1 says that the buffer is full, barrier 2 that it is empty.
+#define PRODUCER(name, full, wait_full, empty, wait_empty)                             \
+    KERNEL(name) {                                                                     \
+        __shared__ int buffer[32];                                                     \
+        int sum = 0;                                                                   \
+        for (int i = 0; i < 4; ++i) {                                                  \
+            if (T < 32) {                                                              \
+                if (i > 0) wait_empty;                                                 \
+                buffer[T] = data[32 * i + T];                                          \
+                full;                                                                  \
+            } else {                                                                   \
+                wait_full;                                                             \
+                sum += buffer[63 - T];                                                 \
+                if (i < 3) empty;                                                      \
+            }                                                                          \
+        }                                                                              \
+        if (T >= 32) out[T] = sum;                                                     \
+    }
+// 1 x 64: clean
+PRODUCER(producer, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_ARRIVE(2, 64), BAR_SYNC(2, 64))
+// 1 x 64: clean
+PRODUCER(producer_waits_too, BAR_SYNC(1, 64), BAR_SYNC(1, 64), BAR_SYNC(2, 64), BAR_SYNC(2, 64))
+// 1 x 64: data race, deadlock
+PRODUCER(producer_does_not_wait, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_ARRIVE(2, 64), NOTHING)
+// 1 x 64: data race
+PRODUCER(producer_only_arrives, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_SYNC(2, 64), BAR_ARRIVE(2, 64))
+// 1 x 64: barriers that do not pair up
+PRODUCER(producer_with_another_count, BAR_ARRIVE(1, 64), BAR_SYNC(1, 32), BAR_ARRIVE(2, 64), BAR_SYNC(2, 64))
+
+// 1 x 96: data race
+KERNEL(arrived_too_early) {
+    __shared__ int value[96];
+    if (T < 32) {
+        BAR_ARRIVE(1, 96);
+        value[T] = T;
+    } else {
+        BAR_SYNC(1, 96);
+        out[T] = value[T % 32];
+    }
+}
+// 1 x 96: clean
+KERNEL(passed_on_by_a_second_barrier) {
+    // Warp 0 meets warp 1, and warp 1 then meets warp 2.
+    __shared__ int value[32];
+    if (T < 32) {
+        value[T] = T;
+        BAR_SYNC(1, 64);
+    } else if (T < 64) {
+        BAR_SYNC(1, 64);
+        BAR_SYNC(2, 64);
+    } else {
+        BAR_SYNC(2, 64);
+        out[T] = value[T % 32];
+    }
+}
+// 1 x 96: data race
+KERNEL(passed_on_in_the_wrong_order) {
+    __shared__ int value[32];
+    if (T < 32) {
+        value[T] = T;
+        BAR_SYNC(1, 64);
+    } else if (T < 64) {
+        BAR_SYNC(2, 64);
+        BAR_SYNC(1, 64);
+    } else {
+        BAR_SYNC(2, 64);
+        out[T] = value[T % 32];
+    }
+}
+// 1 x 128: data race
+KERNEL(a_third_reader) {
+    // All warps read; warps 0 to 2 meet, and warp 0 writes: the fourth may still read.
+    __shared__ int value;
+    if (T == 0) value = 1;
+    __syncthreads();
+    out[T] = value;
+    if (T < 96) BAR_SYNC(1, 96);
+    if (T == 0) value = 2;
+}
+// 1 x 128: exit before a barrier
+KERNEL(early_exit) {
+    __shared__ int line[128];
+    if (T >= 96) return;
+    line[T] = T;
+    __syncthreads();
+    out[T] = line[95 - T];
+}
+// 1 x 64: barrier not reached by all threads
+KERNEL(half_a_warp_waits) {
+    if (T % 32 < 16) __syncthreads();
+    out[T] = T;
+}
+// 1 x 96: deadlock
+KERNEL(too_many_are_waited_for) {
+    if (T < 64) BAR_SYNC(1, 96);
+    out[T] = T;
+}

@@ -1,0 +1,79 @@
+// Blocks that count themselves: the last one reads what all wrote, and barriers of the whole grid.
+#include "kernel.h"
+
+#define LAST(name, written, count, then)                                               \
+    KERNEL(name) {                                                                     \
+        __shared__ bool last;                                                          \
+        data[B * (int)blockDim.x + T] = T;                                             \
+        written;                                                                       \
+        if (T == 0) last = (count) == (int)gridDim.x - 1;                              \
+        __syncthreads();                                                               \
+        then;                                                                          \
+        if (last) {                                                                    \
+            int sum = 0;                                                               \
+            for (int b = 0; b < (int)gridDim.x; ++b) sum += data[b * (int)blockDim.x + T]; \
+            out[T] = sum;                                                              \
+        }                                                                              \
+    }
+#define COUNT atomicAdd(flag, 1)
+
+// 5 x 64: clean
+LAST(last_block, (__threadfence(), __syncthreads()), COUNT, NOTHING)
+// 5 x 64: clean
+LAST(last_block_one_fence, (__syncthreads(), __threadfence()), COUNT, __threadfence())
+// 5 x 64: clean
+LAST(last_block_acquires_and_releases, __syncthreads(), add_both(flag, 1), NOTHING)
+// 5 x 64: data race
+LAST(last_block_without_fence, __syncthreads(), COUNT, NOTHING)
+// 5 x 64: data race
+LAST(last_block_without_barrier, __threadfence(), COUNT, NOTHING)
+// 5 x 64: data race
+LAST(last_block_with_block_fence, (__threadfence_block(), __syncthreads()), COUNT, NOTHING)
+// 5 x 64: data race
+LAST(last_block_counted_with_block_scope, (__threadfence(), __syncthreads()), atomicAdd_block(flag, 1), NOTHING)
+// 5 x 64: data race
+LAST(last_block_where_one_forgets_the_fence, ((B == 2 ? NOTHING : __threadfence()), __syncthreads()), COUNT, NOTHING)
+// 5 x 64: clean
+LAST(last_block_by_increment, (__threadfence(), __syncthreads()), (int)atomicInc((unsigned*)flag, gridDim.x), NOTHING)
+
+// 4 x 32: data race
+KERNEL(last_block_guesses) {
+    // The last by its number need not be the last to end.
+    data[B * 32 + T] = T;
+    __threadfence();
+    __syncthreads();
+    if (B == 3) {
+        int sum = 0;
+        for (int b = 0; b < 4; ++b) sum += data[b * 32 + T];
+        out[T] = sum;
+    }
+}
+// 4 x 32: clean
+KERNEL(one_thread_of_each_block) {
+    if (T != 0) return;
+    data[B] = B;
+    __threadfence();
+    if (atomicAdd(flag, 1) == (int)gridDim.x - 1) {
+        __threadfence();
+        for (int b = 0; b < (int)gridDim.x; ++b) out[0] += data[b];
+    }
+}
+
+#define GRID(name, arrive, wait)                                                       \
+    KERNEL(name) {                                                                     \
+        data[B * 64 + T] = B;                                                          \
+        __syncthreads();                                                               \
+        if (T == 0) {                                                                  \
+            arrive;                                                                    \
+            while (atomicAdd(flag, 0) < (int)gridDim.x) {}                             \
+            wait;                                                                      \
+        }                                                                              \
+        __syncthreads();                                                               \
+        out[B * 64 + T] = data[(B + 1) % (int)gridDim.x * 64 + T];                     \
+    }
+// 12 x 64: clean
+GRID(grid_barrier, (__threadfence(), atomicAdd(flag, 1)), __threadfence())
+// 12 x 64: data race
+GRID(grid_barrier_without_fence, atomicAdd(flag, 1), __threadfence())
+// 12 x 64: data race
+GRID(grid_barrier_of_block_scope, (__threadfence_block(), atomicAdd(flag, 1)), __threadfence())

@@ -1,0 +1,128 @@
+// Locks: one thread at a time changes data[0].
+#include "kernel.h"
+
+#define LOCK(name, take, then, before, give)                                           \
+    KERNEL(name) {                                                                     \
+        if (T == 0) {                                                                  \
+            while (take != 0) {}                                                       \
+            then;                                                                      \
+            data[0] += 1;                                                              \
+            before;                                                                    \
+            give;                                                                      \
+        }                                                                              \
+    }
+#define TAKE atomicCAS(flag, 0, 1)
+#define GIVE atomicExch(flag, 0)
+
+// 8 x 32: clean
+LOCK(lock, TAKE, __threadfence(), __threadfence(), GIVE)
+// 8 x 32: clean
+LOCK(lock_of_system_scope, atomicCAS_system(flag, 0, 1), __threadfence_system(), __threadfence_system(), atomicExch_system(flag, 0))
+// 8 x 32: data race
+LOCK(lock_without_fence_when_taken, TAKE, NOTHING, __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(lock_without_fence_when_given, TAKE, __threadfence(), NOTHING, GIVE)
+// 8 x 32: data race
+LOCK(lock_without_fences, TAKE, NOTHING, NOTHING, GIVE)
+// 8 x 32: data race
+LOCK(lock_with_block_fence_when_taken, TAKE, __threadfence_block(), __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(lock_with_block_fence_when_given, TAKE, __threadfence(), __threadfence_block(), GIVE)
+// 8 x 32: data race
+LOCK(lock_of_block_scope, atomicCAS_block(flag, 0, 1), __threadfence(), __threadfence(), atomicExch_block(flag, 0))
+// 8 x 32: data race
+LOCK(lock_given_with_block_scope, TAKE, __threadfence(), __threadfence(), atomicExch_block(flag, 0))
+// 8 x 32: data race
+LOCK(lock_given_by_a_plain_store, TAKE, __threadfence(), __threadfence(), flag[0] = 0)
+// 8 x 32: volatile access between threads
+LOCK(lock_given_by_a_volatile_store, TAKE, __threadfence(), __threadfence(), volatile_store(flag, 0))
+// 8 x 32: clean
+LOCK(lock_that_acquires_and_releases, take_acquire(flag), NOTHING, NOTHING, store_release(flag, 0))
+// 8 x 32: data race
+LOCK(lock_given_relaxed, take_acquire(flag), NOTHING, NOTHING, store_relaxed(flag, 0))
+// 8 x 32: data race
+LOCK(lock_taken_relaxed, TAKE, NOTHING, NOTHING, store_release(flag, 0))
+// 8 x 32: data race
+LOCK(two_locks_for_one_place, atomicCAS(flag + B % 2, 0, 1), __threadfence(), __threadfence(), atomicExch(flag + B % 2, 0))
+// 8 x 32: data race
+LOCK(one_block_takes_no_lock, B == 5 ? 0 : TAKE, __threadfence(), __threadfence(), if (B != 5) GIVE)
+// 1 x 128: data race
+KERNEL(every_thread_without_a_lock) {
+    data[0] += 1;
+}
+// 8 x 32: data race
+KERNEL(written_once_more_after_the_lock_was_given) {
+    if (T == 0) {
+        while (TAKE != 0) {}
+        __threadfence();
+        data[0] += 1;
+        __threadfence();
+        GIVE;
+        if (B == 3) data[0] = 7;
+    }
+}
+// 8 x 32: data race
+KERNEL(a_failed_attempt_gives_nothing) {
+    // Block 1 writes without the lock, and its fence and its failed compare-and-swap must not order that.
+    if (T == 0 && B == 0) {
+        while (TAKE != 0) {}
+        while (atomicAdd(flag + 1, 0) == 0) {}
+        GIVE;
+    } else if (T == 0 && B == 1) {
+        data[0] = 1;
+        __threadfence();
+        TAKE;
+        atomicExch(flag + 1, 1);
+    } else if (T == 0 && B == 2) {
+        while (TAKE != 0) {}
+        __threadfence();
+        data[0] += 1;
+    }
+}
+
+// A lock in shared memory, taken by one thread of each warp.
+#define SHARED_LOCK(name, then, before)                                                \
+    KERNEL(name) {                                                                     \
+        __shared__ int lock, count;                                                    \
+        if (T == 0) lock = count = 0;                                                  \
+        __syncthreads();                                                               \
+        if (T % 32 == 0) {                                                             \
+            while (atomicCAS(&lock, 0, 1) != 0) {}                                     \
+            then;                                                                      \
+            count += T;                                                                \
+            before;                                                                    \
+            atomicExch(&lock, 0);                                                      \
+        }                                                                              \
+        __syncthreads();                                                               \
+        if (T == 0) out[0] = count;                                                    \
+    }
+// 1 x 256: clean
+SHARED_LOCK(shared_lock, __threadfence_block(), __threadfence_block())
+// 1 x 256: data race
+SHARED_LOCK(shared_lock_without_fence_when_taken, NOTHING, __threadfence_block())
+// 1 x 256: data race
+SHARED_LOCK(shared_lock_without_fence_when_given, __threadfence_block(), NOTHING)
+
+#define TICKET(name, turn, then, before, next)                                         \
+    KERNEL(name) {                                                                     \
+        if (T == 0) {                                                                  \
+            const int mine = atomicAdd(flag, 1);                                       \
+            while ((turn) != mine) {}                                                  \
+            then;                                                                      \
+            data[0] = 2 * data[0] + B;                                                 \
+            before;                                                                    \
+            next;                                                                      \
+        }                                                                              \
+    }
+// 6 x 32: clean
+TICKET(ticket, atomicAdd(flag + 1, 0), __threadfence(), __threadfence(), atomicAdd(flag + 1, 1))
+// 6 x 32: clean
+TICKET(ticket_acquire_release, load_acquire(flag + 1), NOTHING, NOTHING, add_release(flag + 1, 1))
+// 6 x 32: volatile access between threads
+TICKET(ticket_volatile, volatile_load(flag + 1), __threadfence(), __threadfence(), atomicAdd(flag + 1, 1))
+// 6 x 32: data race
+TICKET(ticket_without_fence_before, atomicAdd(flag + 1, 0), __threadfence(), NOTHING, atomicAdd(flag + 1, 1))
+// 6 x 32: data race
+TICKET(ticket_without_fence_after, atomicAdd(flag + 1, 0), NOTHING, __threadfence(), atomicAdd(flag + 1, 1))
+// 6 x 32: data race
+TICKET(ticket_relaxed, load_relaxed(flag + 1), NOTHING, NOTHING, add_release(flag + 1, 1))
