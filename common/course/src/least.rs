@@ -45,9 +45,11 @@ fn works(
     Ok(device.observations().works)
 }
 
-/// What each kernel of a record takes at least at each size at which it was timed, by the size's and the entry's place in the
-/// record. A kernel that has changed since, or that cannot be compiled here for that device, is left out.
-pub fn of_record(record: &Record) -> Result<BTreeMap<(usize, usize), LeastTime>> {
+/// Least times by the size's and the entry's place in a record.
+pub type LeastTimes = BTreeMap<(usize, usize), LeastTime>;
+
+/// What each kernel of a record takes at least at each size at which it was timed. A kernel that has changed since, or that cannot be compiled here for that device, is left out.
+pub fn of_record(record: &Record) -> Result<LeastTimes> {
     let Some(figures) = &record.figures else { return Ok(BTreeMap::new()) };
     let gpu = Gpu::of(&record.device, figures);
     let problems: Vec<Problem> = record.sizes.iter().map(|size| record.problem([size.m, size.n, size.k])).collect();

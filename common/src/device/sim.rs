@@ -18,6 +18,7 @@ use crate::sample::{Class, classes};
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // Each is asked for by itself.
 pub struct SimOptions {
     /// Warp instructions a launch may execute before it is stopped; by the size of the problem if it is not given.
     pub instruction_limit: Option<u64>,

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use anyhow::{Result, anyhow};
-use common::bound::LeastTime;
 use common::units::ms;
-use course::least;
+use course::least::{self, LeastTimes};
 use course::record::Record;
 
 use super::timed::{Page, or_dash, source, with_record};
@@ -14,7 +13,7 @@ use crate::table;
 
 /// The record with the least times in it, counted once however many parts show them.
 fn with_bounds(name: &str, record: &Record) -> Result<Record> {
-    static COUNTED: Mutex<BTreeMap<String, BTreeMap<(usize, usize), LeastTime>>> = Mutex::new(BTreeMap::new());
+    static COUNTED: Mutex<BTreeMap<String, LeastTimes>> = Mutex::new(BTreeMap::new());
     let mut counted = COUNTED.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
     if !counted.contains_key(name) {
         counted.insert(name.to_owned(), least::of_record(record)?);
@@ -67,6 +66,7 @@ pub fn at_all_sizes(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use common::bound::LeastTime;
     use common::workspace;
 
     use super::*;

@@ -246,7 +246,7 @@ fn zeros(decoded: &Decoded) -> Vec<u8> {
 fn zeros_of(decoded: &Decoded, inst: &Inst, zeros: &[u8]) -> u8 {
     let of = |value: u32| zeros[value as usize];
     let found = match inst.op {
-        Op::Mov32 | Op::Mov64 | Op::SignExtend | Op::ZeroExtend | Op::Truncate => of(inst.a),
+        Op::Mov32 | Op::Mov64 | Op::SignExtend | Op::ZeroExtend | Op::Truncate | Op::Neg32 => of(inst.a),
         Op::Add32 | Op::Add64 | Op::Sub32 | Op::Sub64 | Op::Or32 | Op::Or64 | Op::Xor32 | Op::Xor64 => {
             of(inst.a).min(of(inst.b))
         }
@@ -258,7 +258,6 @@ fn zeros_of(decoded: &Decoded, inst: &Inst, zeros: &[u8]) -> u8 {
             Some(Preset::Constant(by)) => of(inst.a).saturating_add(by.min(u64::from(MOST)) as u8),
             _ => of(inst.a),
         },
-        Op::Neg32 => of(inst.a),
         Op::Generic => {
             let detail = &decoded.code.details[inst.imm as usize];
             match detail.function {

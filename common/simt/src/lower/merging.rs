@@ -56,7 +56,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             let raw = &decoded.raws[number as usize];
             let op = raw.inst.op;
             if may_write_shared(decoded, raw) || waits(raw) {
-                loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
+                for (_, loads) in loads.drain() {
+                    join(&loads, goes_wide_in_loads, &mut merged);
+                }
             }
             let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
@@ -71,7 +73,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             }
             sums.pass(number, raw);
         }
-        loads.drain().for_each(|(_, loads)| join(&loads, goes_wide_in_loads, &mut merged));
+        for (_, loads) in loads.drain() {
+            join(&loads, goes_wide_in_loads, &mut merged);
+        }
         join(&stores, goes_wide_in_stores, &mut merged);
     }
     merged
