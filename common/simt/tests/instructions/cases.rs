@@ -205,7 +205,7 @@ impl Random {
             let ends = (1u64 << fraction) - 1;
             let digits = match bits % 4 {
                 0 => bits >> 8 & ends & !(ends >> (fraction / 2)),
-                1 => bits >> 8 & 3 | ends / 2 & !3,
+                1 => bits >> 8 & 3 | (ends / 2) & !3,
                 _ => bits >> 8 & ends,
             };
             let middle = 1 << (exponent - 1);
@@ -272,7 +272,7 @@ pub fn invalid() -> Vec<Case> {
     cases
 }
 
-/// The statements of `others.txt`, and a file with a kernel `k` for each.
+/// The statements of `others.txt` with their marks, and a file with a kernel `k` for each.
 pub fn others() -> Vec<(&'static str, String)> {
     let statements = include_str!("others.txt").lines().filter(|line| !line.starts_with('#'));
     let file = |statement: &str| {
@@ -283,7 +283,7 @@ pub fn others() -> Vec<(&'static str, String)> {
              {statement}\nEND: ret;\n}}\n"
         )
     };
-    statements.map(|statement| (statement, file(statement))).collect()
+    statements.map(|line| (line, file(&line[2..]))).collect()
 }
 
 /// Whatever might be a conversion, a comparison or a choice.
