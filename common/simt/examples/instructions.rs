@@ -1,13 +1,14 @@
 //! Writes what a GPU can be asked about every instruction that computes: `instructions FOLDER`.
 //!
-//! `forms.ptx` has a kernel for each form, `forms.txt` its name, its statement and the file positions of its operands and of the
+//! `others.txt` says of each statement of `tests/instructions/others.txt` what the simulator makes of it, and `others` has a file
+//! for each. `forms.ptx` has a kernel for each form, `forms.txt` its name, its statement and the file positions of its operands and of the
 //! simulator's results in `values.bin`, which holds 64-bit numbers. `tests/instructions/ask_gpu.py` runs them on a GPU and
 //! compares. `invalid.ptx` has what the simulator calls no PTX; `tests/instructions/ask_ptxas.py` asks the assembler about both.
 
 #[path = "../tests/instructions/cases.rs"]
 mod cases;
 
-use simt::InstructionSet;
+use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -36,6 +37,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ptx += &case.kernel();
         list += &format!("{}\t{}\t{}\t{}\n", case.name(), case.statement(), case.types[0], places.join(" "));
     }
+    std::fs::create_dir_all(folder.join("others"))?;
+    let mut judged = String::new();
+    for (number, (statement, file)) in cases::others().into_iter().enumerate() {
+        let outcome = match Module::parse(&file).and_then(|module| module.kernel("k")) {
+            Ok(_) => "taken",
+            Err(Error::Parse { .. }) => "no PTX",
+            Err(_) => "not supported",
+        };
+        judged += &format!("{outcome}\t{statement}\n");
+        std::fs::write(folder.join(format!("others/{number}.ptx")), file)?;
+    }
+    std::fs::write(folder.join("others.txt"), judged)?;
     let invalid: String = cases::invalid().iter().map(cases::Case::kernel).collect();
     std::fs::write(folder.join("invalid.ptx"), format!("{}{invalid}", cases::HEADER))?;
     std::fs::write(folder.join("forms.ptx"), ptx)?;

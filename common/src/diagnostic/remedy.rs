@@ -147,7 +147,9 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
             "name only lanes that come here together, or move the instruction out of the condition".into()
         }
         FaultKind::Assert { condition, .. } => {
-            format!("this thread comes here although `{condition}` is false: print the values in it, or look at what sets them")
+            format!(
+                "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
+            )
         }
         FaultKind::Trap => "the kernel stopped itself: look at the condition that leads here".into(),
         _ => "look at the line above".into(),

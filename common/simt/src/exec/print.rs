@@ -53,6 +53,7 @@ fn cut(text: &str) -> &str {
 
 /// Flags, width and precision of a conversion.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // They are the flags of C, each by itself.
 struct Conversion {
     left: bool,
     plus: bool,
@@ -189,16 +190,16 @@ fn one<F: Fn(u64) -> Option<u8>>(
             c.space = false;
             c.integer(false, &digits, if c.alternate && value != 0 { prefix } else { "" })
         }
-        b'c' => c.pad("", char::from(arguments.next(4) as u8).to_string()),
+        b'c' => c.pad("", &char::from(arguments.next(4) as u8).to_string()),
         b's' => {
             let text = string(arguments.next(8));
             let text = c.precision.map_or(text.clone(), |most| text.chars().take(most).collect());
             c.zero = false;
-            c.pad("", text)
+            c.pad("", &text)
         }
         b'p' => {
             let value = arguments.next(8);
-            c.pad("", if value == 0 { "(nil)".into() } else { format!("{value:#x}") })
+            c.pad("", &if value == 0 { "(nil)".into() } else { format!("{value:#x}") })
         }
         b'f' | b'F' | b'e' | b'E' | b'g' | b'G' => c.real(f64::from_bits(arguments.next(8)), kind),
         _ => return None,
@@ -208,7 +209,7 @@ fn one<F: Fn(u64) -> Option<u8>>(
 
 impl Conversion {
     /// Puts a sign or a prefix before digits, and both into the field.
-    fn pad(&self, sign: &str, digits: String) -> String {
+    fn pad(&self, sign: &str, digits: &str) -> String {
         let fill = self.width.saturating_sub(sign.len() + digits.chars().count());
         if self.left {
             format!("{sign}{digits}{}", " ".repeat(fill))
@@ -235,7 +236,7 @@ impl Conversion {
         let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
         // The zero that marks an octal number may be there already.
         let prefix = if prefix == "0" && digits.starts_with('0') { "" } else { prefix };
-        self.pad(&format!("{}{prefix}", self.sign(negative)), digits)
+        self.pad(&format!("{}{prefix}", self.sign(negative)), &digits)
     }
 
     fn real(&mut self, value: f64, kind: u8) -> String {
@@ -264,7 +265,7 @@ impl Conversion {
                 if self.alternate { text } else { without_zeros(&text) }
             }
         };
-        self.pad(sign, if upper { text.to_uppercase() } else { text })
+        self.pad(sign, &if upper { text.to_uppercase() } else { text })
     }
 
     /// `#` asks for a point even where no digit follows.
@@ -335,8 +336,8 @@ mod tests {
             ("%f", 1.5, "1.500000"),
             ("%.0f", 2.5, "2"),
             ("%#.0f", 2.5, "2."),
-            ("%8.2f|", -3.14159, "   -3.14|"),
-            ("%08.2f", -3.14159, "-0003.14"),
+            ("%8.2f|", -3.1459, "   -3.15|"),
+            ("%08.2f", -3.1459, "-0003.15"),
             ("%e", 12345.678, "1.234568e+04"),
             ("%.2E", 0.00012, "1.20E-04"),
             ("%g", 100_000.0, "100000"),

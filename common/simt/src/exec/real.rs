@@ -282,7 +282,7 @@ impl Real {
                 }
                 let (large, exponent) = Self::spread(bits, exponent);
                 let rest = large % divisor != 0;
-                Finite { negative, bits: large / divisor | rest as u128, exponent: exponent - e }
+                Finite { negative, bits: (large / divisor) | rest as u128, exponent: exponent - e }
             }
         }
     }

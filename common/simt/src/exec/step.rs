@@ -193,9 +193,6 @@ unsafe fn run<I: Isa, O: Observer>(
             Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
             Op::LdGeneric => access::generic::<I, O>(context, inst, r, warp, mask, true)?,
             Op::StGeneric => access::generic::<I, O>(context, inst, r, warp, mask, false)?,
-            Op::LdParam => access::load_param(context, inst, r, warp.number, mask)?,
-            Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask)?,
-            Op::CopyAsync => access::copy_async::<I, O>(context, inst, r, warp, mask)?,
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
                     *group += mask >> lane & 1;
@@ -211,25 +208,25 @@ unsafe fn run<I: Isa, O: Observer>(
                     context.observer.copy_wait(warp.number, inst.pc, mask, keep);
                 }
             }
-            Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::ActiveMask | Op::WarpSync => {
-                exchange(warp, context, inst, r, mask)?;
-            }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {
                 if O::ACTIVE {
                     context.observer.fence(warp.number, inst.pc, mask);
                 }
             }
-            Op::Trap => {
-                let lane = mask.trailing_zeros();
-                return Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(lane)));
-            }
-            Op::Matrix => match code.matrices[inst.imm as usize].op {
-                MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask)?,
-                _ => access::matrix::<I, O>(context, inst, r, warp.number, mask)?,
-            },
-            Op::System => system(warp, context, inst, mask)?,
             Op::Brx => indexed(warp, context, inst, r)?,
+            Op::LdParam
+            | Op::Atom
+            | Op::CopyAsync
+            | Op::Shfl
+            | Op::Vote
+            | Op::Match
+            | Op::Redux
+            | Op::ActiveMask
+            | Op::WarpSync
+            | Op::Matrix
+            | Op::System
+            | Op::Trap => seldom::<I, O>(warp, context, inst, r, mask)?,
             Op::Yield => {
                 // What is left of its turn does not count as executed.
                 quantum -= budget.max(0);
@@ -242,6 +239,29 @@ unsafe fn run<I: Isa, O: Observer>(
     };
     context.executed += (quantum - budget) as u64;
     Ok(stop)
+}
+
+/// What kernels do seldom, out of line, so that the loop above stays small.
+#[inline(never)]
+fn seldom<I: Isa, O: Observer>(
+    warp: &mut Warp,
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    mask: u32,
+) -> Checked<()> {
+    match inst.op {
+        Op::LdParam => access::load_param(context, inst, r, warp.number, mask),
+        Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask),
+        Op::CopyAsync => access::copy_async::<I, O>(context, inst, r, warp, mask),
+        Op::Matrix => match context.code.matrices[inst.imm as usize].op {
+            MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask),
+            _ => access::matrix::<I, O>(context, inst, r, warp.number, mask),
+        },
+        Op::System => system(warp, context, inst, mask),
+        Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(mask.trailing_zeros()))),
+        _ => exchange(warp, context, inst, r, mask),
+    }
 }
 
 /// An indexed branch: the lanes of each target in turn, from the last to the first.

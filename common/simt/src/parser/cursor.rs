@@ -4,6 +4,9 @@ use crate::Error;
 use crate::ast::Operand;
 use crate::lexer::{Kind, Token};
 
+/// What an operator does with two numbers; none where the result has no meaning.
+type Apply = fn(i64, i64) -> Option<i64>;
+
 /// A place among the tokens.
 pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
@@ -29,6 +32,13 @@ impl<'a> Cursor<'a> {
     /// Whether the token after the next is this mark.
     pub(super) fn second_is(&self, mark: u8) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.kind == Kind::Mark(mark))
+    }
+
+    /// Whether a number comes after the next token, or a sign before one.
+    pub(super) fn expression_follows(&self) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|token| {
+            matches!(token.kind, Kind::Number | Kind::Mark(b'-' | b'~' | b'(' | b'!')) || token.text == "WARP_SZ"
+        })
     }
 
     pub(super) fn next(&mut self) -> Token<'a> {
@@ -93,24 +103,83 @@ impl<'a> Cursor<'a> {
         u32::try_from(value).map_err(|_| Error::parse(line, format!("{value} is too large")))
     }
 
-    /// A literal with its sign.
+    /// A number: a literal, or an expression of integer constants.
     pub(super) fn number(&mut self) -> Result<Operand, Error> {
-        if self.eat(b'-') {
-            return Ok(match self.unsigned_number()? {
-                Operand::Integer(value) => Operand::Integer(value.wrapping_neg()),
-                Operand::Float { single, double } => {
-                    Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 }
-                }
-                other => other,
-            });
+        let first = self.term(0)?;
+        let Operand::Integer(value) = first else { return Ok(first) };
+        self.expression(value, 0, 0).map(Operand::Integer)
+    }
+
+    /// Goes on with an expression after its first term, as long as operators bind more tightly than `least`.
+    fn expression(&mut self, first: i64, least: u8, depth: u32) -> Result<i64, Error> {
+        let mut value = first;
+        while let Some((rank, length, apply)) = self.operator().filter(|operator| operator.0 > least) {
+            for _ in 0..length {
+                self.next();
+            }
+            let Operand::Integer(next) = self.term(depth + 1)? else { return Err(self.wrong("an integer")) };
+            let next = self.expression(next, rank, depth + 1)?;
+            value =
+                apply(value, next).ok_or_else(|| self.wrong("a constant other than a quotient by zero before this"))?;
         }
-        if self.eat(b'~') {
-            return match self.unsigned_number()? {
-                Operand::Integer(value) => Ok(Operand::Integer(!value)),
-                _ => Err(self.wrong("an integer after `~`")),
-            };
+        Ok(value)
+    }
+
+    /// The operator of two numbers that comes next: how tightly it binds, how many marks it has, what it does.
+    fn operator(&self) -> Option<(u8, u8, Apply)> {
+        let Kind::Mark(mark) = self.peek().kind else { return None };
+        let operators: [(u8, Apply); 8] = [
+            (b'|', |a, b| Some(a | b)),
+            (b'^', |a, b| Some(a ^ b)),
+            (b'&', |a, b| Some(a & b)),
+            (b'+', |a, b| Some(a.wrapping_add(b))),
+            (b'-', |a, b| Some(a.wrapping_sub(b))),
+            (b'*', |a, b| Some(a.wrapping_mul(b))),
+            (b'/', i64::checked_div),
+            (b'%', i64::checked_rem),
+        ];
+        match mark {
+            b'<' if self.second_is(b'<') => Some((4, 2, |a, b| Some(a.checked_shl(b.min(64) as u32).unwrap_or(0)))),
+            b'>' if self.second_is(b'>') => Some((4, 2, |a, b| Some(a >> b.clamp(0, 63)))),
+            mark => {
+                let at = operators.iter().position(|operator| operator.0 == mark)?;
+                let rank = match at {
+                    0..=2 => at as u8 + 1,
+                    3 | 4 => 5,
+                    _ => 6,
+                };
+                Some((rank, 1, operators[at].1))
+            }
         }
-        self.unsigned_number()
+    }
+
+    /// A literal, `WARP_SZ`, or an expression in parentheses, with its signs.
+    fn term(&mut self, depth: u32) -> Result<Operand, Error> {
+        // Unlimited nesting would overflow the stack.
+        if depth > 64 {
+            return Err(self.wrong("an expression that is less deep"));
+        }
+        if self.eat(b'(') {
+            let Operand::Integer(first) = self.term(depth + 1)? else { return Err(self.wrong("an integer")) };
+            let value = self.expression(first, 0, depth + 1)?;
+            self.expect(b')')?;
+            return Ok(Operand::Integer(value));
+        }
+        if self.eat_word("WARP_SZ") {
+            return Ok(Operand::Integer(32));
+        }
+        let signs = [b'-', b'~', b'!', b'+'];
+        let Some(sign) = signs.into_iter().find(|&sign| self.eat(sign)) else { return self.unsigned_number() };
+        match (sign, self.term(depth + 1)?) {
+            (b'+', number) => Ok(number),
+            (b'-', Operand::Integer(value)) => Ok(Operand::Integer(value.wrapping_neg())),
+            (b'-', Operand::Float { single, double }) => {
+                Ok(Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 })
+            }
+            (b'~', Operand::Integer(value)) => Ok(Operand::Integer(!value)),
+            (b'!', Operand::Integer(value)) => Ok(Operand::Integer(i64::from(value == 0))),
+            _ => Err(self.wrong("an integer after this sign")),
+        }
     }
 
     fn unsigned_number(&mut self) -> Result<Operand, Error> {

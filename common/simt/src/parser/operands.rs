@@ -42,7 +42,7 @@ impl Cursor<'_> {
                 self.next();
                 Ok(Operand::Vector(self.list(body, b'}')?))
             }
-            Kind::Mark(b'(') => {
+            Kind::Mark(b'(') if !self.expression_follows() => {
                 self.next();
                 let list = self.list(body, b')')?;
                 Ok(Operand::List(list))
@@ -65,14 +65,14 @@ impl Cursor<'_> {
                 self.expect(b']')?;
                 Ok(Operand::Address { base: Box::new(base), offset })
             }
-            Kind::Mark(b'!') => {
+            Kind::Mark(b'!') if !self.expression_follows() => {
                 self.next();
                 match self.word("a predicate").map(|name| body.register(name.text))? {
                     Some(id) => Ok(Operand::Register { id, negated: true }),
                     None => Err(self.wrong("a declared predicate before this")),
                 }
             }
-            Kind::Word => {
+            Kind::Word if token.text != "WARP_SZ" => {
                 self.next();
                 if token.text == "_" {
                     return Ok(Operand::Sink);
@@ -86,9 +86,6 @@ impl Cursor<'_> {
                 }
                 if let Some(id) = body.variable(token.text) {
                     return Ok(Operand::Local { id, offset: self.displacement()? });
-                }
-                if token.text == "WARP_SZ" {
-                    return Ok(Operand::Integer(32));
                 }
                 if let Some(name) = token.text.strip_prefix('%') {
                     return Ok(Operand::Special(name.into()));

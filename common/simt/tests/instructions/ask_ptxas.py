@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks the assembler about every form of every instruction that computes.
+"""Asks the assembler about every form of every instruction that computes, and about a list of other statements.
 
     ask_ptxas.py EXAMPLE PTXAS
 
@@ -27,9 +27,24 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([sys.argv[1], folder], check=True)
     wrong, all_forms = refused(sys.argv[2], folder / "forms.ptx")
     right, all_invalid = refused(sys.argv[2], folder / "invalid.ptx")
+    judged = [line.split("\t", 1) for line in (folder / "others.txt").read_text().splitlines()]
+    agree, strict, loose = 0, [], []
+    for number, (outcome, line) in enumerate(judged):
+        mark, statement = line.split(" ", 1)
+        file = folder / f"others/{number}.ptx"
+        accepts = not subprocess.run([sys.argv[2], "-arch=sm_90", file, "-o", "/dev/null"], capture_output=True).returncode
+        if accepts != (mark == "+"):
+            print(f"others.txt marks this otherwise than ptxas: {statement}")
+        agree += accepts == (outcome != "no PTX")
+        strict += [statement] * (accepts and outcome == "no PTX")
+        loose += [f"{outcome}: {statement}"] * (not accepts and outcome != "no PTX")
 print(f"of {len(all_forms)} forms that the simulator takes, ptxas takes {len(all_forms) - len(wrong)}")
 print(*wrong[:20], sep="\n")
 taken = sorted(set(all_invalid) - set(right))
 print(f"of {len(all_invalid)} statements that the simulator calls no PTX, ptxas refuses {len(right)}")
 print(*taken[:20], sep="\n")
-sys.exit(bool(wrong or taken))
+print(f"of {len(judged)} other statements, {agree} are judged alike; called no PTX though ptxas takes them:")
+print(*strict, sep="\n")
+print("not called no PTX though ptxas refuses them:")
+print(*loose, sep="\n")
+sys.exit(bool(wrong or taken or strict))

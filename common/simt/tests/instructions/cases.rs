@@ -205,7 +205,7 @@ impl Random {
             let ends = (1u64 << fraction) - 1;
             let digits = match bits % 4 {
                 0 => bits >> 8 & ends & !(ends >> (fraction / 2)),
-                1 => bits >> 8 & 3 | ends / 2 & !3,
+                1 => bits >> 8 & 3 | (ends / 2) & !3,
                 _ => bits >> 8 & ends,
             };
             let middle = 1 << (exponent - 1);
@@ -270,6 +270,20 @@ pub fn invalid() -> Vec<Case> {
     };
     cases.retain(parse);
     cases
+}
+
+/// The statements of `others.txt` with their marks, and a file with a kernel `k` for each.
+pub fn others() -> Vec<(&'static str, String)> {
+    let statements = include_str!("others.txt").lines().filter(|line| !line.starts_with('#'));
+    let file = |statement: &str| {
+        format!(
+            "{HEADER}.file 1 \"k.cu\"\n.global .align 16 .b32 g[8]; .const .align 16 .b32 c[8];\n\
+             .visible .entry k(.param .u64 a)\n{{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>;\n\
+             .reg .b64 %d<9>; .reg .f64 %x<9>; .shared .align 16 .b8 s[64]; .local .align 16 .b8 l[64];\n\
+             {statement}\nEND: ret;\n}}\n"
+        )
+    };
+    statements.map(|line| (line, file(&line[2..]))).collect()
 }
 
 /// Whatever might be a conversion, a comparison or a choice.

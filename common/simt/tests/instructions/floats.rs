@@ -155,7 +155,7 @@ fn to_quad(bits: u64, kind: &str) -> Quad {
 /// One unit in the last place of an approximation.
 pub fn unit(value: f64, kind: &str) -> f64 {
     let (fraction, exponent) = format(kind).unwrap_or((52, 11));
-    let least = 2 - (1 << (exponent - 1)) as i32;
+    let least: i32 = 2 - (1 << (exponent - 1));
     let power = if value == 0.0 { least } else { (value.abs().log2().floor() as i32).max(least) };
     2f64.powi(power - fraction as i32)
 }
@@ -176,7 +176,7 @@ pub fn model(case: &Case, operands: [u64; 4]) -> Option<Expected> {
             return Some(Expected::Bits(if c >= Single::ZERO { a } else { b }));
         }
         "mov" | "selp" | "slct" | "setp" | "set" => return None,
-        "cvt" => return Some(Expected::Bits(convert(&words, case, a, b))),
+        "cvt" => return Some(Expected::Bits(convert(&words, a, b))),
         "copysign" => {
             let sign = 1 << if from == "f64" { 63 } else { 31 };
             return Some(Expected::Bits(a & sign | b & !sign));
@@ -184,8 +184,7 @@ pub fn model(case: &Case, operands: [u64; 4]) -> Option<Expected> {
         "testp" => return Some(Expected::Bits(test(words.0[1], to_quad(a, from), a, from).into())),
         _ => {}
     }
-    if from.ends_with("x2") {
-        let kind = &from[..from.len() - 2];
+    if let Some(kind) = from.strip_suffix("x2") {
         let single = Case { types: vec![kind.into(); case.types.len()], ..case.clone() };
         let half = |part: u32| match model(&single, operands.map(|bits| bits >> (16 * part) & 0xffff))? {
             Expected::Bits(bits) => Some(bits),
@@ -324,12 +323,11 @@ fn test(class: &str, value: Quad, bits: u64, kind: &str) -> bool {
     }
 }
 
-fn convert(words: &Words<'_>, case: &Case, a: u64, b: u64) -> u64 {
+fn convert(words: &Words<'_>, a: u64, b: u64) -> u64 {
     let (to, from) = (words.0[words.0.len() - 2], words.0[words.0.len() - 1]);
     if let Some(half) = to.strip_suffix("x2") {
         return convert_one(words, half, from, a) << 16 | convert_one(words, half, from, b);
     }
-    let _ = case;
     convert_one(words, to, from, a)
 }
 

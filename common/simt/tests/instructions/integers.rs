@@ -64,11 +64,12 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
         }
         let (xl, yl) = (x & 0xffff_ffff, y & 0xffff_ffff);
         let (xh, yh) = (x >> 32, y >> 32);
-        let middle = ((xl * yl) >> 32) + (xh * yl & 0xffff_ffff) + (xl * yh & 0xffff_ffff);
+        let middle = ((xl * yl) >> 32) + ((xh * yl) & 0xffff_ffff) + ((xl * yh) & 0xffff_ffff);
         xh * yh + ((xh * yl) >> 32) + ((xl * yh) >> 32) + (middle >> 32)
     };
     let product = || x.wrapping_mul(y);
     let low24 = |value: i128| number(value as u64 & 0xff_ffff, if signed { "s24" } else { "u24" });
+    let product24 = || (low24(x) * low24(y)) >> if has("hi") { 16 } else { 0 };
     Some(match words[0] {
         "add" => fit(x + y),
         "sub" => fit(x - y),
@@ -77,8 +78,8 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
         "mad" if has("hi") => fit(upper((x, y)) + z),
         "mad" if has("wide") => (product() + i128::from(c)) as u64,
         "mad" if has("lo") => product().wrapping_add(z) as u64,
-        "mul24" => (low24(x) * low24(y) >> if has("hi") { 16 } else { 0 }) as u64,
-        "mad24" => fit((low24(x) * low24(y) >> if has("hi") { 16 } else { 0 }) + z),
+        "mul24" => product24() as u64,
+        "mad24" => fit(product24() + z),
         "sad" => ((x - y).abs() + z) as u64,
         // Without meaning in the manual; what the hardware gives.
         "div" if y == 0 => u64::MAX,
@@ -141,7 +142,7 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
         "fns" => {
             let (base, offset) = (b as i64, i64::from(c as i32));
             let places: Vec<i64> = if offset >= 0 { (base..32).collect() } else { (0..=base.min(31)).rev().collect() };
-            let places = if base < 0 || base > 31 { vec![] } else { places };
+            let places = if (0..32).contains(&base) { places } else { vec![] };
             let mut set = places.into_iter().filter(|&at| bit(a, at) == 1);
             let found = if offset == 0 {
                 set.next().filter(|&at| at == base)
@@ -188,7 +189,7 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
             }
         }
         "slct" => {
-            if (c as i32) >= 0 {
+            if number(c, "s32") >= 0 {
                 a
             } else {
                 b

@@ -3,13 +3,15 @@
 //! what the decoder accepts, so one that the model does not know is a failure too.
 //! What takes more than one instruction is in `statements`.
 
+#![allow(clippy::float_cmp)] // Results are compared exactly.
+
 mod cases;
 mod floats;
 mod integers;
 mod statements;
 
 use cases::{COUNT, Case};
-use simt::InstructionSet;
+use simt::{Error, InstructionSet, Module};
 
 /// What a result must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,6 +77,20 @@ fn every_form_of_every_instruction() {
     let again = cases.iter().filter(|case| plain.iter().any(|form| form.opcode == case.opcode));
     messages.extend(again.filter_map(|case| wrong(case, InstructionSet::Plain, model)));
     assert!(messages.is_empty(), "{} of {} forms\n{}", messages.len(), cases.len(), messages.join("\n"));
+}
+
+/// What the assembler takes is never called no PTX, even where the simulator does not support it.
+#[test]
+fn statements_that_the_assembler_takes() {
+    let wrong: Vec<_> = cases::others()
+        .into_iter()
+        .filter_map(|(line, file)| {
+            let error = Module::parse(&file).and_then(|module| module.kernel("k")).err();
+            let called_invalid = matches!(error, Some(Error::Parse { .. }));
+            (line.starts_with('+') && called_invalid).then(|| format!("{line}: {error:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// The comparison can fail: one value in a thousand that is off by one bit is noticed.

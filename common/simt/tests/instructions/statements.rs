@@ -31,6 +31,8 @@ fn constants() {
     let choice = ["f32", "f32", "f32", "pred"];
     check("selp.f32 %d, %a, 0f3F800000, %c;", &choice, |a, _, c| if c == 1 { a } else { 0x3f80_0000 });
     check("selp.b32 %d, %a, %b, 0;", &W, |_, b, _| b);
+    check("add.s32 %d, %a, 1 + 2*3 - (7 & ~3) / 2;", &W, |a, _, _| a.wrapping_add(5));
+    check("add.s32 %d, %a, (1<<4|3) - -WARP_SZ + !0;", &W, |a, _, _| a.wrapping_add(19 + 32 + 1));
 }
 
 #[test]

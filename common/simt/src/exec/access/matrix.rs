@@ -112,7 +112,7 @@ impl Area {
             } else {
                 check_global::<I, _>(context, &access)?.0
             };
-            show(context, &access);
+            tell(context, &access);
             for lane in 0..32 {
                 if store {
                     self.write(context, cache, addresses[lane], values[lane] as u32);
@@ -154,6 +154,12 @@ impl Area {
     }
 }
 
+/// Shows the observer a request, out of line: what observers do belongs into the loads and stores of all kernels.
+#[inline(never)]
+fn tell<O: Observer>(context: &mut Context<'_, '_, O>, access: &Access<'_>) {
+    show(context, access);
+}
+
 /// A load from shared memory.
 fn load<'a>(inst: &Inst, warp: u32, addresses: &'a [u64; 32], bytes: u32, lanes: u32) -> Access<'a> {
     let (kind, space) = (AccessKind::Load, Space::Shared);
@@ -177,7 +183,7 @@ fn load_rows<I: Isa, O: Observer>(
     check_shared::<I, _>(context, &load(inst, warp, &rows, 16, u32::MAX >> (32 - 8 * count)))?;
     for index in 0..count as usize {
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
-        show(context, &load(inst, warp, &words, 4, u32::MAX));
+        tell(context, &load(inst, warp, &words, 4, u32::MAX));
         let word = |row: usize, at: usize| context.shared[(given[8 * index + row] / 4) as usize + at];
         let out: [u32; 32] = std::array::from_fn(|lane| {
             if !exchanged {

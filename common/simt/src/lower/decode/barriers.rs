@@ -8,6 +8,7 @@ use crate::lower::inst::{Inst, Op, sub};
 
 impl Decoder<'_> {
     pub(super) fn barrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let cluster = words.take("cluster");
         words.hints();
         let operands = &statement.operands;
         if words.take("warp") {
@@ -18,7 +19,6 @@ impl Decoder<'_> {
             self.push(Inst { a, ..Inst::new(Op::WarpSync) });
             return Ok(());
         }
-        let cluster = words.take("cluster");
         let _ = words.take("aligned");
         let arrive = words.take("arrive");
         let sync = words.take("sync");

@@ -20,6 +20,9 @@ impl Decoder<'_> {
         let (reads, writes) = (name.ends_with('c'), words.take("cc"));
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
+        if kind.bytes() == 2 && product.is_none() {
+            return Err(self.refuse("a carry of 16 bits"));
+        }
         if product.is_some() != name.starts_with("mad") || !kind.is_integer() || kind.bytes() < 4 {
             return Err(self.malformed("a form this instruction does not have"));
         }

@@ -133,7 +133,12 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn kind(&self, words: &mut Words<'_>) -> Result<Type, Error> {
-        words.pick(Type::named).ok_or_else(|| self.malformed("no type"))
+        let foreign = |word: &&str| word.len() > 2 && word.contains('x') && word.as_bytes()[1].is_ascii_digit();
+        words.pick(Type::named).ok_or_else(|| match words.left().find(foreign) {
+            // `.u16x2`, `.e4m3x2` and the like.
+            Some(word) => self.refuse(format!("the type .{word}")),
+            None => self.malformed("no type"),
+        })
     }
 
     pub(super) fn done(&self, words: &Words<'_>) -> Result<(), Error> {

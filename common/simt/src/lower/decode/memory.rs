@@ -107,7 +107,7 @@ impl Decoder<'_> {
         let variable = &self.layout.inner.program.functions[frame.function].variables[*id as usize];
         let position = offset.wrapping_add(*more);
         if position < 0 || position.saturating_add(1) > variable.bytes as i64 {
-            return Err(self.malformed("a position outside the parameter"));
+            return Err(self.refuse("a position outside the parameter"));
         }
         Ok(Some(start + position as u32))
     }

@@ -93,6 +93,7 @@ impl Decoder<'_> {
     pub(super) fn condition(&self, operand: &Operand) -> Result<(u32, bool), Error> {
         match operand {
             Operand::Register { id, negated } => Ok((self.register(*id, Type::Pred)?, *negated)),
+            Operand::Integer(_) => Err(self.refuse("a constant in the place of a predicate")),
             _ => Err(self.malformed("an operand that is no predicate")),
         }
     }

@@ -71,8 +71,9 @@ impl Decoder<'_> {
             }
             ("redux", _, _, Some(reduction)) => {
                 self.count(statement, 3)?;
-                if !matches!(kind, Type::U32 | Type::S32 | Type::B32) {
-                    return Err(self.refuse("this type"));
+                let bits = matches!(reduction, sub::AND | sub::OR | sub::XOR);
+                if !matches!(kind, Type::U32 | Type::S32) && !bits || bits && kind != Type::B32 {
+                    return Err(self.malformed("a type this instruction does not have"));
                 }
                 let mut inst = Inst::new(Op::Redux);
                 inst.sub = match (reduction, kind) {
