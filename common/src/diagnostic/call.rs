@@ -18,11 +18,6 @@ pub fn call(function: &str, recursive: bool, location: &Location) -> String {
             "{line} calls malloc() or free(), new or delete, and the simulator has no memory for a kernel to ask for; \
              declare an array of constant size, or a __shared__ one"
         ),
-        "vprintf" => format!(
-            "{line} calls printf(), which the simulator does not have; take it out: the --trace of a step shows \
-             what a thread reads and writes"
-        ),
-        "__assertfail" => format!("{line} calls assert(), which the simulator does not have; take it out"),
         _ => format!("{line} calls {name}(), which is not in the file; define it there, as a __device__ function"),
     }
 }
@@ -46,8 +41,6 @@ mod tests {
             ("_Z6sum_ofPKfi", true, ["line 7 calls sum_of() before sum_of() has returned", "write it as a loop"]),
             ("malloc", false, ["line 7 calls malloc()", "__shared__"]),
             ("free", false, ["or free()", "__shared__"]),
-            ("vprintf", false, ["line 7 calls printf()", "--trace"]),
-            ("__assertfail", false, ["line 7 calls assert()", "take it out"]),
             ("_Z3dotPKf", false, ["line 7 calls dot()", "__device__"]),
             ("_ZN4math3dotEv", false, ["calls _ZN4math3dotEv()", "not in the file"]),
             ("_Z9short", false, ["calls _Z9short()", "not in the file"]),

@@ -21,7 +21,10 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("example")
 parser.add_argument("--out", help="also write a line for each form: name, how many results differ, largest distance")
 options = parser.parse_args()
-cuda = ctypes.CDLL("libcuda.so.1")
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError:
+    sys.exit("this machine has no NVIDIA driver; run this where there is a GPU")
 
 
 def call(name, *arguments):
