@@ -5,6 +5,7 @@
 //! refused here, before anything runs.
 
 mod allocate;
+mod blocks;
 mod code;
 mod decode;
 mod emit;
@@ -14,6 +15,7 @@ mod fusion;
 pub(crate) mod inst;
 mod layout;
 mod order;
+mod origins;
 mod places;
 mod preset;
 mod raw;

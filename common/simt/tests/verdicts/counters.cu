@@ -77,3 +77,19 @@ GRID(grid_barrier, (__threadfence(), atomicAdd(flag, 1)), __threadfence())
 GRID(grid_barrier_without_fence, atomicAdd(flag, 1), __threadfence())
 // 12 x 64: data race
 GRID(grid_barrier_of_block_scope, (__threadfence_block(), atomicAdd(flag, 1)), __threadfence())
+// 64 x 256: clean
+KERNEL(wide_last_block) {
+    __shared__ int s[256];
+    __shared__ bool last;
+    int sum = 0;
+    for (int i = B * 256 + T; i < 1024; i += gridDim.x * 256) sum += data[i];
+    s[T] = sum; __syncthreads();
+    for (int h = 128; h > 0; h /= 2) { if (T < h) s[T] += s[T + h]; __syncthreads(); }
+    if (T == 0) { out[B] = s[0]; __threadfence(); last = atomicInc((unsigned*)flag, gridDim.x - 1) == gridDim.x - 1; }
+    __syncthreads();
+    if (last) {
+        s[T] = T < gridDim.x ? out[T] : 0; __syncthreads();
+        for (int h = 128; h > 0; h /= 2) { if (T < h) s[T] += s[T + h]; __syncthreads(); }
+        if (T == 0) data[0] = s[0];
+    }
+}
