@@ -1,7 +1,7 @@
 //! Whether the blocks of a kernel may learn of each other within a launch.
 
 use super::inst::{Inst, NONE, Op};
-use super::origins::origins;
+use super::origins::{Origin, origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
 use crate::ast::Space;
@@ -31,7 +31,14 @@ pub(super) fn reads_back(decoded: &Decoded) -> bool {
         Preset::Variable { number, .. } => Some((true, number)),
         _ => None,
     };
-    let origins = origins(decoded, base);
+    let mut start = sources(decoded, base);
+    // What comes from memory may point anywhere.
+    for Inst { op, d, b, c, e, .. } in decoded.raws.iter().map(|raw| raw.inst) {
+        if matches!(op, Op::LdGlobal | Op::LdGeneric | Op::LdShared | Op::LdLocal | Op::LdParam) {
+            [d, b, c, e].into_iter().filter(|&to| to != NONE).for_each(|to| start[to as usize] = Origin::Several);
+        }
+    }
+    let origins = origins(decoded, start);
     // The parameters and variables of loads and of stores; none stands for an address from elsewhere.
     let (mut loads, mut stores) = (HashSet::new(), HashSet::new());
     for Inst { op, a, b, .. } in decoded.raws.iter().map(|raw| raw.inst) {

@@ -2,7 +2,7 @@
 
 use super::code::{Facts, Role};
 use super::inst::{Detail, Function, Inst, NONE, Op, Shape};
-use super::origins::origins;
+use super::origins::{origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
 
@@ -37,7 +37,7 @@ fn shared_origins(decoded: &Decoded) -> impl Iterator<Item = Option<u32>> {
         Preset::Shared { array, .. } => Some(array),
         _ => None,
     };
-    let origins = origins(decoded, array);
+    let origins = origins(decoded, sources(decoded, array));
     decoded.raws.iter().map(move |raw| match raw.inst.op {
         Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric => {
             origins[raw.inst.a as usize].only()

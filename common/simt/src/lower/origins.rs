@@ -28,10 +28,14 @@ impl<T: Copy + PartialEq> Origin<T> {
     }
 }
 
-/// The origin of each value, where `source` says which presets are sources.
-pub(super) fn origins<T: Copy + PartialEq>(decoded: &Decoded, source: impl Fn(Preset) -> Option<T>) -> Vec<Origin<T>> {
+/// The origins of values that are sources: of the presets that `source` takes for one.
+pub(super) fn sources<T>(decoded: &Decoded, source: impl Fn(Preset) -> Option<T>) -> Vec<Origin<T>> {
     let origin = |preset: Option<Preset>| preset.and_then(&source).map_or(Origin::Nothing, Origin::Of);
-    let mut origins: Vec<Origin<T>> = decoded.values.iter().map(|value| origin(value.preset)).collect();
+    decoded.values.iter().map(|value| origin(value.preset)).collect()
+}
+
+/// The origin of each value, from those of the sources.
+pub(super) fn origins<T: Copy + PartialEq>(decoded: &Decoded, mut origins: Vec<Origin<T>>) -> Vec<Origin<T>> {
     // From each value to those that are computed from it.
     let mut steps: Vec<(u32, u32)> = vec![];
     for raw in &decoded.raws {
