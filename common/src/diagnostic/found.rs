@@ -64,6 +64,9 @@ fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
 /// What happens to the place.
 fn happens(hazard: &Hazard, output: bool) -> &'static str {
     match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| Deed::of(side.action) == Deed::Updates) => {
+            " is updated by two blocks, and these updates are atomic for the threads of one block only"
+        }
         (HazardKind::Race, [a, b]) => {
             let both_write = Deed::of(a.action).writes() && Deed::of(b.action).writes();
             match (a.block == b.block, both_write) {
@@ -82,7 +85,7 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
         (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
         (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
         (HazardKind::MismatchedBarriers, _) => {
-            " is met at for different numbers of threads, or by some to combine a value and by others to wait"
+            " is used with two numbers of threads, or by some to combine a value and by others to wait"
         }
         (HazardKind::OutsideMask, _) => " does not name the lane that uses it",
         (HazardKind::VolatileOrder, _) => {

@@ -54,7 +54,12 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         let uses = underline::uses(code_at(sources, &side.location), array);
         uses.iter().any(|found| found.reads && found.writes)
     });
+    if a.block != b.block && (first, second) == (Deed::Updates, Deed::Updates) {
+        return "give the update a scope that holds both blocks: atomicAdd() and not atomicAdd_block(), for instance"
+            .into();
+    }
     if a.block != b.block {
+        let (writer, reader) = if first.writes() { (a, b) } else { (b, a) };
         let belong = match plain {
             Some(plain) => {
                 return format!(
@@ -64,6 +69,14 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
             None if adds => "let one block form the whole sum of each element of {}, or add to it with atomicAdd()",
             None if both_write => {
                 "let each element of {} belong to one block: look at how its index follows from blockIdx"
+            }
+            None if counts(sources, &a.location) => {
+                return format!(
+                    "put a __threadfence() between {} and the atomic operation that tells the other block of it, and \
+                     another one between that block's atomic operation and {}",
+                    at(&writer.location),
+                    at(&reader.location)
+                );
             }
             None => "let only the block that writes an element of {} read it, or read it in a launch of its own",
         };
@@ -97,6 +110,12 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         },
         (way, _) => format!("put a __syncthreads() {}", barrier(way == Way::Back, above, below)),
     }
+}
+
+/// Whether blocks may tell each other of something in this file: by atomic operations.
+fn counts(sources: &mut Sources, place: &Location) -> bool {
+    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+    lines.iter().any(|line| underline::code(line).contains("atomic"))
 }
 
 /// Where the barrier belongs, and what it is good for: between the two lines, or on the way back from the lower to the

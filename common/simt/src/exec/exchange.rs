@@ -44,8 +44,20 @@ pub(super) fn exchange<O: Observer>(
             let kind = FaultKind::MissingLanes { named, present: mask };
             return Err(context.fault(kind, inst.pc, warp.number, Some(first as u32)));
         }
+        let came = mask | named & warp.waiting_lanes;
         if O::ACTIVE {
-            show(context, inst, r.read(register), warp.number, mask);
+            // Those who have waited came with the same mask.
+            let mut names: [u32; 32] = r.read(register);
+            each(came & !mask).for_each(|lane| names[lane] = named);
+            show(context, inst, names, warp.number, if plain_sync { came } else { mask });
+        }
+        if plain_sync {
+            let missing = named & warp.live & !came;
+            if missing == 0 {
+                warp.waiting_lanes &= !named;
+            } else if mask == warp.active {
+                warp.wait_for(missing);
+            }
         }
     }
     match inst.op {

@@ -52,6 +52,8 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies each lane has closed.
     pub groups: [u32; 32],
+    /// Parked lanes that wait at a `bar.warp.sync` for others of its mask.
+    pub waiting_lanes: u32,
 }
 
 impl Warp {
@@ -81,6 +83,7 @@ impl Warp {
         self.reduction = None;
         self.pending.clear();
         self.groups = [0; 32];
+        self.waiting_lanes = 0;
     }
 
     /// The barrier has opened: takes the result of its reduction.
@@ -104,6 +107,8 @@ impl Warp {
         while let Some(parked) = self.stack.pop() {
             let lanes = parked.lanes & self.live;
             if lanes != 0 {
+                // If they still wait, those they wait for do not come.
+                self.waiting_lanes &= !lanes;
                 self.active = lanes;
                 self.pc = parked.pc;
                 self.join = parked.join;
@@ -111,6 +116,17 @@ impl Warp {
             }
         }
         false
+    }
+
+    /// The active lanes wait for the `missing` ones: some of these run next. False if none of them is on its way by itself.
+    pub fn wait_for(&mut self, missing: u32) -> bool {
+        let comes = |parked: &Parked| parked.lanes & self.live != 0 && parked.lanes & self.live & !missing == 0;
+        let Some(at) = self.stack.iter().rposition(comes) else { return false };
+        let Parked { pc, lanes, join } = self.stack.remove(at);
+        self.stack.push(Parked { pc: self.pc, lanes: self.active, join: self.join });
+        self.waiting_lanes |= self.active;
+        (self.pc, self.active, self.join) = (pc, lanes & self.live, join);
+        true
     }
 
     /// Ends the threads of the lanes; true when others go on.

@@ -47,6 +47,8 @@ pub(crate) struct Code {
     pub narrow: bool,
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
+    /// A thread may read by plain loads what another block has just written.
+    pub reads_back: bool,
 }
 
 /// What is known of an instruction beside what execution needs. It stands apart from [`Inst`] so that the executed form

@@ -1,7 +1,8 @@
 //! From decoded instructions to the code that is executed: places for values, entries of blocks for labels.
 
+use super::blocks::{communicates, reads_back};
 use super::code::Code;
-use super::facts::{communicates, facts, narrow};
+use super::facts::{facts, narrow};
 use super::flow::{Graph, end_early};
 use super::fusion;
 use super::inst::{GUARD_NEGATED, Inst, NONE, Op};
@@ -17,6 +18,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.facts = facts(&decoded, &graph.blocks);
     decoded.code.narrow = narrow(&decoded.raws);
     decoded.code.communicates = communicates(&decoded);
+    decoded.code.reads_back = reads_back(&decoded);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
         place(raw, &of);

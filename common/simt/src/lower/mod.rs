@@ -5,6 +5,7 @@
 //! refused here, before anything runs.
 
 mod allocate;
+mod blocks;
 mod code;
 mod decode;
 mod emit;
@@ -17,6 +18,7 @@ mod layout;
 mod linear;
 mod merging;
 mod order;
+mod origins;
 mod places;
 mod preset;
 mod raw;

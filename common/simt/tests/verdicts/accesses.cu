@@ -140,3 +140,8 @@ KERNEL(local_memory) {
     for (int i = 0; i < data[0] + 16; ++i) values[i % 16] = i;
     out[T] = values[T % 16];
 }
+// 4 x 64: data race
+KERNEL(plain_flag) {
+    if (B == 0) { data[T] = 1; flag[0] = 1; }
+    else if (flag[0]) out[T] = data[T];
+}

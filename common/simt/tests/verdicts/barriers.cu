@@ -152,3 +152,64 @@ KERNEL(too_many_are_waited_for) {
     if (T < 64) BAR_SYNC(1, 96);
     out[T] = T;
 }
+
+#define BLOCK_SUM(name, between, behind)                                               \
+    KERNEL(name) {                                                                     \
+        __shared__ int part[8];                                                        \
+        for (int i = 0; i < 2; ++i) {                                                  \
+            int sum = data[256 * i + T];                                               \
+            for (int by = 16; by > 0; by /= 2) sum += __shfl_down_sync(~0u, sum, by);  \
+            if (T % 32 == 0) part[T / 32] = sum;                                       \
+            between;                                                                   \
+            if (T < 32) {                                                              \
+                sum = T < 8 ? part[T] : 0;                                             \
+                for (int by = 4; by > 0; by /= 2) sum += __shfl_down_sync(~0u, sum, by); \
+                if (T == 0) out[i] = sum;                                              \
+            }                                                                          \
+            behind;                                                                    \
+        }                                                                              \
+    }
+// 1 x 256: clean
+BLOCK_SUM(block_sum, __syncthreads(), __syncthreads())
+// 1 x 256: data race
+BLOCK_SUM(block_sum_without_first_barrier, NOTHING, __syncthreads())
+// 1 x 256: data race
+BLOCK_SUM(block_sum_without_second_barrier, __syncthreads(), NOTHING)
+// 1 x 256: clean
+KERNEL(pairs_of_warps_again_and_again) {
+    __shared__ int line[256];
+    const int group = T / 64, id = 1 + group;
+    for (int i = 0; i < 5; ++i) {
+        line[T] = i + T;
+        asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
+        out[T] = line[64 * group + 63 - T % 64];
+        asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
+    }
+}
+// 1 x 256: data race
+KERNEL(pairs_of_warps_that_look_at_others) {
+    __shared__ int line[256];
+    const int group = T / 64, id = 1 + group;
+    for (int i = 0; i < 5; ++i) {
+        line[T] = i + T;
+        asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
+        out[T] = line[255 - T];
+        asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
+    }
+}
+// 2 x 128: clean
+KERNEL(barrier_in_a_condition_of_the_block) {
+    __shared__ int line[128];
+    if (B == 1) {
+        line[T] = T;
+        __syncthreads();
+        out[T] = line[127 - T];
+    }
+}
+// 4 x 64: data race
+KERNEL(neighbours_in_place) {
+    const int i = 64 * B + T;
+    const int left = i > 0 ? data[i - 1] : 0;
+    __syncthreads();
+    data[i] = left + 1;
+}

@@ -77,3 +77,50 @@ GRID(grid_barrier, (__threadfence(), atomicAdd(flag, 1)), __threadfence())
 GRID(grid_barrier_without_fence, atomicAdd(flag, 1), __threadfence())
 // 12 x 64: data race
 GRID(grid_barrier_of_block_scope, (__threadfence_block(), atomicAdd(flag, 1)), __threadfence())
+// 64 x 256: clean
+KERNEL(wide_last_block) {
+    __shared__ int s[256];
+    __shared__ bool last;
+    int sum = 0;
+    for (int i = B * 256 + T; i < 1024; i += gridDim.x * 256) sum += data[i];
+    s[T] = sum; __syncthreads();
+    for (int h = 128; h > 0; h /= 2) { if (T < h) s[T] += s[T + h]; __syncthreads(); }
+    if (T == 0) { out[B] = s[0]; __threadfence(); last = atomicInc((unsigned*)flag, gridDim.x - 1) == gridDim.x - 1; }
+    __syncthreads();
+    if (last) {
+        s[T] = T < gridDim.x ? out[T] : 0; __syncthreads();
+        for (int h = 128; h > 0; h /= 2) { if (T < h) s[T] += s[T + h]; __syncthreads(); }
+        if (T == 0) data[0] = s[0];
+    }
+}
+
+// Every block waits for the one before it and passes a sum on.
+#define SCAN(name, before, publish, poll, then)                                        \
+    KERNEL(name) {                                                                     \
+        __shared__ int prefix;                                                         \
+        const int own = data[B * 32 + T];                                              \
+        int sum = own;                                                                 \
+        for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(~0u, sum, by);       \
+        if (T == 0) {                                                                  \
+            int earlier = 0;                                                           \
+            if (B > 0) {                                                               \
+                while ((poll) == 0) {}                                                 \
+                then;                                                                  \
+                earlier = out[900 + B - 1];                                           \
+            }                                                                          \
+            out[900 + B] = earlier + sum;                                             \
+            before;                                                                    \
+            publish;                                                                   \
+            prefix = earlier;                                                          \
+        }                                                                              \
+        __syncthreads();                                                               \
+        out[B * 32 + T] = prefix + own;                                                \
+    }
+// 20 x 32: clean
+SCAN(scan, __threadfence(), atomicExch(flag + B, 1), atomicAdd(flag + B - 1, 0), __threadfence())
+// 20 x 32: clean
+SCAN(scan_acquire_release, NOTHING, store_release(flag + B, 1), load_acquire(flag + B - 1), NOTHING)
+// 20 x 32: data race
+SCAN(scan_without_fence_before, NOTHING, atomicExch(flag + B, 1), atomicAdd(flag + B - 1, 0), __threadfence())
+// 20 x 32: data race
+SCAN(scan_without_fence_after, __threadfence(), atomicExch(flag + B, 1), atomicAdd(flag + B - 1, 0), NOTHING)

@@ -120,3 +120,62 @@ KERNEL(one_lane_takes_the_lock_and_the_others_do_not_wait) {
         atomicExch(&lock, 0);
     }
 }
+// 1 x 32: clean
+KERNEL(sync_in_both_branches) {
+    __shared__ int line[32];
+    if (T < 16) {
+        line[T] = data[T];
+        __syncwarp();
+        out[T] = line[31 - T];
+    } else {
+        line[T] = data[T] + 1;
+        __syncwarp();
+        out[T] = 2 * line[31 - T];
+    }
+}
+// 1 x 32: clean
+KERNEL(lanes_take_turns) {
+    __shared__ int value;
+    if (T == 0) value = 0;
+    __syncwarp();
+    for (int i = 0; i < 32; ++i) {
+        if (T == i) value += T;
+        __syncwarp();
+    }
+    out[T] = value;
+}
+// 1 x 32: clean
+KERNEL(sync_in_nested_branches) {
+    __shared__ int line[32];
+    line[T] = 0;
+    __syncwarp();
+    for (int i = 0; i < 3; ++i) {
+        if (T < 16) {
+            if (T < 8) {
+                line[T] += data[T] + i;
+                __syncwarp();
+            } else {
+                line[T] -= data[T];
+                __syncwarp();
+            }
+        } else {
+            line[T] = 2 * line[T];
+            __syncwarp();
+        }
+        out[32 * i + T] = line[31 - T];
+        __syncwarp();
+    }
+}
+// 1 x 32: data race
+KERNEL(sync_in_one_branch) {
+    __shared__ int line[32];
+    line[T] = 0;
+    __syncwarp();
+    if (T < 16) {
+        line[T] = data[T];
+        __syncwarp(0xffff);
+    } else {
+        line[T] = 2 * data[T];
+    }
+    out[T] = line[31 - T];
+}

@@ -50,7 +50,9 @@ impl Barriers {
         // At a barrier for a number of threads, groups meet that do different things.
         let mut all = met.iter().filter(|at| at.waits && at.threads == 0);
         let Some(first) = all.next() else { return };
-        if let Some(other) = all.find(|other| other.instruction != first.instruction) {
+        // The compiler may have made several instructions of one line.
+        let line = |at: &Arrival| plan.kernel.source_line(at.instruction).ok_or(at.instruction);
+        if let Some(other) = all.find(|other| line(other) != line(first)) {
             log.add(HazardKind::DifferentBarriers, Place::Barrier(id), side(log, first), Some(side(log, other)));
         }
         if let Some((thread, exit)) = self.ended {

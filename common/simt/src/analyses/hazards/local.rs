@@ -36,13 +36,11 @@ impl LocalShadow {
                 written[start..end].iter_mut().for_each(|lanes| *lanes |= 1 << lane);
                 continue;
             }
-            // A word of which a part is written may be a structure with a gap in it.
-            for word in (start..end).step_by(4) {
-                let bytes = written.get(word..end.min(word + 4)).unwrap_or_default();
-                if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
-                    let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
-                    log.alone(plan, HazardKind::UninitialisedLocal, Place::Local(word as u32), part);
-                }
+            // What is written in part may be a structure with gaps, which is copied whole.
+            let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
+            if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
+                let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
+                log.alone(plan, HazardKind::UninitialisedLocal, Place::Local(start as u32), part);
             }
         }
     }

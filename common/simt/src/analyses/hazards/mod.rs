@@ -24,10 +24,11 @@
 //!
 //! # Verdicts do not depend on the host
 //!
-//! Where blocks cannot learn what others do in the same launch, nothing orders them, and they run side by side: each has
-//! its own shadow of global memory, and the first two blocks that accessed each place are compared. Where they can (a
-//! strong load of global memory, an atomic operation whose result is used), blocks run on one thread of the host in a fixed
-//! order and share a shadow. What is shown of several hazards of one sort is the first by block, place and thread.
+//! Where blocks cannot wait for each other, nothing orders them: each has its own shadow of global memory, and the first two
+//! blocks that accessed each place are compared. Where they can (a strong load of global memory, an atomic operation whose
+//! result is used), they share a shadow and run on one thread of the host, in a fixed order. So they do where a block may
+//! read what another writes, because what it then does may depend on it. What is shown of several hazards of one sort is the
+//! first by block, place and thread.
 //!
 //! As with every search of this kind, a lock that orders two accesses in this run orders them for the verdict.
 //!
@@ -157,7 +158,7 @@ impl Analysis for Hazards {
     }
 
     fn in_order(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.plan.communicates())
+        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order())
     }
 
     fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {

@@ -110,6 +110,11 @@ impl Plan {
         if self.fenced || self.counted { usize::MAX } else { 2 }
     }
 
+    /// Whether what blocks do may depend on the order they run in.
+    pub(super) fn in_order(&self) -> bool {
+        self.code().communicates || self.code().reads_back
+    }
+
     /// Whether blocks may wait for each other.
     pub(super) fn communicates(&self) -> bool {
         self.code().communicates

@@ -1,0 +1,84 @@
+//! Whether the blocks of a kernel may learn of each other within a launch.
+
+use super::inst::{Inst, NONE, Op};
+use super::origins::{Origin, origins, sources};
+use super::preset::Preset;
+use super::raw::{Decoded, Raw};
+use crate::ast::Space;
+use std::collections::HashSet;
+
+/// Whether a thread learns from global memory what another one does meanwhile: by a strong load, or by an atomic operation
+/// whose result it uses.
+pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
+    let global = |inst: &Inst| code.atomics[inst.imm as usize].space != Space::Shared;
+    let results: HashSet<u32> =
+        raws.iter().filter(|raw| raw.inst.op == Op::Atom && global(&raw.inst)).map(|raw| raw.inst.d).collect();
+    let uses = |raw: &Raw| {
+        let Inst { op, d, a, b, c, e, .. } = raw.inst;
+        let read = [d, a, b, c, e].into_iter().zip(op.writes()).filter(|(_, written)| !written).map(|(value, _)| value);
+        let mut all = read.chain(raw.guard.map(|guard| guard.0)).filter(|&value| value != NONE);
+        all.any(|value| results.contains(&value))
+    };
+    let strong = |raw: &Raw| raw.order.strong && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
+    raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
+}
+
+/// Whether a thread may read from global memory by plain loads what another block writes there: as far as one can see, the
+/// kernel loads and stores through different parameters otherwise. Two parameters may still be given the same array.
+pub(super) fn reads_back(decoded: &Decoded) -> bool {
+    let base = |preset| match preset {
+        Preset::Param { offset, bytes: 8, .. } => Some((false, offset)),
+        Preset::Variable { number, .. } => Some((true, number)),
+        _ => None,
+    };
+    let mut start = sources(decoded, base);
+    // What comes from memory may point anywhere.
+    for Inst { op, d, b, c, e, .. } in decoded.raws.iter().map(|raw| raw.inst) {
+        if matches!(op, Op::LdGlobal | Op::LdGeneric | Op::LdShared | Op::LdLocal | Op::LdParam) {
+            [d, b, c, e].into_iter().filter(|&to| to != NONE).for_each(|to| start[to as usize] = Origin::Several);
+        }
+    }
+    let origins = origins(decoded, start);
+    // The parameters and variables of loads and of stores; none stands for an address from elsewhere.
+    let (mut loads, mut stores) = (HashSet::new(), HashSet::new());
+    for Inst { op, a, b, .. } in decoded.raws.iter().map(|raw| raw.inst) {
+        let (bases, address) = match op {
+            Op::LdGlobal | Op::LdGeneric => (&mut loads, a),
+            Op::CopyAsync => (&mut loads, b),
+            Op::StGlobal | Op::StGeneric | Op::Atom => (&mut stores, a),
+            _ => continue,
+        };
+        bases.insert(origins[address as usize].only());
+    }
+    let unknown = loads.contains(&None) || stores.contains(&None);
+    !loads.is_empty() && !stores.is_empty() && (unknown || !loads.is_disjoint(&stores))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Module;
+
+    #[test]
+    fn what_a_kernel_reads_tells_what_its_blocks_may_learn() {
+        let of = |body: &str| {
+            let head =
+                ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b) {
+                .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;
+                ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1;
+                mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; add.s64 %rd6, %rd2, %rd4;";
+            let kernel =
+                Module::parse(&format!("{head} {body} ret; }}")).and_then(|module| module.kernel("k")).unwrap();
+            (kernel.code.communicates, kernel.code.reads_back)
+        };
+        let store = "st.global.u32 [%rd6], %r2;";
+        assert_eq!(of("ld.global.u32 %r2, [%rd5];"), (false, false));
+        assert_eq!(of(store), (false, false));
+        assert_eq!(of(&format!("ld.global.u32 %r2, [%rd5]; {store}")), (false, false));
+        assert_eq!(of(&format!("ld.global.u32 %r2, [%rd6]; {store}")), (false, true));
+        assert_eq!(of(&format!("ld.global.u64 %rd6, [%rd5]; {store}")), (false, true), "a pointer from memory");
+        assert_eq!(of("red.global.add.u32 [%rd5], %r1;"), (false, false));
+        assert_eq!(of("atom.global.add.u32 %r2, [%rd5], %r1;"), (false, false));
+        assert_eq!(of(&format!("atom.global.add.u32 %r2, [%rd5], %r1; {store}")), (true, false));
+        assert_eq!(of("ld.volatile.global.u32 %r2, [%rd5];"), (true, false));
+    }
+}

@@ -1,0 +1,8 @@
+// launch 1,1 32,1 0 1 32 1
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float line[32];
+    const int t = threadIdx.x;
+    line[t] = A[0] + t;
+    const float next = __shfl_down_sync(0xffffffff, A[0], 1);
+    C[t] = line[31 - t] + next;
+}
