@@ -11,23 +11,23 @@ const FRAME: &str = "\
 .entry k(.param .u64 a, .param .u64 b, .param .u32 n)
 {
 .reg .pred %p<4>;
-.reg .b16 %h<4>;
+.reg .b16 %rs<4>;
 .reg .b32 %r<8>;
-.reg .b64 %d<8>;
+.reg .b64 %rd<8>;
 .reg .f32 %f<8>;
-.reg .f64 %e<4>;
+.reg .f64 %fd<4>;
 .shared .align 16 .b8 s[512];
 .local .align 16 .b8 l[64];
-ld.param.u64 %d1, [a];
-ld.param.u64 %d2, [b];
+ld.param.u64 %rd1, [a];
+ld.param.u64 %rd2, [b];
 ld.param.u32 %r1, [n];
 mov.u32 %r2, %tid.x;
 mov.u32 %r3, s;
-mov.u64 %d3, g;
-mul.wide.u32 %d4, %r2, 4;
-add.s64 %d1, %d1, %d4;
+mov.u64 %rd3, g;
+mul.wide.u32 %rd4, %r2, 4;
+add.s64 %rd1, %rd1, %rd4;
 L0:
-ld.global.f32 %f1, [%d1];
+ld.global.f32 %f1, [%rd1];
 L1:
 bar.sync 0;
 L2:
@@ -35,22 +35,22 @@ ret;
 }
 ";
 
-/// Statements that are put in; registers and numbers in them change afterwards.
+/// Statements that are put in, with registers called as NVRTC calls them; registers and numbers change afterwards.
 const STATEMENTS: &[&str] = &[
-    "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%d2];",
-    "st.global.f32 [%d1], %f1;",
+    "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];",
+    "st.global.f32 [%rd1], %f1;",
     "ld.shared.v2.u32 {%r4, %r5}, [%r3+8];",
     "st.shared.u32 [%r3], %r4;",
     "st.shared.v4.f32 [%r3+16], {%f1, %f2, %f3, %f4};",
     "ld.local.u32 %r4, [l+4];",
-    "st.local.u64 [l+8], %d4;",
-    "ld.u32 %r5, [%d2];",
-    "st.u8 [%d2+3], %r5;",
-    "atom.global.add.u32 %r6, [%d1], %r4;",
+    "st.local.u64 [l+8], %rd4;",
+    "ld.u32 %r5, [%rd2];",
+    "st.u8 [%rd2+3], %r5;",
+    "atom.global.add.u32 %r6, [%rd1], %r4;",
     "atom.shared.cas.b32 %r6, [%r3], %r4, %r5;",
-    "red.global.max.s32 [%d1], %r4;",
-    "cp.async.ca.shared.global [%r3], [%d2], 16;",
-    "cp.async.ca.shared.global [%r3], [%d2], 4, %r4;",
+    "red.global.max.s32 [%rd1], %r4;",
+    "cp.async.ca.shared.global [%r3], [%rd2], 16;",
+    "cp.async.ca.shared.global [%r3], [%rd2], 4, %r4;",
     "cp.async.commit_group;",
     "cp.async.wait_group 1;",
     "cp.async.wait_all;",
@@ -78,29 +78,29 @@ const STATEMENTS: &[&str] = &[
     "exit;",
     "trap;",
     "fma.rn.f32 %f1, %f2, %f3, %f4;",
-    "fma.rn.f64 %e1, %e2, %e3, %e0;",
+    "fma.rn.f64 %fd1, %fd2, %fd3, %fd0;",
     "mad.lo.s32 %r4, %r5, %r6, %r7;",
-    "mad.wide.u32 %d4, %r5, %r6, %d5;",
+    "mad.wide.u32 %rd4, %r5, %r6, %rd5;",
     "div.rn.f32 %f1, %f2, %f3;",
     "div.s32 %r4, %r5, %r6;",
-    "rem.u64 %d4, %d5, %d6;",
+    "rem.u64 %rd4, %rd5, %rd6;",
     "shl.b32 %r4, %r5, %r6;",
-    "shr.s64 %d4, %d5, %r6;",
+    "shr.s64 %rd4, %rd5, %r6;",
     "bfe.u32 %r4, %r5, %r6, %r7;",
     "bfi.b32 %r4, %r5, %r6, 3, 9;",
     "prmt.b32 %r4, %r5, %r6, 0x5410;",
     "lop3.b32 %r4, %r5, %r6, %r7, 0x96;",
     "shf.l.wrap.b32 %r4, %r5, %r6, %r7;",
     "dp4a.s32.s32 %r4, %r5, %r6, %r7;",
-    "popc.b64 %r4, %d5;",
+    "popc.b64 %r4, %rd5;",
     "cvt.rn.f32.s32 %f1, %r4;",
     "cvt.rzi.s32.f32 %r4, %f1;",
     "cvt.rn.f16x2.f32 %r4, %f1, %f2;",
-    "cvta.shared.u64 %d5, %d4;",
-    "cvta.to.global.u64 %d5, %d4;",
-    "isspacep.shared %p1, %d5;",
-    "mov.b64 {%r4, %r5}, %d4;",
-    "mov.b64 %d4, {%r4, %r5};",
+    "cvta.shared.u64 %rd5, %rd4;",
+    "cvta.to.global.u64 %rd5, %rd4;",
+    "isspacep.shared %p1, %rd5;",
+    "mov.b64 {%r4, %r5}, %rd4;",
+    "mov.b64 %rd4, {%r4, %r5};",
     "mov.u32 %r4, %clock;",
     "mov.u32 %r4, %laneid;",
     "add.cc.u32 %r4, %r5, %r6;",
@@ -109,8 +109,8 @@ const STATEMENTS: &[&str] = &[
     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};",
     "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%r3];",
     "mbarrier.init.shared.b64 [%r3], 32;",
-    "mbarrier.arrive.shared.b64 %d4, [%r3];",
-    "mbarrier.test_wait.shared.b64 %p1, [%r3], %d4;",
+    "mbarrier.arrive.shared.b64 %rd4, [%r3];",
+    "mbarrier.test_wait.shared.b64 %p1, [%r3], %rd4;",
     ".shared .align 4 .b8 t[64];",
     ".reg .b32 %q<3>;",
     "{",
