@@ -109,6 +109,7 @@ give! {
     f32: |value, detail| modified(u64::from(canonical(value)), Format::of(Type::F32), detail);
     Real: |value, detail| {
         let format = Format::of(detail.kind);
+        let value = if detail.ftz { value.flushed(format, detail.rounding) } else { value };
         modified(value.round(format, detail.rounding), format, detail)
     };
 }
