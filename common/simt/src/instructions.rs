@@ -225,12 +225,12 @@ lane {
     Dp4a: "dp4a.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot4(k, a, b).wrapping_add(c);
     Dp2aLo: "dp2a.lo.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot2(k, a, b).wrapping_add(c);
     Dp2aHi: "dp2a.hi.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot2(k, a, b >> 16).wrapping_add(c);
-    // Single precision, rounded to nearest, where the host's arithmetic does the same. Products that are flushed are among
-    // those rounded in any direction: the host's rounding hides whether they were too small.
+    // Single precision, rounded to nearest, with every modifier.
     AddSingle: "add{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x + y, 1;
     SubSingle: "sub{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x - y, 1;
-    MulSingle: "mul{.rn}{.sat}", F32, T(T, T) => |x: f32, y: f32| x * y, 1;
-    FmaSingle: "fma|mad.rn{.sat}", F32, T(T, T, T) => |x: f32, y: f32, z: f32| x.mul_add(y, z), 2;
+    MulSingle: "mul{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| Host(x * y, move || exact(x).times(exact(y))), 1;
+    FmaSingle: "fma|mad.rn{.ftz}{.sat}", F32, T(T, T, T) => |x: f32, y: f32, z: f32|
+        Host(x.mul_add(y, z), move || exact(x).times(exact(y)).plus(exact(z), Rounding::Nearest)), 2;
     MinSingle: "min{.ftz}", F32, T(T, T) => |x: f32, y: f32| minimum(x, y);
     MaxSingle: "max{.ftz}", F32, T(T, T) => |x: f32, y: f32| maximum(x, y);
     MinNan: "min.NaN{.ftz}", F32, T(T, T) => |x: f32, y: f32| if x.is_nan() || y.is_nan() { f32::NAN } else { minimum(x, y) };

@@ -114,6 +114,21 @@ give! {
     };
 }
 
+/// A product as the host rounded it, and how to get it exactly. The smallest normal number may be what the host made of
+/// one that `.ftz` flushes.
+struct Host<Exact>(f32, Exact);
+
+impl<Exact: Fn() -> Real> Give for Host<Exact> {
+    #[inline(always)]
+    fn give(self, detail: &Detail) -> u64 {
+        if detail.ftz && self.0.abs() == f32::MIN_POSITIVE { self.1().give(detail) } else { self.0.give(detail) }
+    }
+}
+
+fn exact(value: f32) -> Real {
+    Real::read(value.to_bits().into(), Format::of(Type::F32), false)
+}
+
 /// An operation on one lane: a closure with any number of arguments.
 trait Operation<Arguments> {
     fn call(&self, detail: &Detail, values: [u64; 4]) -> u64;

@@ -57,7 +57,7 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
     match inst.op {
         Op::Generic => {
             let function = code.details[inst.imm as usize].function;
-            (function.flops().into(), matches!(function, Function::FmaSingle | Function::FmaFloat))
+            (function.flops().into(), function == Function::FmaSingle)
         }
         Op::Matrix => match &code.matrices[inst.imm as usize].op {
             // The lanes share the work.
