@@ -43,8 +43,8 @@ pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
     value.clamp(low, high).unwrap_or(of_nan) as u64
 }
 
-/// What a NaN becomes, before `.sat` and `.relu`. An H200 was asked: whether a double's NaN hands on some of its fraction,
-/// and whether a negative one without `.rna` stays negative as `tf32`, its answers left open.
+/// What a NaN becomes, before `.sat` and `.relu`, as an H200 says. Its record leaves two things open: whether a double's NaN
+/// hands on some of its fraction, and whether a negative one stays negative as `tf32`. Here neither happens.
 const fn nan(detail: &Detail, a: u64) -> u64 {
     match (detail.kind, detail.source, detail.rounding) {
         (Type::F32, Type::F64, _) => (a >> 63) << 31 | 0x7fc0_0000,

@@ -141,7 +141,7 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
             if length == 0 { 0 } else { word(32, |at| if at < length { bit(a, at) } else { sign }) }
         }
         // Without meaning in the manual; what the hardware gives.
-        "fns" if c as i32 == i32::MIN => 0,
+        "fns" if c & 0xffff_ffff == 1 << 31 => 0,
         "fns" => {
             let (base, offset) = (b as i64, i64::from(c as i32));
             let places: Vec<i64> = if offset >= 0 { (base..32).collect() } else { (0..=base.min(31)).rev().collect() };
