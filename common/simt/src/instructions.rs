@@ -145,8 +145,8 @@ vector {
     SubF32: "sub{.rn}", F32, T(T, T) => |a: f32, b: f32| a - b, 1;
     MulF32: "mul{.rn}", F32, T(T, T) => |a: f32, b: f32| a * b, 1;
     FmaF32: "fma|mad.rn", F32, T(T, T, T) => |a: f32, b: f32, c: f32| a.mul_add(b, c), 2;
-    NegF32: "neg", F32, T(T) => |a: u32| a ^ 1 << 31;
-    AbsF32: "abs", F32, T(T) => |a: u32| a & !(1 << 31);
+    NegF32: "neg", F32, T(T) => |a: f32| -a;
+    AbsF32: "abs", F32, T(T) => |a: f32| a.abs();
     DivF32: "div.rn", F32, T(T, T) => |a: f32, b: f32| a / b;
     SqrtF32: "sqrt.rn", F32, T(T) => |a: f32| a.sqrt();
     MinF32: "min", F32, T(T, T) => |a: f32, b: f32| minimum(a, b);
@@ -183,9 +183,9 @@ lane {
     Mad24Hi: "mad24.hi", INT32, T(T, T, T) => |x: Int24, y: Int24, z: Int| ((x.0 * y.0) >> 16) + z;
     Mad24HiSat: "mad24.hi.sat", S32, T(T, T, T) => |x: Int24, y: Int24, z: Int| ((x.0 * y.0) >> 16) + z;
     Sad: "sad", INT, T(T, T, T) => |x: Int, y: Int, z: Int| z + (x - y).abs();
-    // Division by zero has no defined result; the hardware gives all ones.
+    // Division by zero has no defined result; the hardware gives all ones, for the remainder too.
     DivInt: "div", INT, T(T, T) => |x: Int, y: Int| if y == 0 { -1 } else { x / y };
-    RemInt: "rem", INT, T(T, T) => |x: Int, y: Int| if y == 0 { x } else { x % y };
+    RemInt: "rem", INT, T(T, T) => |x: Int, y: Int| if y == 0 { -1 } else { x % y };
     AbsInt: "abs", SIGNED, T(T) => |x: Int| x.abs();
     NegInt: "neg", SIGNED, T(T) => |x: Int| -x;
     MinInt: "min", INT, T(T, T) => |x: Int, y: Int| x.min(y);
@@ -228,14 +228,15 @@ lane {
     // Single precision, rounded to nearest, with every modifier.
     AddSingle: "add{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x + y, 1;
     SubSingle: "sub{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x - y, 1;
-    MulSingle: "mul{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x * y, 1;
-    FmaSingle: "fma|mad.rn{.ftz}{.sat}", F32, T(T, T, T) => |x: f32, y: f32, z: f32| x.mul_add(y, z), 2;
+    MulSingle: "mul{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| Host(x * y, move || exact(x).times(exact(y))), 1;
+    FmaSingle: "fma|mad.rn{.ftz}{.sat}", F32, T(T, T, T) => |x: f32, y: f32, z: f32|
+        Host(x.mul_add(y, z), move || exact(x).times(exact(y)).plus(exact(z), Rounding::Nearest)), 2;
     MinSingle: "min{.ftz}", F32, T(T, T) => |x: f32, y: f32| minimum(x, y);
     MaxSingle: "max{.ftz}", F32, T(T, T) => |x: f32, y: f32| maximum(x, y);
     MinNan: "min.NaN{.ftz}", F32, T(T, T) => |x: f32, y: f32| if x.is_nan() || y.is_nan() { f32::NAN } else { minimum(x, y) };
     MaxNan: "max.NaN{.ftz}", F32, T(T, T) => |x: f32, y: f32| if x.is_nan() || y.is_nan() { f32::NAN } else { maximum(x, y) };
-    NegSingle: "neg.ftz", F32, T(T) => |x: f32| (-x).to_bits();
-    AbsSingle: "abs.ftz", F32, T(T) => |x: f32| x.abs().to_bits();
+    NegSingle: "neg.ftz", F32, T(T) => |x: f32| -x;
+    AbsSingle: "abs.ftz", F32, T(T) => |x: f32| x.abs();
     // Single and double precision, rounded in any direction.
     AddFloat: "add{.rnd}{.ftz}{.sat}", F32, T(T, T) => |r: Rounding, x: Real, y: Real| x.plus(y, r), 1;
     SubFloat: "sub{.rnd}{.ftz}{.sat}", F32, T(T, T) => |r: Rounding, x: Real, y: Real| x.minus(y, r), 1;

@@ -26,13 +26,19 @@ pub(crate) fn lookup(table: u8, a: u32, b: u32, c: u32) -> u32 {
     })
 }
 
+/// A field's start or length: of 32 bits only the lowest 8 bits of the number count, of 64 bits the whole number does.
+fn place(width: u32, number: u32) -> u32 {
+    if width == 64 { number } else { number & 255 }
+}
+
 /// `bfe`: a field of bits, which repeats its highest bit if the type has a sign.
 pub(crate) fn extract(kind: Type, bits: u64, start: u32, length: u32) -> u64 {
-    let (width, start, length) = (kind.bytes() * 8, start & 255, length & 255);
+    let width = kind.bytes() * 8;
+    let (start, length) = (place(width, start), place(width, length));
     if length == 0 {
         return 0;
     }
-    let sign_at = (start + length - 1).min(width - 1);
+    let sign_at = start.saturating_add(length - 1).min(width - 1);
     let sign = kind.is_signed() && bits >> sign_at & 1 == 1;
     let field = if start >= width { 0 } else { bits >> start };
     let low = ones(length.min(width.saturating_sub(start)));
@@ -41,7 +47,8 @@ pub(crate) fn extract(kind: Type, bits: u64, start: u32, length: u32) -> u64 {
 
 /// `bfi`: the lowest bits of `from` in place of a field of `into`.
 pub(crate) fn insert(kind: Type, from: u64, into: u64, start: u32, length: u32) -> u64 {
-    let (width, start, length) = (kind.bytes() * 8, start & 255, length & 255);
+    let width = kind.bytes() * 8;
+    let (start, length) = (place(width, start), place(width, length));
     if start >= width || length == 0 {
         return into;
     }
@@ -58,8 +65,12 @@ pub(crate) fn resize(kind: Type, bits: u32, width: u32) -> u32 {
     if kind.is_signed() { ((bits << shift) as i32 >> shift) as u32 } else { bits << shift >> shift }
 }
 
-/// `fns`: position of the set bit that lies so many set bits from a start; all ones if there is none.
+/// `fns`: position of the set bit that lies so many set bits from a start; all ones if there is none. The
+/// offset without a positive counterpart gives zero, whatever the rest.
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
+    if offset == i32::MIN {
+        return 0;
+    }
     let step = if offset >= 0 { 1i64 } else { -1 };
     let mut wanted = if offset == 0 { 1 } else { offset.unsigned_abs() };
     let mut at = i64::from(base);

@@ -14,9 +14,15 @@ const fn is_real(kind: Type) -> bool {
 /// `cvt`.
 pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
     let (to, from) = (detail.kind, detail.source);
+    let whole =
+        matches!(detail.rounding, Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp);
+    // Nothing to compute: the bits move, and even a NaN keeps its own.
+    if to == Type::F32 && matches!(from, Type::F32 | Type::Bf16) && !(whole || detail.ftz || detail.sat) {
+        return if from == Type::Bf16 { (a & 0xffff) << 16 } else { a & 0xffff_ffff };
+    }
     let value = if is_real(from) {
-        // Only single precision is flushed.
-        Real::read(a, Format::of(from), detail.ftz && from == Type::F32)
+        // Only single precision is flushed, and not on its way to `f16`.
+        Real::read(a, Format::of(from), detail.ftz && from == Type::F32 && to != Type::F16)
     } else {
         let value = extend(a, from);
         if !is_real(to) {
@@ -26,28 +32,36 @@ pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
         }
         Real::integer(value)
     };
-    let whole =
-        matches!(detail.rounding, Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp);
     let value = if whole { value.integral(detail.rounding) } else { value };
     if is_real(to) {
-        return number(detail, value);
+        return number(detail, value, a);
     }
     let (low, high) = range(to);
     // What a NaN becomes is said in the manual.
     let wide = from == Type::F64 || to.bytes() == 8;
-    let of_nan = if wide { 1 << (8 * to.bytes() - 1) } else { 0 };
-    value.clamp(low, high).map_or(of_nan, |value| value as u64)
+    let of_nan = if wide { extend(1 << (8 * to.bytes() - 1), to) } else { 0 };
+    value.clamp(low, high).unwrap_or(of_nan) as u64
 }
 
-/// A result that is a number with a fraction.
-fn number(detail: &Detail, value: Real) -> u64 {
+/// What a NaN becomes, before `.sat` and `.relu`, as an H200 says. Its record leaves two things open: whether a double's NaN
+/// hands on some of its fraction, and whether a negative one stays negative as `tf32`. Here neither happens.
+const fn nan(detail: &Detail, a: u64) -> u64 {
+    match (detail.kind, detail.source, detail.rounding) {
+        (Type::F32, Type::F64, _) => (a >> 63) << 31 | 0x7fc0_0000,
+        // The last bits are cut off.
+        (Type::Tf32, _, Rounding::Away) => a >> 13,
+        (kind, ..) => Format::of(kind).nan(),
+    }
+}
+
+/// A result that is a number with a fraction, made of the bits `a`.
+fn number(detail: &Detail, value: Real, a: u64) -> u64 {
     let format = Format::of(detail.kind);
-    let bits = value.round(format, detail.rounding);
-    let bits = if detail.ftz && detail.kind == Type::F32 { format.flush(bits) } else { bits };
+    let value = if detail.ftz && detail.kind == Type::F32 { value.flushed(format, detail.rounding) } else { value };
+    let bits = if matches!(value, Real::Nan) { nan(detail, a) } else { value.round(format, detail.rounding) };
     let bits = if detail.relu { format.rectify(bits) } else { bits };
     let bits = if detail.sat { format.saturate(bits) } else { bits };
     match detail.kind {
-        Type::Tf32 if matches!(value, Real::Nan) => Format::of(Type::F32).nan(),
         // A single whose last bits are zero.
         Type::Tf32 => bits << 13,
         _ => bits,
@@ -56,7 +70,7 @@ fn number(detail: &Detail, value: Real) -> u64 {
 
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` in the upper half.
 pub(crate) fn convert_pair(detail: &Detail, a: u64, b: u64) -> u64 {
-    let one = |bits| number(detail, Real::read(bits, Format::of(detail.source), detail.ftz));
+    let one = |bits| number(detail, Real::read(bits, Format::of(detail.source), detail.ftz), bits);
     one(a) << 16 | one(b)
 }
 

@@ -109,8 +109,24 @@ give! {
     f32: |value, detail| modified(u64::from(canonical(value)), Format::of(Type::F32), detail);
     Real: |value, detail| {
         let format = Format::of(detail.kind);
+        let value = if detail.ftz { value.flushed(format, detail.rounding) } else { value };
         modified(value.round(format, detail.rounding), format, detail)
     };
+}
+
+/// A product as the host rounded it, and how to get it exactly. The smallest normal number may be what the host made of
+/// one that `.ftz` flushes.
+struct Host<Exact>(f32, Exact);
+
+impl<Exact: Fn() -> Real> Give for Host<Exact> {
+    #[inline(always)]
+    fn give(self, detail: &Detail) -> u64 {
+        if detail.ftz && self.0.abs() == f32::MIN_POSITIVE { self.1().give(detail) } else { self.0.give(detail) }
+    }
+}
+
+fn exact(value: f32) -> Real {
+    Real::read(value.to_bits().into(), Format::of(Type::F32), false)
 }
 
 /// An operation on one lane: a closure with any number of arguments.

@@ -86,7 +86,8 @@ impl Case {
         text += "\nld.param.u64 %base, [d]; add.u64 %base, %base, %at;\n";
         text += match self.registers[0] {
             "pred" => "selp.u32 %t, 1, 0, %d; selp.u32 %n, 1, 0, %e; st.global.v2.u32 [%base], {%t, %n};\n",
-            "b16" => "cvt.u32.u16 %t, %d; st.global.v2.u32 [%base], {%t, %n};\n",
+            // A wider register would show bits that belong to nobody.
+            "b16" => "st.global.b64 [%base], 0; st.global.b16 [%base], %d;\n",
             "b32" => "st.global.v2.b32 [%base], {%d, %n};\n",
             _ => "st.global.b64 [%base], %d;\n",
         };
@@ -171,11 +172,18 @@ fn specials(kind: &str) -> Vec<u64> {
     let (one, sign) = (((1 << (exponent - 1)) - 1) << fraction, 1u64 << (fraction + exponent));
     let infinity = ((1 << exponent) - 1) << fraction;
     let unit = 1 << fraction;
-    let small = [0, 1, 2, unit / 2, unit - 1, unit, unit + 1];
-    let usual =
-        [one, one + 1, one - 1, one + unit, one + unit / 2, one - unit, one + (u64::from(fraction) << fraction)];
-    let large = [infinity - 1, infinity - unit, infinity, infinity + 1, infinity + unit / 2];
-    let all: Vec<_> = small.into_iter().chain(usual).chain(large).flat_map(|bits| [bits, bits | sign]).collect();
+    // The first ones meet each other as all three operands: products and quotients a little below the smallest normal number.
+    let near = [0, unit, one - 1, one + 1, unit + 1, one - 2, one];
+    let small = [1, 2, unit / 2, unit - 1];
+    let usual = [one + unit, one + unit / 2, one - unit, one + (u64::from(fraction) << fraction)];
+    // The reciprocal of the first one is a little too small to be normal.
+    let large = [infinity - 2 * unit + 1, infinity - 1, infinity - unit, infinity];
+    let nans = [infinity + 1, infinity + unit / 2 - 1, infinity + unit / 2];
+    // Near the smallest normal number of single precision: what rounds to it with as many digits, and what does not.
+    let singles: &[u64] = if kind == "f64" { &[0x380f_ffff_f000_0000, 0x380f_ffff_e000_0000] } else { &[] };
+    let large = large.into_iter().chain(nans).chain(singles.iter().copied());
+    let all: Vec<_> =
+        near.into_iter().chain(small).chain(usual).chain(large).flat_map(|bits| [bits, bits | sign]).collect();
     // Both halves of a packed number are tested.
     let last = all.len();
     let other = |index: usize| if kind.ends_with("x2") { all[(index * 5 + 3) % last] << 16 } else { 0 };

@@ -3,13 +3,24 @@
 use super::Expected;
 use super::cases::{Case, format};
 use super::integers;
-use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, Single};
+use rustc_apfloat::ieee::{BFloat, Double, Half, IeeeFloat, Quad, Semantics, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status};
 use std::cmp::Ordering;
 
 /// What any format of the model can do.
 trait Number: Float + FloatConvert<Quad> {}
 impl<F: Float + FloatConvert<Quad>> Number for F {}
+
+/// A format of so many bits with the exponents of `Quad`: its numbers do not run out of them.
+struct Wide<const BITS: usize>;
+impl<const BITS: usize> Semantics for Wide<BITS> {
+    const BITS: usize = BITS;
+    const EXP_BITS: usize = 15;
+}
+/// The digits of `Half`.
+type WideHalf = IeeeFloat<Wide<{ 1 + 15 + 10 }>>;
+/// The digits of `Single`.
+type WideSingle = IeeeFloat<Wide<{ 1 + 15 + 23 }>>;
 
 /// A statement's words.
 struct Words<'a>(Vec<&'a str>);
@@ -30,7 +41,6 @@ impl Words<'_> {
 
     /// What the modifiers make of a result.
     fn finish<F: Number>(&self, value: F) -> F {
-        let value = if self.has("ftz") { flush(value) } else { value };
         let value = if self.has("relu") && value.is_negative() && !value.is_nan() { F::ZERO } else { value };
         let one = F::from_u128(1).value;
         match value {
@@ -44,6 +54,17 @@ impl Words<'_> {
 
 fn flush<F: Number>(value: F) -> F {
     if value.is_denormal() { F::ZERO.copy_sign(value) } else { value }
+}
+
+/// The number in a format of as many digits and fewer exponents; those that it has only as subnormal ones are flushed.
+fn flushed<W: Number + FloatConvert<F>, F: Number>(value: W, round: Round) -> F {
+    match value {
+        value if quad(value.abs()) >= quad(F::smallest_normalized()) || value.is_nan() => {
+            value.convert_r(round, &mut false).value
+        }
+        value if value.is_negative() => -F::ZERO,
+        _ => F::ZERO,
+    }
 }
 
 /// The bits of a result; there is one NaN.
@@ -90,8 +111,27 @@ fn root<F: Number>(value: F, guess: F, round: Round) -> F {
     }
 }
 
-/// One operation in one format; none if this model does not know it.
-fn compute<F: Number>(words: &Words<'_>, operands: [u64; 3], guess: impl Fn(u64) -> u64) -> Option<F> {
+/// What rounds; none if it is something else.
+fn arithmetic<F: Number>(words: &Words<'_>, [x, y, z]: [F; 3]) -> Option<F> {
+    let round = words.round();
+    let result = match words.0[0] {
+        "add" => x.add_r(y, round),
+        "sub" => x.sub_r(y, round),
+        "mul" => x.mul_r(y, round),
+        "fma" | "mad" => x.mul_add_r(y, z, round),
+        "div" => x.div_r(y, round),
+        "rcp" => F::from_u128(1).value.div_r(x, round),
+        _ => return None,
+    };
+    Some(result.value)
+}
+
+/// One operation in one format, and in the wide format of as many digits if it is flushed; none if this model does not know it.
+fn compute<F: Number + FloatConvert<W>, W: Number + FloatConvert<F>>(
+    words: &Words<'_>,
+    operands: [u64; 3],
+    guess: impl Fn(u64) -> u64,
+) -> Option<F> {
     let [a, b, c] = operands.map(|bits| F::from_bits(bits.into()));
     let [x, y, z] = if words.has("ftz") { [a, b, c].map(flush) } else { [a, b, c] };
     let round = words.round();
@@ -119,13 +159,14 @@ fn compute<F: Number>(words: &Words<'_>, operands: [u64; 3], guess: impl Fn(u64)
             }
         }
     };
+    let result = if words.has("ftz") {
+        let wide = [x, y, z].map(|operand| operand.convert(&mut false).value);
+        arithmetic::<W>(words, wide).map(|value| flushed(value, round))
+    } else {
+        arithmetic(words, [x, y, z])
+    };
     let value = match words.0[0] {
-        "add" => x.add_r(y, round).value,
-        "sub" => x.sub_r(y, round).value,
-        "mul" => x.mul_r(y, round).value,
-        "fma" | "mad" => x.mul_add_r(y, z, round).value,
-        "div" => x.div_r(y, round).value,
-        "rcp" => F::from_u128(1).value.div_r(x, round).value,
+        _ if result.is_some() => result?,
         "sqrt" => root(x, F::from_bits(guess(x.to_bits() as u64).into()), round),
         "min" => lesser(x, y),
         "max" => -lesser(-x, -y),
@@ -198,16 +239,13 @@ pub fn model(case: &Case, operands: [u64; 4]) -> Option<Expected> {
     let operands = [a, b, c];
     let root32 = |bits: u64| u64::from(f32::from_bits(bits as u32).sqrt().to_bits());
     Some(Expected::Bits(match from {
-        "f16" => bits(compute::<Half>(&words, operands, |bits| bits)?, from),
-        "bf16" => bits(compute::<BFloat>(&words, operands, |bits| bits)?, from),
+        "f16" => bits(compute::<Half, WideHalf>(&words, operands, |bits| bits)?, from),
+        "bf16" => bits(compute::<BFloat, BFloat>(&words, operands, |bits| bits)?, from),
         // Only the bits change; the manual leaves open what becomes of a NaN.
-        "f32" if matches!(words.0[0], "neg") && !words.has("ftz") => a ^ 1 << 31,
-        "f32" if matches!(words.0[0], "abs") && !words.has("ftz") => a & !(1 << 31),
-        "f32" if matches!(words.0[0], "neg" | "abs") => compute::<Single>(&words, operands, root32)?.to_bits() as u64,
         "f64" if words.0[0] == "neg" => a ^ 1 << 63,
         "f64" if words.0[0] == "abs" => a & !(1 << 63),
-        "f32" => bits(compute::<Single>(&words, operands, root32)?, from),
-        _ => bits(compute::<Double>(&words, operands, |bits| f64::from_bits(bits).sqrt().to_bits())?, from),
+        "f32" => bits(compute::<Single, WideSingle>(&words, operands, root32)?, from),
+        _ => bits(compute::<Double, Double>(&words, operands, |bits| f64::from_bits(bits).sqrt().to_bits())?, from),
     }))
 }
 
@@ -341,7 +379,8 @@ fn convert_one(words: &Words<'_>, to: &str, from: &str, a: u64) -> u64 {
             () => 0xfff + (a >> 13 & 1),
         };
         return match number {
-            number if number.is_nan() => 0x7fff_ffff,
+            number if number.is_nan() && words.has("rna") => a & 0xffff_e000,
+            number if number.is_nan() => 0x7fff_e000,
             number if words.has("relu") && number.is_sign_negative() => 0,
             number if number.is_infinite() => a,
             _ => (a + half) & 0xffff_e000,
@@ -355,10 +394,14 @@ fn convert_one(words: &Words<'_>, to: &str, from: &str, a: u64) -> u64 {
         .unwrap_or(0);
     }
     let whole = ["rni", "rzi", "rmi", "rpi"].iter().any(|word| words.has(word));
+    // The bits move.
+    if to == "f32" && matches!(from, "f32" | "bf16") && !(whole || words.has("ftz") || words.has("sat")) {
+        return if from == "bf16" { a << 16 } else { a };
+    }
     let round = words.round();
     let value = if format(from).is_some() {
         let value = to_quad(a, from);
-        let subnormal = from == "f32" && a & 0x7f80_0000 == 0;
+        let subnormal = from == "f32" && to != "f16" && a & 0x7f80_0000 == 0;
         let value = if words.has("ftz") && subnormal { Quad::ZERO.copy_sign(value) } else { value };
         if whole { value.round_to_integral(round).value } else { value }
     } else {
@@ -367,22 +410,26 @@ fn convert_one(words: &Words<'_>, to: &str, from: &str, a: u64) -> u64 {
     macro_rules! number {
         ($format:ty) => {{
             let value: $format = value.convert_r(round, &mut false).value;
-            let ftz = words.has("ftz") && to == "f32";
-            let value = if ftz { flush(value) } else { value };
-            let words = Words(words.0.iter().copied().filter(|&word| word != "ftz").collect());
             bits(words.finish(value), to)
         }};
     }
     match to {
         "f16" => number!(Half),
         "bf16" => number!(BFloat),
+        // Of a double's NaN it is not known whether some of its fraction stays; the sign does.
+        "f32" if from == "f64" && value.is_nan() && !words.has("sat") => a >> 63 << 31 | 0x7fc0_0000,
+        "f32" if words.has("ftz") => {
+            let wide: WideSingle = value.convert_r(round, &mut false).value;
+            bits(words.finish(flushed::<_, Single>(wide, round)), to)
+        }
         "f32" => number!(Single),
         "f64" => number!(Double),
         _ => {
             let (low, high) = integers::limits(to);
             if value.is_nan() {
                 let bits: u32 = to[1..].parse().unwrap_or(32);
-                return if from == "f64" || bits == 64 { 1 << (bits - 1) } else { 0 };
+                let top = 1 << (bits - 1);
+                return if from == "f64" || bits == 64 { integers::number(top, to) as u64 } else { 0 };
             }
             let exact = value.to_i128_r(127, round, &mut false);
             let number = match exact.status {

@@ -70,6 +70,8 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
     let product = || x.wrapping_mul(y);
     let low24 = |value: i128| number(value as u64 & 0xff_ffff, if signed { "s24" } else { "u24" });
     let product24 = || (low24(x) * low24(y)) >> if has("hi") { 16 } else { 0 };
+    // What counts of a field's start and length. The 64-bit forms are no instructions of the hardware.
+    let place = if width == 64 { u64::from(u32::MAX) } else { 255 };
     Some(match words[0] {
         "add" => fit(x + y),
         "sub" => fit(x - y),
@@ -82,8 +84,7 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
         "mad24" => fit(product24() + z),
         "sad" => ((x - y).abs() + z) as u64,
         // Without meaning in the manual; what the hardware gives.
-        "div" if y == 0 => u64::MAX,
-        "rem" if y == 0 => a,
+        "div" | "rem" if y == 0 => u64::MAX,
         "div" => (x / y) as u64,
         "rem" => (x % y) as u64,
         "abs" => x.unsigned_abs() as u64,
@@ -121,12 +122,12 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
         }
         "brev" => word(width, |at| bit(a, i64::from(width) - 1 - at)),
         "bfe" => {
-            let (start, length, last) = ((b & 255) as i64, (c & 255) as i64, i64::from(width) - 1);
+            let (start, length, last) = ((b & place) as i64, (c & place) as i64, i64::from(width) - 1);
             let sign = if signed && length > 0 { bit(a, (start + length - 1).min(last)) } else { 0 };
             word(width, |at| if at < length && start + at <= last { bit(a, start + at) } else { sign })
         }
         "bfi" => {
-            let (start, length) = ((c & 255) as i64, (d & 255) as i64);
+            let (start, length) = ((c & place) as i64, (d & place) as i64);
             word(width, |at| if at >= start && at < start + length { bit(a, at - start) } else { bit(b, at) })
         }
         "bmsk" => {
@@ -139,6 +140,8 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
             let sign = if signed && length > 0 { bit(a, length - 1) } else { 0 };
             if length == 0 { 0 } else { word(32, |at| if at < length { bit(a, at) } else { sign }) }
         }
+        // Without meaning in the manual; what the hardware gives.
+        "fns" if c & 0xffff_ffff == 1 << 31 => 0,
         "fns" => {
             let (base, offset) = (b as i64, i64::from(c as i32));
             let places: Vec<i64> = if offset >= 0 { (base..32).collect() } else { (0..=base.min(31)).rev().collect() };

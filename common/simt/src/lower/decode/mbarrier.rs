@@ -1,7 +1,8 @@
 //! Barriers in shared memory: `mbarrier`, and the asynchronous copies that arrive at them.
 //!
 //! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
-//! still awaits and how many every phase does, in 20 bits each, and the number of the phase.
+//! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The manual allows
+//! counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and needs what the hardware has.
 
 use super::decoder::Decoder;
 use super::words::{Words, space};
@@ -11,7 +12,7 @@ use crate::lower::inst::{Atomic, AtomicOp, Compare, Detail, Function, Inst, NONE
 use crate::lower::preset::Preset;
 
 /// Bits of each count.
-pub(crate) const COUNT_BITS: u32 = 20;
+pub(crate) const COUNT_BITS: u32 = 29;
 
 /// Where the number of the phase begins.
 const PHASE: u32 = 2 * COUNT_BITS;
