@@ -43,11 +43,11 @@ pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
     value.clamp(low, high).unwrap_or(of_nan) as u64
 }
 
-/// What a NaN becomes, before `.sat` and `.relu`, as an H200 says. Its record leaves two things open: whether a double's NaN
-/// hands on some of its fraction, and whether a negative one stays negative as `tf32`. Here neither happens.
+/// What a NaN becomes, before `.sat` and `.relu`, as an H200 says: a double's hands on what of its fraction there is room for.
+/// Whether a negative one stays negative as `tf32` was not seen; here it does not.
 const fn nan(detail: &Detail, a: u64) -> u64 {
     match (detail.kind, detail.source, detail.rounding) {
-        (Type::F32, Type::F64, _) => (a >> 63) << 31 | 0x7fc0_0000,
+        (Type::F32, Type::F64, _) => (a >> 63) << 31 | 0x7fc0_0000 | (a >> 29) & 0x3f_ffff,
         // The last bits are cut off.
         (Type::Tf32, _, Rounding::Away) => a >> 13,
         (kind, ..) => Format::of(kind).nan(),

@@ -416,8 +416,8 @@ fn convert_one(words: &Words<'_>, to: &str, from: &str, a: u64) -> u64 {
     match to {
         "f16" => number!(Half),
         "bf16" => number!(BFloat),
-        // Of a double's NaN it is not known whether some of its fraction stays; the sign does.
-        "f32" if from == "f64" && value.is_nan() && !words.has("sat") => a >> 63 << 31 | 0x7fc0_0000,
+        // Of a double's NaN the sign stays, and as much of its fraction as there is room for.
+        "f32" if from == "f64" && value.is_nan() && !words.has("sat") => a >> 63 << 31 | 0x7fc0_0000 | a >> 29 & 0x3f_ffff,
         "f32" if words.has("ftz") => {
             let wide: WideSingle = value.convert_r(round, &mut false).value;
             bits(words.finish(flushed::<_, Single>(wide, round)), to)
