@@ -417,7 +417,9 @@ fn convert_one(words: &Words<'_>, to: &str, from: &str, a: u64) -> u64 {
         "f16" => number!(Half),
         "bf16" => number!(BFloat),
         // Of a double's NaN the sign stays, and as much of its fraction as there is room for.
-        "f32" if from == "f64" && value.is_nan() && !words.has("sat") => a >> 63 << 31 | 0x7fc0_0000 | a >> 29 & 0x3f_ffff,
+        "f32" if from == "f64" && value.is_nan() && !words.has("sat") => {
+            a >> 63 << 31 | 0x7fc0_0000 | a >> 29 & 0x3f_ffff
+        }
         "f32" if words.has("ftz") => {
             let wide: WideSingle = value.convert_r(round, &mut false).value;
             bits(words.finish(flushed::<_, Single>(wide, round)), to)
