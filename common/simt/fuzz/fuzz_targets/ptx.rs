@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cd common/simt
-//! RUSTC_BOOTSTRAP=1 cargo fuzz run ptx fuzz/corpus/ptx tests/corpus -- -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4000000 -max_len=16384
+//! RUSTC_BOOTSTRAP=1 cargo fuzz run ptx fuzz/corpus/ptx tests/corpus -- -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=4000000 -max_len=16384
 //! ```
 
 #![no_main]
