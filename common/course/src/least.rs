@@ -17,7 +17,8 @@ use simt::Works;
 use crate::record::Record;
 use crate::steps;
 
-/// The least time of the plan; none if its blocks' work is not known for certain. `committed` is the folder of the source's PTX.
+/// The least time of the plan; none if its blocks' work is not known for certain. `committed` is the folder of the source's
+/// PTX.
 pub fn least_time(
     source: &Source,
     committed: Option<&Path>,
@@ -48,7 +49,8 @@ fn works(
 /// Least times by the size's and the entry's place in a record.
 pub type LeastTimes = BTreeMap<(usize, usize), LeastTime>;
 
-/// What each kernel of a record takes at least at each size at which it was timed. A kernel that has changed since, or that cannot be compiled here for that device, is left out.
+/// What each kernel of a record takes at least at each size at which it was timed. A kernel that has changed since, or that
+/// cannot be compiled here for that device, is left out.
 pub fn of_record(record: &Record) -> Result<LeastTimes> {
     let Some(figures) = &record.figures else { return Ok(BTreeMap::new()) };
     let gpu = Gpu::of(&record.device, figures);
@@ -70,9 +72,8 @@ pub fn of_record(record: &Record) -> Result<LeastTimes> {
             if entry.spread().is_none() {
                 continue;
             }
-            if let Some(least) = &entry.least_time {
-                found.insert((at, place), least.clone());
-            } else if let Ok(Some(least)) = least_time(&source, committed.as_deref(), plan, &problems[at], &gpu) {
+            let count = || least_time(&source, committed.as_deref(), plan, &problems[at], &gpu).ok().flatten();
+            if let Some(least) = entry.least_time.clone().or_else(count) {
                 found.insert((at, place), least);
             }
         }

@@ -8,7 +8,7 @@ use common::units::ms;
 use course::least::{self, LeastTimes};
 use course::record::Record;
 
-use super::timed::{Page, or_dash, source, with_record};
+use super::timed::{Page, or_dash, source, times, with_record};
 use crate::table;
 
 /// The record with the least times in it, counted once however many parts show them.
@@ -23,10 +23,6 @@ fn with_bounds(name: &str, record: &Record) -> Result<Record> {
         record.sizes[size].entries[entry].least_time = Some(least.clone());
     }
     Ok(record)
-}
-
-fn times(times: f64) -> String {
-    format!("{times:.2} ×")
 }
 
 /// All kernels at one size: least time, bottleneck, and how far the measured time is from it.

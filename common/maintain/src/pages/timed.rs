@@ -94,6 +94,11 @@ pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), words)
 }
 
+/// One time as a multiple of another.
+pub fn times(times: f64) -> String {
+    format!("{times:.2} ×")
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -110,7 +115,7 @@ fn row<const N: usize>(first: [&str; N], record: &Record, size: &SizeRecord, ent
             tflops(speed.gflops),
             or_dash(speed.of_peak, percent),
             or_dash(speed.of_cublas, percent),
-            or_dash(speed.over_previous, |times| format!("{times:.2} ×")),
+            or_dash(speed.over_previous, times),
         ]
     } else {
         let word = match entry.outcome {

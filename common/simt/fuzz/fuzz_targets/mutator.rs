@@ -120,16 +120,47 @@ const STATEMENTS: &[&str] = &[
 
 /// Types and modifiers: one takes the place of another.
 const WORDS: &[&str] = &[
-    "u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "u64", "s64", "b64", "f16", "f16x2", "bf16", "bf16x2", "f32",
-    "f64", "pred", "global", "shared", "local", "param", "const", "rn", "rz", "rm", "rp", "rni", "rzi", "ftz", "sat", "lo", "hi",
-    "wide", "eq", "ne", "lt", "leu", "nan", "num", "v2", "v4", "cta", "gpu", "sys", "relaxed", "acquire", "release", "acq_rel",
-    "volatile", "ca", "cg", "sync", "arrive", "approx", "full", "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
+    "u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "u64", "s64", "b64", "f16", "f16x2", "bf16", "bf16x2",
+    "f32", "f64", "pred", "global", "shared", "local", "param", "const", "rn", "rz", "rm", "rp", "rni", "rzi", "ftz",
+    "sat", "lo", "hi", "wide", "eq", "ne", "lt", "leu", "nan", "num", "v2", "v4", "cta", "gpu", "sys", "relaxed",
+    "acquire", "release", "acq_rel", "volatile", "ca", "cg", "sync", "arrive", "approx", "full", "add", "min", "max",
+    "and", "or", "xor", "exch", "cas", "inc", "dec",
 ];
 
 const NUMBERS: &[&str] = &[
-    "0", "1", "2", "3", "4", "7", "8", "16", "31", "32", "33", "63", "64", "255", "256", "1023", "1024", "4095", "4096", "65535",
-    "65536", "2147483647", "2147483648", "4294967295", "4294967296", "9223372036854775807", "18446744073709551615", "-1", "-4",
-    "0f7FC00000", "0f00000001", "0f7F800000", "0d7FF0000000000000",
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "7",
+    "8",
+    "16",
+    "31",
+    "32",
+    "33",
+    "63",
+    "64",
+    "255",
+    "256",
+    "1023",
+    "1024",
+    "4095",
+    "4096",
+    "65535",
+    "65536",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "-1",
+    "-4",
+    "0f7FC00000",
+    "0f00000001",
+    "0f7F800000",
+    "0d7FF0000000000000",
 ];
 
 /// A generator of numbers: splitmix64.
@@ -198,7 +229,8 @@ fn change(lines: &mut Vec<String>, random: &mut Random) {
 fn replaced(line: &str, random: &mut Random) -> String {
     let mut pieces: Vec<String> = vec![String::new()];
     for c in line.chars() {
-        let joins = |last: &str| last.ends_with(|l: char| l.is_alphanumeric()) == c.is_alphanumeric() && c.is_alphanumeric();
+        let joins =
+            |last: &str| last.ends_with(|l: char| l.is_alphanumeric()) == c.is_alphanumeric() && c.is_alphanumeric();
         match pieces.last_mut() {
             Some(last) if joins(last) => last.push(c),
             _ => pieces.push(c.into()),
@@ -207,8 +239,12 @@ fn replaced(line: &str, random: &mut Random) -> String {
     let numbered = |piece: &String| piece.ends_with(|c: char| c.is_ascii_digit());
     let wanted: Vec<usize> = match random.below(3) {
         0 => (0..pieces.len()).filter(|&i| WORDS.contains(&&*pieces[i])).collect(),
-        1 => (0..pieces.len()).filter(|&i| numbered(&pieces[i]) && pieces[i].starts_with(|c: char| c.is_ascii_digit())).collect(),
-        _ => (0..pieces.len()).filter(|&i| numbered(&pieces[i]) && pieces[i].starts_with(|c: char| c.is_alphabetic())).collect(),
+        1 => (0..pieces.len())
+            .filter(|&i| numbered(&pieces[i]) && pieces[i].starts_with(|c: char| c.is_ascii_digit()))
+            .collect(),
+        _ => (0..pieces.len())
+            .filter(|&i| numbered(&pieces[i]) && pieces[i].starts_with(|c: char| c.is_alphabetic()))
+            .collect(),
     };
     if let Some(&at) = wanted.get(random.below(wanted.len())) {
         let piece = pieces[at].clone();

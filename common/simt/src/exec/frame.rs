@@ -25,7 +25,8 @@ impl LocalMemory {
         self.words[word]
     }
 
-    /// The words, of which the one that holds byte `at` is going to be written, and those after it up to the next multiple of 16 bytes.
+    /// The words, of which the one that holds byte `at` is going to be written, and those after it up to the next multiple
+    /// of 16 bytes.
     pub fn at(&mut self, at: usize) -> &mut [u32] {
         let page = at / 4 / PAGE;
         if !std::mem::replace(&mut self.written[page], true) {

@@ -14,10 +14,8 @@ pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
     let results: HashSet<u32> =
         raws.iter().filter(|raw| raw.inst.op == Op::Atom && global(&raw.inst)).map(|raw| raw.inst.d).collect();
     let uses = |raw: &Raw| {
-        let Inst { op, d, a, b, c, e, .. } = raw.inst;
-        let read = [d, a, b, c, e].into_iter().zip(op.writes()).filter(|(_, written)| !written).map(|(value, _)| value);
-        let mut all = read.chain(raw.guard.map(|guard| guard.0)).filter(|&value| value != NONE);
-        all.any(|value| results.contains(&value))
+        let read = raw.inst.values().filter(|&(_, written)| !written).map(|(value, _)| value);
+        read.chain(raw.guard.map(|guard| guard.0)).any(|value| results.contains(&value))
     };
     let strong = |raw: &Raw| raw.order.strong && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
     raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))

@@ -33,6 +33,12 @@ impl Inst {
     pub const fn new(op: Op) -> Self {
         Self { op, sub: 0, guard: NO_GUARD, pc: 0, d: NONE, a: NONE, b: NONE, c: NONE, e: NONE, imm: 0 }
     }
+
+    /// The values that its fields name, each with whether it writes it.
+    pub fn values(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
+        let Self { op, d, a, b, c, e, .. } = *self;
+        [d, a, b, c, e].into_iter().zip(op.writes()).filter(|&(value, _)| value != NONE)
+    }
 }
 
 macro_rules! operations {

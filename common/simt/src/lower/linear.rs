@@ -204,9 +204,7 @@ impl<'a> Sums<'a> {
 
 /// The values that an instruction sets.
 fn set(inst: &Inst) -> impl Iterator<Item = u32> + use<> {
-    let Inst { d, a, b, c, e, .. } = *inst;
-    let fields = [d, a, b, c, e].into_iter().zip(inst.op.writes());
-    fields.filter(|&(value, written)| written && value != NONE).map(|(value, _)| value)
+    inst.values().filter(|&(_, written)| written).map(|(value, _)| value)
 }
 
 fn trailing(constant: u64) -> u8 {

@@ -1,7 +1,7 @@
 //! Decoded instructions before their registers have places: operands are numbers of values.
 
 use super::code::Code;
-use super::inst::{Inst, NONE};
+use super::inst::Inst;
 use super::order::MemoryOrder;
 use super::preset::Preset;
 use crate::ast::{Position, Type};
@@ -28,13 +28,7 @@ pub(crate) struct Effect {
 impl Raw {
     pub fn effect(&self) -> Effect {
         let mut effect = Effect::default();
-        let Inst { d, a, b, c, e, .. } = self.inst;
-        for (value, written) in [d, a, b, c, e].into_iter().zip(self.inst.op.writes()) {
-            if value != NONE {
-                if written { &mut effect.defs } else { &mut effect.uses }.push(value);
-            }
-        }
-        for &(value, written) in &self.more {
+        for (value, written) in self.inst.values().chain(self.more.iter().copied()) {
             if written { &mut effect.defs } else { &mut effect.uses }.push(value);
         }
         if let Some((value, _)) = self.guard {
