@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::code::Source;
 use crate::host;
 use crate::info::{DeviceInfo, Kind};
-use crate::plan::{Plan, Specialisation};
+use crate::plan::{Choice, Plan, Specialisation};
 use crate::problem::Problem;
 use crate::step::{Role, Step};
 
@@ -41,6 +41,9 @@ pub struct Request {
     /// The variant to plan, or the step itself.
     #[serde(default)]
     pub variant: Option<String>,
+    /// Whether to tell all plans that the variant chooses among, and not only the one that it would take.
+    #[serde(default)]
+    pub choices: bool,
 }
 
 /// What a step answers.
@@ -64,6 +67,9 @@ pub struct Description {
     pub default_size: [u64; 3],
     /// The plans of the request's problems, or why there is none.
     pub plans: Vec<Result<Plan, String>>,
+    /// For each problem the plans that the variant chooses among, if they were asked for.
+    #[serde(default)]
+    pub choices: Vec<Vec<Choice>>,
 }
 
 /// Answers a request, in JSON on one line.
@@ -77,6 +83,7 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
     let device = request.device.unwrap_or_else(|| DeviceInfo::simulated(host::total_bytes()));
     let variant = request.variant.as_deref().map(|name| step.variant(name)).transpose()?;
     let plan = step.plan_of(variant);
+    let choices = variant.and_then(|variant| variant.choices).filter(|_| request.choices);
     let mut sources = vec![("kernel.cu".to_owned(), step.committed_of(None))];
     let variants = step.variants.iter();
     sources.extend(
@@ -99,6 +106,7 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
             .iter()
             .map(|problem| plan(problem, &device).map_err(|error| format!("{error:#}")))
             .collect(),
+        choices: choices.map_or_else(Vec::new, |of| request.problems.iter().map(|one| of(one, &device)).collect()),
     };
     Ok(serde_json::to_string(&description)? + "\n")
 }

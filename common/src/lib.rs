@@ -12,6 +12,7 @@ pub mod bound;
 pub mod check;
 pub mod cli;
 pub mod code;
+pub mod cost;
 pub mod cublas;
 pub mod cublas_product;
 pub mod describe;

@@ -96,6 +96,15 @@ pub struct Plan {
     pub launches: Vec<Launch>,
 }
 
+/// One of several plans for a problem.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The plan.
+    pub plan: Plan,
+    /// Its time in µs by the step's model: measured on a GPU of this name, or of another.
+    pub expected_us: f64,
+}
+
 /// How a kernel divides the work, as far as the diagnosis of a wrong product needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -165,6 +174,35 @@ impl Plan {
                 (*x, *z) = (width, *x / width);
             }
         }
+        self
+    }
+
+    /// The same with K cut into slices, one for each layer of the grid. Each leaves a product of its own in the workspace,
+    /// and `sum_slices(workspace, C, M, N, slices)` adds them up. For one slice, or for a C that takes several launches,
+    /// nothing changes.
+    #[must_use]
+    pub fn in_slices(mut self, problem: &Problem, slices: u64) -> Self {
+        let [launch] = self.launches.as_mut_slice() else { return self };
+        if slices <= 1 {
+            return self;
+        }
+        let elements = problem.c_elements();
+        launch.grid[2] = slices as u32;
+        launch.args[2] = Arg::Workspace(0);
+        self.workspace_elements = slices * elements;
+        self.launches.push(Launch {
+            entry: "sum_slices".into(),
+            grid: [elements.div_ceil(256).min(4096) as u32, 1, 1],
+            block: [256, 1, 1],
+            shared_bytes: 0,
+            args: vec![
+                Arg::Workspace(0),
+                Arg::C(0),
+                Arg::Int(problem.m as i32),
+                Arg::Int(problem.n as i32),
+                Arg::Int(slices as i32),
+            ],
+        });
         self
     }
 

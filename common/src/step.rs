@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 
 use crate::info::DeviceInfo;
-use crate::plan::{Plan, Specialisation};
+use crate::plan::{Choice, Plan, Specialisation};
 use crate::problem::{Dtype, Fill, Problem};
 use crate::workspace;
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
+
+/// All plans among which a kernel's plan function chooses, with the time that it expects of each.
+pub type ChoicesFn = fn(&Problem, &DeviceInfo) -> Vec<Choice>;
 
 /// The committed specialisations of a kernel for one element type.
 pub type SpecialisationsFn = fn(Dtype) -> Vec<Specialisation>;
@@ -67,12 +70,21 @@ pub struct Variant {
     pub plan: Option<PlanFn>,
     /// Those for which PTX is committed, if its plan can choose among several on a device that compiles none.
     pub specialisations: Option<SpecialisationsFn>,
+    /// Its plans, if it chooses among several by their expected time.
+    pub choices: Option<ChoicesFn>,
 }
 
 impl Variant {
     /// A counter-example launched like the step itself.
     pub const fn same_launch(name: &'static str) -> Self {
-        Self { name, role: Role::CounterExample, defect: Defect::None, plan: None, specialisations: None }
+        Self {
+            name,
+            role: Role::CounterExample,
+            defect: Defect::None,
+            plan: None,
+            specialisations: None,
+            choices: None,
+        }
     }
 
     /// A rung launched like the step itself.

@@ -1,159 +1,265 @@
-// The next tiles are fetched while the current ones are multiplied, and so are the next elements of the tiles: neither
-// global nor shared memory is ever waited for, as long as there is enough to multiply. The host sets all constants.
+// Step 6 for every shape. A C with few tiles leaves most of a GPU idle, so the depth is divided,
+// too: groups of warps share out each pair of tiles, and the layers of the grid share out K. A
+// product of very few rows or columns is another problem, and has a kernel of its own.
 
-// TILE_M, TILE_N     rows and columns of C that a block computes
-// TILE_K             depth of the tiles of A and B in shared memory
-// THREAD_M, THREAD_N rows and columns of C that a thread computes
-// VECTOR             elements of B in one copy: 4 where every row of B starts on 16 bytes, else 1
-// BUFFERS            pairs of tiles in shared memory: one is multiplied, the others are on their way
-// FETCH_STEPS        steps of k over which the copies of a pair of tiles are spread
-// GROUPS             groups of warps that divide the depth of each tile, so that a small tile of C occupies many warps
+#include "async.cuh"  // copy, wait
 
-// A warp's lanes form a grid of 4 x 8, so a warp computes WARP_M x WARP_N elements of C.
-constexpr int WARP_M = 4 * THREAD_M, WARP_N = 8 * THREAD_N;
-constexpr int GROUP_THREADS = 32 * (TILE_M / WARP_M) * (TILE_N / WARP_N), THREADS = GROUP_THREADS * GROUPS;
-// The block copies A_ROWS rows of A at a time, 8 threads a row (one sector), and B_ROWS rows of B, up to a warp a row.
-constexpr int A_ROWS = THREADS / 8, B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32, B_ROWS = THREADS / B_THREADS;
-constexpr int STEPS = TILE_K / GROUPS;
+// VECTOR: elements of a row of B in one access, 4 or 2 where its rows start on so many, else 1.
+template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // for one access
 
-struct alignas(16) Four { ELEMENT at[4]; };  // moved by one 128-bit instruction
+#ifndef FEW
 
-// Starts a copy of one or four elements to shared memory; outside of the matrix they are zeros.
-template <int COUNT> __device__ void copy(ELEMENT* to, const ELEMENT* from, bool inside)
+// TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
+// THREAD_M, THREAD_N      rows and columns of C that a thread computes
+// GROUPS                  groups of warps, each with its own share of the depth of a tile
+constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
+constexpr int WARP_N = 8 * THREAD_N;
+constexpr int GROUP_THREADS = TILE_M / THREAD_M * (TILE_N / THREAD_N);
+constexpr int THREADS = GROUP_THREADS * GROUPS;
+constexpr int STEPS = TILE_K / GROUPS;           // steps of k, for each group, in a pair of tiles
+constexpr int A_ROWS = THREADS / 8;              // rows of A that the block copies at a time
+constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that copy a row of B
+constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
+
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-#if __CUDA_ARCH__ >= 800  // no register is involved; `inside` says how many bytes are read, the rest is filled with zeros
-    const unsigned shared = __cvta_generic_to_shared(to);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :: "r"(shared), "l"(from), "n"(4 * COUNT), "r"(inside ? 4 * COUNT : 0) : "memory");
-#else  // older devices wait for the elements here, in registers
-    for (int i = 0; i < COUNT; ++i) to[i] = inside ? from[i] : ELEMENT(0);
+#if THREAD_M > 8
+    const unsigned thread = threadIdx.x;  // as in step 6
+#else
+    const int thread = threadIdx.x;  // the smaller tiles are up to 5 % faster with a signed one
 #endif
-}
+    const int lane = thread % 32;
+    const int warp = thread % GROUP_THREADS / 32;
+    const int group = thread / GROUP_THREADS;
+    // Lanes 1 apart share columns and lanes 2 apart share rows, so that a load takes 2 wavefronts.
+    const int x = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
+    const int y = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
+    const int row0 = blockIdx.y * TILE_M;
+    const int col0 = blockIdx.x * TILE_N;
+    // The tiles of A, then those of B, in one array: at the end the groups meet in it.
+    __shared__ alignas(16) ELEMENT shared[2 * TILE_K * (TILE_M + 4 + TILE_N)];
+    auto As = (ELEMENT(*)[TILE_K][TILE_M + 4])shared;  // + 4: no bank conflicts, as in step 6
+    auto Bs = (ELEMENT(*)[TILE_K][TILE_N])(shared + 2 * TILE_K * (TILE_M + 4));
 
-// Ends a batch of copies: those this thread started since the last call.
-__device__ void end_batch()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Waits until all of this thread's batches have arrived but for the `newest` ones.
-template <int newest> __device__ void wait()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" :: "n"(newest) : "memory");
-#endif
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
-{
-    // A's tiles lie transposed, so that four rows are four neighbours; 4 words of padding keep the copies free of bank conflicts.
-    __shared__ alignas(16) ELEMENT As[BUFFERS][TILE_K][TILE_M + 4];
-    __shared__ alignas(16) ELEMENT Bs[BUFFERS][TILE_K][TILE_N];
-
-    // A thread computes squares of 4 x 4 elements, 16 rows and 32 columns apart, from row, col of the block's tile on. Lanes 2 apart
-    // share rows and lanes 1 apart share columns: such 128-bit loads of shared memory take 2 wavefronts, the fewest there are.
-    const int thread = threadIdx.x, lane = thread % 32, warp = thread % GROUP_THREADS / 32, group = thread / GROUP_THREADS;
-    const int row = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
-    const int col = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
-    const int first_row = blockIdx.y * TILE_M, first_col = blockIdx.x * TILE_N;
-
-    // Where the grid has several layers, each takes a slice of K and leaves a product of its own.
+    // The slice of K of this layer of the grid.
     const int slice = ((K - 1) / (int)gridDim.z / TILE_K + 1) * TILE_K;
-    const int first_k = min((long long)blockIdx.z * slice, (long long)K);
-    int left = min(slice, K - first_k);  // not yet fetched
+    const int k_first = min((long long)blockIdx.z * slice, (long long)K);
+    const int k_end = k_first + min(slice, K - k_first);
 
-    // This thread's share of the copies. Rows of A past M start over at 0: any will do, as what they give is not stored.
-    const int a_row = thread / 8, a_k = thread % 8;
+    // Where this thread's copies of A and of B start, and from which k on there are only zeros.
+    // Past the last row of A it is read again: what it gives there is not stored.
+    const int a_row = thread / 8;
+    const int a_k = thread % 8;
     const ELEMENT* a_from[TILE_M / A_ROWS];
     for (int i = 0; i < TILE_M / A_ROWS; ++i)
-        a_from[i] = A + (size_t)((first_row + a_row + i * A_ROWS) % M) * K + first_k + a_k;
-    const int b_k = thread / B_THREADS, b_col = thread % B_THREADS * VECTOR, columns = N - first_col - b_col;
-    const ELEMENT* b_from = B + (size_t)(first_k + b_k) * N + first_col + b_col;
+        a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + k_first + a_k;
+    const int a_end = k_end - a_k;
+    const int b_k = thread / B_THREADS;
+    const int b_col = thread % B_THREADS * VECTOR;
+    const ELEMENT* b_from = B + (size_t)(k_first + b_k) * N + col0 + b_col;
+    const int b_end = k_end - b_k;
+    const int b_columns = N - col0 - b_col;
 
-    auto fetch = [&](int buffer, int part, int parts) {
-        int copies = 0;
-        for (int k = 0; k < TILE_K; k += 8)
-            for (int i = 0; i < TILE_M / A_ROWS; ++i)
-                if (copies++ % parts == part)
-                    copy<1>(&As[buffer][k + a_k][a_row + i * A_ROWS], a_from[i] + k, k + a_k < left);
-        for (int k = 0; k < TILE_K; k += B_ROWS) {
-            const int inside = k + b_k < left ? columns : 0;
-            for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
-                if (copies++ % parts == part)
-                    copy<VECTOR>(&Bs[buffer][k + b_k][b_col + n], b_from + (size_t)k * N + n, n < inside);
+    // Starts this thread's copies of a pair of tiles. Tiles past the last one are zeros.
+    auto fetch = [&](int buffer, int k0) {
+        for (int i = 0; i < TILE_M / A_ROWS; ++i) {
+            for (int k = 0; k < TILE_K; k += 8)
+                copy<1>(&As[buffer][a_k + k][a_row + i * A_ROWS], a_from[i] + k, k0 + k < a_end);
+            a_from[i] += TILE_K;
         }
-        if (part == parts - 1) {
-            end_batch();
-            for (int i = 0; i < TILE_M / A_ROWS; ++i) a_from[i] += TILE_K;
-            b_from += (size_t)TILE_K * N;
-            left -= TILE_K;
+        for (int k = 0; k < TILE_K; k += B_ROWS) {
+            const int inside = k0 + k < b_end ? b_columns : 0;
+            for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
+                copy<VECTOR>(&Bs[buffer][b_k + k][b_col + n], b_from + n, n < inside);
+            b_from += (size_t)B_ROWS * N;
         }
     };
-
-    // Two sets of registers take turns: one is multiplied while the other is loaded from shared memory.
-    ELEMENT sum[THREAD_M][THREAD_N] = {}, a[2][THREAD_M], b[2][THREAD_N];
+    // Reads the elements of this group's next k. Two sets of registers take turns.
+    ELEMENT a[2][THREAD_M];
+    ELEMENT b[2][THREAD_N];
     auto load = [&](int buffer, int step) {
         const int k = group * STEPS + step;
-        for (int m = 0; m < THREAD_M; m += 4) *(Four*)&a[step % 2][m] = *(Four*)&As[buffer][k][row + 4 * m];
-        for (int n = 0; n < THREAD_N; n += 4) *(Four*)&b[step % 2][n] = *(Four*)&Bs[buffer][k][col + 8 * n];
+        for (int m = 0; m < THREAD_M; m += 4)
+            *(Pack<4>*)&a[step % 2][m] = *(const Pack<4>*)&As[buffer][k][y + m * 4];
+        for (int n = 0; n < THREAD_N; n += 4)
+            *(Pack<4>*)&b[step % 2][n] = *(const Pack<4>*)&Bs[buffer][k][x + n * 8];
     };
 
-    int tiles = (left + TILE_K - 1) / TILE_K;
-    for (int buffer = 0; buffer < BUFFERS - 1; ++buffer) fetch(buffer, 0, 1);
-    wait<BUFFERS - 2>();
+    ELEMENT sum[THREAD_M][THREAD_N] = {};
+    fetch(0, k_first);
+    wait();
     __syncthreads();
     load(0, 0);
     #pragma unroll 1
-    for (; tiles > 0; tiles -= BUFFERS)
-        #pragma unroll  // the buffer's number is a constant; tiles past the last one are zeros
-        for (int now = 0; now < BUFFERS; ++now)
-            #pragma unroll  // and so is the set's
+    for (int k_pair = k_first; k_pair < k_end; k_pair += 2 * TILE_K)
+        #pragma unroll  // makes `now` a constant; the last tiles may be past the end, and zeros
+        for (int now = 0; now < 2; ++now)
+            #pragma unroll
             for (int step = 0; step < STEPS; ++step) {
-                if (step == STEPS - 1) {  // The next tiles have arrived, and no thread needs this buffer any more:
-                    wait<BUFFERS - 2>();  // its last elements are in registers, still to be multiplied.
+                if (step == STEPS - 1) {  // the last elements of these tiles are in registers
+                    wait();
                     __syncthreads();
                 }
-                load((now + (step + 1) / STEPS) % BUFFERS, (step + 1) % STEPS);
-                if (step < FETCH_STEPS) fetch((now + BUFFERS - 1) % BUFFERS, step, FETCH_STEPS);
+                if (step == 0) fetch(1 - now, k_pair + (now + 1) * TILE_K);
+                load(step + 1 < STEPS ? now : 1 - now, (step + 1) % STEPS);
                 for (int m = 0; m < THREAD_M; ++m)
                     for (int i = 0; i < THREAD_N; ++i) {
-                        const int n = m % 2 ? THREAD_N - 1 - i : i;  // to and fro: each FMA shares an operand with the one before
+                        const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;
                         sum[m][n] += a[step % 2][m] * b[step % 2][n];
                     }
             }
 
-    if (GROUPS > 1) {  // Each group has summed over its own k. The first one adds up, a row of the thread tile at a time.
-        static_assert(2 * (GROUPS - 1) * THREAD_N * GROUP_THREADS <= BUFFERS * TILE_K * (TILE_M + 4), "two rows fit As");
-        wait<0>();
+    if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with
         for (int m = 0; m < THREAD_M; ++m) {
-            ELEMENT* exchange = &As[0][0][0] + m % 2 * (GROUPS - 1) * THREAD_N * GROUP_THREADS + thread % GROUP_THREADS;
-            for (int n = 0; n < THREAD_N && group > 0; ++n) exchange[((group - 1) * THREAD_N + n) * GROUP_THREADS] = sum[m][n];
-            __syncthreads();  // one barrier a row: the next row goes elsewhere
-            for (int i = 0; i < (GROUPS - 1) * THREAD_N && group == 0; ++i) sum[m][i % THREAD_N] += exchange[i * GROUP_THREADS];
+            // Two rows take turns, so that one barrier is enough for each.
+            ELEMENT* row = shared + m % 2 * (GROUPS - 1) * THREAD_N * GROUP_THREADS;
+            ELEMENT* mine = row + thread % GROUP_THREADS;
+            for (int n = 0; n < THREAD_N && group > 0; ++n)
+                mine[((group - 1) * THREAD_N + n) * GROUP_THREADS] = sum[m][n];
+            __syncthreads();
+            for (int i = 0; i < (GROUPS - 1) * THREAD_N && group == 0; ++i)
+                sum[m][i % THREAD_N] += mine[i * GROUP_THREADS];
         }
         if (group > 0) return;
     }
-    C += (size_t)blockIdx.z * M * N;
-
-    // One element at a time: 128-bit stores would tie the sums to aligned registers throughout the loop, and cost FMAs.
+    C += (size_t)blockIdx.z * M * N;  // each layer leaves a product of its own
     for (int m = 0; m < THREAD_M; ++m) {
-        const int r = first_row + row + m / 4 * 16 + m % 4;
-        if (r < M)
+        const int row = row0 + y + m / 4 * 16 + m % 4;
+        if (row < M)
             for (int n = 0; n < THREAD_N; ++n) {
-                const int c = first_col + col + n / 4 * 32 + n % 4;
-                if (c < N) C[(size_t)r * N + c] = sum[m][n];
+                const int col = col0 + x + n / 4 * 32 + n % 4;
+                if (col < N) C[(size_t)row * N + col] = sum[m][n];
             }
     }
 }
 
-// Adds up the products of the slices of K, which lie one behind the other.
-extern "C" __global__ void sum_slices(const ELEMENT* slices, ELEMENT* C, int M, int N, int count)
+#else  // FEW
+
+// With at most 8 rows or columns of C, an element of the larger matrix takes part in so few
+// multiply-adds that memory bounds the product: that matrix is read once, whole rows at a time.
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+constexpr int ROWS_EACH = 4;           // of C, in few_columns: a warp's
+constexpr int COLUMNS = 32 * 4;        // of C, in few_rows: a block's, 4 for each lane
+constexpr int SHARED = 8192;           // elements of shared memory
+
+// C has at most ROWS rows. Each warp takes some k of all columns of the block.
+template <int ROWS> __device__ void few_rows(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
+    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
 {
-    const size_t size = (size_t)M * N, stride = (size_t)gridDim.x * blockDim.x;
+    constexpr int DEPTH = 4096 / ROWS;
+    constexpr int LOADS = 4 / VECTOR;  // of a row of B, by a lane
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    const int col0 = blockIdx.x * COLUMNS;
+    const ELEMENT* from[LOADS];
+    for (int i = 0; i < LOADS; ++i)
+        from[i] = B + min(col0 + (i * 32 + lane) * VECTOR, N - VECTOR);
+    ELEMENT sum[ROWS][4] = {};
+    for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
+        const int depth = min(DEPTH, k_end - k0);
+        auto As = (ELEMENT(*)[DEPTH])shared;
+        __syncthreads();
+        for (int m = 0; m < ROWS; ++m)
+            for (int k = threadIdx.x; k < (depth + 3) / 4 * 4; k += THREADS)
+                As[m][k] = m < M && k < depth ? A[(size_t)m * K + k0 + k] : ELEMENT(0);
+        __syncthreads();
+        #pragma unroll 2
+        for (int k = warp * 4; k < depth; k += WARPS * 4) {
+            alignas(16) ELEMENT b[4][4] = {};
+            for (int i = 0; i < 4; ++i)
+                for (int n = 0; n < LOADS && k + i < depth; ++n)
+                    *(Pack<VECTOR>*)&b[i][n * VECTOR] =
+                        *(const Pack<VECTOR>*)&from[n][(size_t)(k0 + k + i) * N];
+            for (int m = 0; m < ROWS; ++m) {
+                const Pack<4> a = *(const Pack<4>*)&As[m][k];
+                for (int i = 0; i < 4; ++i)
+                    for (int n = 0; n < 4; ++n) sum[m][n] += a.at[i] * b[i][n];
+            }
+        }
+    }
+    __syncthreads();
+    auto sums = (ELEMENT(*)[ROWS][COLUMNS])shared;
+    for (int m = 0; m < ROWS; ++m)
+        for (int n = 0; n < 4; ++n)
+            sums[warp][m][(n / VECTOR * 32 + lane) * VECTOR + n % VECTOR] = sum[m][n];
+    __syncthreads();
+    for (int i = threadIdx.x; i < M * COLUMNS; i += THREADS) {
+        const int m = i / COLUMNS;
+        const int n = i % COLUMNS;
+        ELEMENT total = 0;
+        for (int w = 0; w < WARPS; ++w) total += sums[w][m][n];
+        if (col0 + n < N) C[(size_t)m * N + col0 + n] = total;
+    }
+}
+
+// C has at most WIDTH columns. Each warp takes some rows of A, and its lanes share out k.
+template <int WIDTH> __device__ void few_columns(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
+    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
+{
+    constexpr int DEPTH = 4096 / WIDTH;
+    const int lane = threadIdx.x % 32;
+    const int row = (blockIdx.x * WARPS + threadIdx.x / 32) * ROWS_EACH;
+    const ELEMENT* from[ROWS_EACH];
+    for (int m = 0; m < ROWS_EACH; ++m) from[m] = A + (size_t)min(row + m, M - 1) * K;
+    ELEMENT sum[ROWS_EACH][WIDTH] = {};
+    for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
+        const int depth = min(DEPTH, k_end - k0);
+        auto Bs = (ELEMENT(*)[DEPTH + 1])shared;  // transposed
+        __syncthreads();
+        for (int i = threadIdx.x; i < depth * WIDTH; i += THREADS) {
+            const int k = i / WIDTH;
+            const int n = i % WIDTH;
+            Bs[n][k] = n < N ? B[(size_t)(k0 + k) * N + n] : ELEMENT(0);
+        }
+        __syncthreads();
+        #pragma unroll 4
+        for (int k = lane; k < depth; k += 32) {
+            ELEMENT a[ROWS_EACH];
+            for (int m = 0; m < ROWS_EACH; ++m) a[m] = from[m][k0 + k];
+            for (int n = 0; n < WIDTH; ++n)
+                for (int m = 0; m < ROWS_EACH; ++m) sum[m][n] += a[m] * Bs[n][k];
+        }
+    }
+    for (int m = 0; m < ROWS_EACH; ++m)
+        for (int n = 0; n < WIDTH; ++n) {
+            for (int apart = 16; apart > 0; apart /= 2)
+                sum[m][n] += __shfl_xor_sync(0xffffffff, sum[m][n], apart);
+            if (lane == 0 && n < N && row + m < M) C[(size_t)(row + m) * N + n] = sum[m][n];
+        }
+}
+
+template <int COUNT> __device__ void few(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
+    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
+{
+    if (M <= N) few_rows<COUNT>(A, B, C, M, N, K, k_first, k_end, shared);
+    else few_columns<COUNT>(A, B, C, M, N, K, k_first, k_end, shared);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ alignas(16) ELEMENT shared[SHARED];
+    const int slice = (K - 1) / (int)gridDim.z + 1;
+    const int k_first = min((long long)blockIdx.z * slice, (long long)K);
+    const int k_end = k_first + min(slice, K - k_first);
+    C += (size_t)blockIdx.z * M * N;
+    const int count = min(M, N);
+    if (count == 1) few<1>(A, B, C, M, N, K, k_first, k_end, shared);
+    else if (count <= 4) few<4>(A, B, C, M, N, K, k_first, k_end, shared);
+    else few<8>(A, B, C, M, N, K, k_first, k_end, shared);
+}
+
+#endif
+
+// Adds up the products of the slices of K, which lie one behind the other.
+extern "C" __global__ void sum_slices(
+    const ELEMENT* slices, ELEMENT* C, int M, int N, int count)
+{
+    const size_t size = (size_t)M * N;
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride) {
         ELEMENT sum = 0;
         for (int slice = 0; slice < count; ++slice) sum += slices[slice * size + i];

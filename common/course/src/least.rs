@@ -64,7 +64,8 @@ pub fn of_record(record: &Record) -> Result<LeastTimes> {
         let Some(source) = source.ok().filter(|source| source.hash == step.hash) else { continue };
         let committed = source.committed_folder();
         let variant = variant.map(str::to_owned);
-        let request = Request { device: Some(record.device.clone()), problems: problems.clone(), variant };
+        let request =
+            Request { device: Some(record.device.clone()), problems: problems.clone(), variant, ..Request::default() };
         for (at, plan) in folder.describe(&request)?.plans.iter().enumerate() {
             let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
             let (Some(place), Ok(plan)) = (place, plan) else { continue };

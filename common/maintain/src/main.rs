@@ -15,6 +15,7 @@ mod picture;
 mod programs;
 mod ptx;
 mod record;
+mod shapes;
 mod table;
 mod targets;
 
@@ -42,6 +43,8 @@ enum Command {
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
+    /// On a machine with a GPU: the kernel for every shape at random shapes, and the figures of its rule
+    Shapes(shapes::Options),
     /// Plant small faults in verification, plans, counters and hazards: the tests must notice
     Mutants(mutants::Options),
     /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Pages(options) => pages::run(options),
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
+        Command::Shapes(options) => shapes::run(options),
         Command::Check => check::run(),
         Command::Mutants(options) => mutants::run(options),
         Command::Targets => targets::run(),

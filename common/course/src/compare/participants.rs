@@ -90,7 +90,12 @@ pub fn all(names: &[String], rungs: bool, device: &dyn Device, problems: &[Probl
     let chosen = |step: &StepFolder| names.is_empty() || names.iter().any(|name| step.name.starts_with(name.as_str()));
     let folders: Vec<StepFolder> = steps::find()?.into_iter().filter(chosen).collect();
     ensure!(!folders.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
-    let request = Request { device: Some(device.info().clone()), problems: problems.to_vec(), variant: None };
+    let request = Request {
+        device: Some(device.info().clone()),
+        problems: problems.to_vec(),
+        variant: None,
+        ..Request::default()
+    };
     let mut participants = Vec::new();
     for folder in &folders {
         let step = Participant::new(folder, None, &request);

@@ -88,7 +88,8 @@ impl Candidate {
 
     fn steps_plans(&self, device: &DeviceInfo, sizes: &[[u64; 3]]) -> Result<Vec<Result<Plan, String>>> {
         let problems = sizes.iter().map(|&size| self.problem(size)).collect();
-        let request = Request { device: Some(device.clone()), problems, variant: self.variant.clone() };
+        let request =
+            Request { device: Some(device.clone()), problems, variant: self.variant.clone(), ..Request::default() };
         Ok(self.step.describe(&request)?.plans)
     }
 

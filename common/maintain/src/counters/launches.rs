@@ -74,8 +74,12 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
     let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
     let problems: Vec<Problem> = sizes.iter().map(problem).collect();
     let device = DeviceInfo::simulated(u64::MAX);
-    let request =
-        Request { device: Some(device.clone()), problems: problems.clone(), variant: variant.map(str::to_owned) };
+    let request = Request {
+        device: Some(device.clone()),
+        problems: problems.clone(),
+        variant: variant.map(str::to_owned),
+        ..Request::default()
+    };
     let Description { plans, sources, .. } = step.describe(&request)?;
     if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
         return of_kernel(step, variant, &SMALL_SIZES);

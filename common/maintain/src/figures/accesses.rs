@@ -107,8 +107,12 @@ fn run(step: &str, variant: Option<&str>, [m, n, k]: [u64; 3], kept: Kept) -> Re
     let step = steps::find()?.into_iter().find(|found| found.name == step).context("there is no such step")?;
     let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
     let device = DeviceInfo::simulated(1 << 32);
-    let request =
-        Request { device: Some(device.clone()), problems: vec![problem], variant: variant.map(str::to_owned) };
+    let request = Request {
+        device: Some(device.clone()),
+        problems: vec![problem],
+        variant: variant.map(str::to_owned),
+        ..Request::default()
+    };
     let plan = step.describe(&request)?.plans.into_iter().next().context("the step plans nothing")?;
     let plan = plan.map_err(|error| anyhow!("{error}"))?;
     let source = Source::read(&step.source(variant))?;

@@ -58,7 +58,8 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     };
     let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
     let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-    let request = Request { device: info, problems: sizes.iter().map(problem).collect(), variant: None };
+    let request =
+        Request { device: info, problems: sizes.iter().map(problem).collect(), variant: None, ..Request::default() };
     let mut tasks = Vec::new();
     for step in steps::find()? {
         match of_step(&step, &request) {

@@ -28,7 +28,7 @@ pub fn add(file: &Path) -> Result<String> {
         let (step, variant) = steps::split(&entry.name);
         let Some(folder) = folders.iter().find(|folder| folder.name == step) else { continue };
         let variant = variant.map(str::to_owned);
-        let request = Request { device: device.clone(), problems: vec![problem], variant };
+        let request = Request { device: device.clone(), problems: vec![problem], variant, ..Request::default() };
         entry.traffic = count(folder, &request, &problem).unwrap_or_else(|error| {
             text += &format!("{} cannot be placed in the roofline: {error:#}\n", entry.name);
             None

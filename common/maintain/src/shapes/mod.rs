@@ -1,0 +1,330 @@
+//! `cargo x shapes`: the kernel for every shape against cuBLAS at random shapes, on a GPU; and the times from which its rule
+//! chooses a tiling, fitted anew on the GPU at hand.
+
+mod draw;
+pub mod measured;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use common::check::verify_c;
+use common::code::Source;
+use common::cost::{GpuCosts, Work};
+use common::cublas_product::CublasProduct;
+use common::describe::Request;
+use common::device::{self, Device, SimOptions};
+use common::exec::Session;
+use common::matrix::Operands;
+use common::output::print;
+use common::plan::Choice;
+use common::product::{Matrices, Product};
+use common::timing::{self, Cache, Spread};
+use common::{Dtype, Fill, Plan, Problem, cublas, json, nvrtc};
+use course::files::write;
+use course::record;
+use course::steps::{self, StepFolder};
+
+use measured::{Shape, Shapes, Timed};
+
+const STEP: &str = "step06_prefetch";
+const KERNEL: &str = "every_shape";
+/// Plans that are expected to take up to so many times as long as the best are measured, too.
+const NEAR: f64 = 1.3;
+/// The same where the figures are to be fitted anew.
+const NEAR_TO_FIT: f64 = 2.5;
+/// Milliseconds of a sample, about.
+const SAMPLE_MS: f64 = 0.6;
+/// Samples of the plans that are compared, and of each of the others.
+const SAMPLES: usize = 9;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder for shapes.json, or for every_shape.json
+    out: PathBuf,
+    /// Fit the figures of the rule anew: every tiling is measured, also with copies of 2 and of 1 element
+    #[arg(long)]
+    tune: bool,
+    /// How many shapes
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    count: u16,
+    /// Another seed draws other shapes
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// These shapes, MxNxK with commas between them, and not random ones
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sizes: Vec<String>,
+    /// Minutes after which no more is begun
+    #[arg(long, value_name = "M", default_value_t = 5.0)]
+    minutes: f64,
+    /// The commit for the record, if git cannot tell it
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// Where to compute: cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cuda")]
+    device: device::Choice,
+}
+
+/// Runs the command; `false` if a product is wrong.
+pub fn run(options: &Options) -> Result<bool> {
+    let mut device = device::open(options.device, &SimOptions::default())?;
+    let device = device.as_mut();
+    let folder = steps::expect(&steps::find()?, STEP)?.clone();
+    let source = Source::read(&folder.source(Some(KERNEL)))?.with_headers_of(&folder.path);
+    let sizes = match options.sizes.as_slice() {
+        [] => draw::shapes(options.seed, options.count.into()),
+        sizes => sizes.iter().map(|size| side_by_side(size)).collect::<Result<_>>()?,
+    };
+    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
+    let mut bench = Bench { device, folder, source, codes: BTreeMap::new() };
+    if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
+}
+
+/// M, N and K of `MxNxK`.
+fn side_by_side(size: &str) -> Result<[u64; 3]> {
+    let sides: Vec<u64> = size.split('x').map_while(|side| side.parse().ok()).filter(|&side| side > 0).collect();
+    sides
+        .try_into()
+        .map_err(|_| anyhow!("{size:?} is no shape; write M, N and K with an x between them, as in 512x512x4096"))
+}
+
+struct Bench<'a> {
+    device: &'a mut dyn Device,
+    folder: StepFolder,
+    source: Source,
+    /// Code by specialisation.
+    codes: BTreeMap<String, common::code::Code>,
+}
+
+impl Bench<'_> {
+    /// The plan of each problem, and all among which it was chosen.
+    fn plans(&self, problems: &[Problem]) -> Result<Vec<(Plan, Vec<Choice>)>> {
+        let request = Request {
+            device: Some(self.device.info().clone()),
+            problems: problems.to_vec(),
+            variant: Some(KERNEL.into()),
+            choices: true,
+        };
+        let description = self.folder.describe(&request)?;
+        let plans = description.plans.into_iter().map(|plan| plan.map_err(|error| anyhow!("{error}")));
+        plans.zip(description.choices).map(|(plan, choices)| Ok((plan?, choices))).collect()
+    }
+
+    /// The GPU, the versions of what takes part, and the day.
+    fn provenance(&self, options: &Options) -> String {
+        let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
+        let versions = [("driver", &record::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
+        record::provenance(
+            &self.device.info().name,
+            &versions,
+            &record::now(),
+            &options.commit.clone().or_else(record::commit),
+        )
+    }
+
+    fn session(&mut self, plan: &Plan, matrices: &Matrices) -> Result<Session> {
+        let key = format!("{:?}", plan.specialisation);
+        if !self.codes.contains_key(&key) {
+            let committed = self.folder.path.join("ptx");
+            let code = self.source.code(&plan.specialisation, self.device.info(), Some(&committed))?;
+            self.codes.insert(key.clone(), code);
+        }
+        Session::sharing(self.device, plan.clone(), &self.codes[&key], matrices)
+    }
+
+    /// One sample in µs.
+    fn sample(&mut self, product: &dyn Product, products: usize) -> Result<f64> {
+        Ok(timing::sample(self.device, product, &mut Cache::warm(), products)? * 1e3)
+    }
+
+    /// Each of the plans once or twice, then the best few and the library in turns: their medians in µs.
+    fn measure(&mut self, problem: &Problem, chosen: &Plan, plans: &[Choice]) -> Result<Shape> {
+        let matrices = Matrices::allocate(self.device, problem)?;
+        let operands = Operands::new(problem)?;
+        matrices.upload(self.device, &operands)?;
+        let library = CublasProduct::new(self.device, &matrices)?;
+        let own = self.session(chosen, &matrices)?;
+        own.run(self.device)?;
+        let right = verify_c(self.device, &own, problem, &operands)?.ok;
+        let expected = |plan: &Plan| plans.iter().find(|one| one.plan == *plan).map(|one| one.expected_us);
+        let once = self.sample(&library, 1)?.min(self.sample(&library, 1)?);
+        let products = (SAMPLE_MS * 1e3 / once.max(1.0)).ceil().clamp(1.0, 40.0) as usize;
+        let mut timed = Vec::new();
+        for choice in plans.iter().filter(|one| one.plan != *chosen) {
+            let session = self.session(&choice.plan, &matrices)?;
+            self.sample(&session, 1)?;
+            let us = self.sample(&session, products)?.min(self.sample(&session, products)?);
+            timed.push((choice.plan.clone(), us));
+            session.close(self.device)?;
+        }
+        timed.sort_by(|a, b| a.1.total_cmp(&b.1));
+        // In turns with the library: what was chosen, and the fastest of each kind.
+        let groups =
+            |plan: &Plan| plan.specialisation.defines.iter().any(|(name, value)| name == "GROUPS" && value != "1");
+        let first =
+            |keep: &dyn Fn(&Plan) -> bool| timed.iter().find(|(plan, _)| keep(plan)).map(|(plan, _)| plan.clone());
+        let rivals = [first(&|_| true), first(&|plan| !groups(plan)), first(&|plan| plan.launches.len() == 1)];
+        let mut runners: Vec<(Option<Plan>, Box<dyn Product>)> = vec![(None, Box::new(library))];
+        runners.push((Some(chosen.clone()), Box::new(own)));
+        for plan in rivals.into_iter().flatten() {
+            if !runners.iter().any(|(other, _)| other.as_ref() == Some(&plan)) {
+                runners.push((Some(plan.clone()), Box::new(self.session(&plan, &matrices)?)));
+            }
+        }
+        let mut samples = vec![Vec::new(); runners.len()];
+        for _ in 0..SAMPLES {
+            for ((_, product), samples) in runners.iter().zip(&mut samples) {
+                samples.push(self.sample(product.as_ref(), products)?);
+            }
+        }
+        let medians: Vec<f64> = samples.iter().filter_map(|samples| Some(Spread::of(samples)?.median)).collect();
+        let best_of = |keep: &dyn Fn(&Plan) -> bool| {
+            let of = runners.iter().zip(&medians).filter_map(|((plan, _), us)| Some((plan.as_ref()?, *us)));
+            let best = of.filter(|(plan, _)| keep(plan)).min_by(|a, b| a.1.total_cmp(&b.1));
+            best.map(|(plan, us)| Timed {
+                name: plan.specialisation.name.clone(),
+                slices: plan.launches[0].grid[2],
+                expected_us: expected(plan).map(rounded),
+                us: rounded(us),
+            })
+        };
+        let shape = Shape {
+            size: [problem.m, problem.n, problem.k],
+            cublas_us: rounded(medians[0]),
+            right,
+            chosen: best_of(&|plan| plan == chosen).context("the chosen plan was not timed; run again")?,
+            best: best_of(&|_| true).context("no plan was timed; run again")?,
+            without_groups: best_of(&|plan| !groups(plan)),
+            without_slices: best_of(&|plan| plan.launches.len() == 1),
+        };
+        for (_, product) in runners {
+            product.close(self.device)?;
+        }
+        matrices.release(self.device)?;
+        Ok(shape)
+    }
+
+    fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let mut record = Shapes {
+            provenance: self.provenance(options),
+            hash: self.source.hash.clone(),
+            seed: options.seed,
+            shapes: Vec::new(),
+        };
+        let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
+        for (problem, (chosen, choices)) in problems.iter().zip(self.plans(&problems)?) {
+            if Instant::now() > end {
+                print("the minutes are over; what was measured is recorded\n")?;
+                break;
+            }
+            let shape = self.measure(problem, &chosen, &near(choices, NEAR))?;
+            let Shape { size: [m, n, k], chosen, best, .. } = &shape;
+            print(&format!(
+                "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",
+                chosen.name,
+                chosen.slices,
+                chosen.us,
+                shape.ratio(),
+                best.name,
+                best.slices,
+                best.us,
+                if shape.right { "" } else { "; WRONG" }
+            ))?;
+            record.shapes.push(shape);
+            write(&options.out.join("shapes.json"), &json::lines(&record, 2)?)?;
+        }
+        let (even, odd): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
+        print(&format!("multiples of 4, {}\n", measured::summary(&even)))?;
+        print(&format!("any sides, {}\n", measured::summary(&odd)))?;
+        Ok(record.shapes.iter().all(|shape| shape.right))
+    }
+
+    /// Times every choice that is not far off at every shape, and fits the figures to the times.
+    fn tune(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let info = self.device.info().clone();
+        if !info.compiles {
+            bail!(
+                "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
+            );
+        }
+        let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
+        let mut samples: BTreeMap<String, Vec<(Work, f64)>> = BTreeMap::new();
+        let mut measured = 0;
+        for (problem, (_, choices)) in problems.iter().zip(self.plans(&problems)?) {
+            if Instant::now() > end {
+                break;
+            }
+            let matrices = Matrices::allocate(self.device, problem)?;
+            matrices.upload(self.device, &Operands::new(problem)?)?;
+            for choice in near(choices, NEAR_TO_FIT) {
+                let session = self.session(&choice.plan, &matrices)?;
+                let once = self.sample(&session, 1)?.min(self.sample(&session, 1)?);
+                let products = (SAMPLE_MS * 1e3 / once.max(1.0)).ceil().clamp(1.0, 40.0) as usize;
+                let us = self.sample(&session, products)?.min(self.sample(&session, products)?);
+                let work = Work::of(&choice.plan, problem);
+                samples.entry(choice.plan.specialisation.name.clone()).or_default().push((work, us));
+                session.close(self.device)?;
+            }
+            matrices.release(self.device)?;
+            measured += 1;
+        }
+        let words = format!("{}; {measured} shapes", self.provenance(options));
+        let mut costs = GpuCosts::fit(&info.name, info.sm_count, words, &samples);
+        for cost in costs.blocks.values_mut() {
+            let [one, two, many] = cost.step_us;
+            cost.step_us = [one, two, many].map(significant);
+            (cost.start_us, cost.block_us) = (significant(cost.start_us), significant(cost.block_us));
+        }
+        let ratio = |(name, work, us): (&String, &Work, f64)| Some(costs.time_us(name, work, info.sm_count)? / us);
+        let all = samples.iter().flat_map(|(name, of)| of.iter().map(move |(work, us)| (name, work, *us)));
+        let errors: Vec<f64> = all.filter_map(ratio).map(|ratio| ratio.max(1.0 / ratio)).collect();
+        print(&format!(
+            "{} times at {measured} shapes; off by {:.1} % in the mean\n",
+            errors.len(),
+            (measured::mean(&errors) - 1.0) * 100.0
+        ))?;
+        let path = options.out.join("every_shape.json");
+        write(&path, &json::lines(&[&costs], 2)?)?;
+        print("put every_shape.json into step06_prefetch/beyond, or its entry beside those of other GPUs\n")?;
+        Ok(true)
+    }
+}
+
+/// The choices that are expected to take at most so many times as long as the best.
+fn near(choices: Vec<Choice>, factor: f64) -> Vec<Choice> {
+    let best = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
+    choices.into_iter().filter(|choice| choice.expected_us <= factor * best).collect()
+}
+
+fn problem([m, n, k]: [u64; 3]) -> Problem {
+    Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
+}
+
+fn rounded(us: f64) -> f64 {
+    (us * 1e3).round() / 1e3
+}
+
+/// Four digits.
+fn significant(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_is_three_sides() {
+        assert_eq!(side_by_side("1x20x300").unwrap(), [1, 20, 300]);
+        for wrong in ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3"] {
+            assert!(side_by_side(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn figures_keep_four_digits() {
+        assert!((significant(0.123_456) - 0.1235).abs() < 1e-9);
+        assert!((significant(12_345.6) - 12_350.0).abs() < 1e-9);
+    }
+}

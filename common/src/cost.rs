@@ -1,0 +1,260 @@
+//! The time of a tiled product on a GPU, as a model whose figures are fitted to measurements.
+//!
+//! What decides is how many blocks the busiest SM has, and how deep they are: an SM with `r` blocks takes
+//! `start + r · block + depth · r · step(r)`. A step of k costs less for each block when there are several of them side by
+//! side, each of which hides what the others wait for, so the cost of a step has three figures: for one block on an SM, for
+//! two, and for four or more.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::problem::Problem;
+
+/// What a plan makes a GPU do, as far as its time depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Blocks, those of all slices.
+    pub blocks: u64,
+    /// Steps of k that each block multiplies: tiles come in pairs.
+    pub depth: u64,
+    /// Slices of K.
+    pub slices: u64,
+    /// Elements of C.
+    pub elements: u64,
+}
+
+impl Work {
+    /// The work of a tiled kernel that goes through K two tiles at a time.
+    pub fn of(plan: &Plan, problem: &Problem) -> Self {
+        let blocks = plan.launches.iter().filter(|launch| launch.entry == "matmul");
+        let slices = plan.launches.first().map_or(1, |launch| u64::from(launch.grid[2]));
+        Self {
+            blocks: blocks.map(|launch| launch.grid.iter().map(|&side| u64::from(side)).product::<u64>()).sum(),
+            depth: problem.k.div_ceil(slices).next_multiple_of(2 * u64::from(plan.tile_k)),
+            slices,
+            elements: problem.c_elements(),
+        }
+    }
+}
+
+/// The figures of one specialisation of a kernel on one GPU, in µs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockCost {
+    /// Once for a launch.
+    pub start_us: f64,
+    /// For each block of the busiest SM: its first tiles, and its part of C.
+    pub block_us: f64,
+    /// For a step of k of each block of the busiest SM, if it has one, two, or four and more.
+    pub step_us: [f64; 3],
+}
+
+impl BlockCost {
+    /// How often each figure counts: with `start_us`, `block_us` and `step_us` in this order.
+    fn shares(work: &Work, sm_count: u32) -> [f64; 5] {
+        let rounds = work.blocks.div_ceil(sm_count.max(1).into());
+        let steps = (rounds * work.depth) as f64;
+        let [one, two, many] = match rounds {
+            0 | 1 => [steps, 0.0, 0.0],
+            2 => [0.0, steps, 0.0],
+            3 => [0.0, steps / 2.0, steps / 2.0],
+            _ => [0.0, 0.0, steps],
+        };
+        [1.0, rounds as f64, one, two, many]
+    }
+
+    fn figures(&self) -> [f64; 5] {
+        let [one, two, many] = self.step_us;
+        [self.start_us, self.block_us, one, two, many]
+    }
+
+    /// The time of a launch in µs.
+    pub fn time_us(&self, work: &Work, sm_count: u32) -> f64 {
+        Self::shares(work, sm_count).iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
+    }
+
+    /// The figures that fit best: no figure below zero, and the least sum of squared errors, relative to the measured times. A
+    /// kind of work that was not measured takes the figure of the nearest that was.
+    fn fit(samples: &[Sample], sm_count: u32) -> Self {
+        let rows = samples.iter().map(|sample| sample.row(Self::shares(&sample.work, sm_count)));
+        let rows: Vec<([f64; 5], f64)> = rows.collect();
+        let [start_us, block_us, mut one, mut two, mut many] = non_negative(&rows);
+        let measured = |at: usize| rows.iter().any(|(row, _)| row[at] > 0.0);
+        if !measured(4) {
+            many = if measured(3) { two } else { one };
+        }
+        if !measured(3) {
+            two = if many > 0.0 { many } else { one };
+        }
+        if !measured(2) {
+            one = two;
+        }
+        Self { start_us, block_us, step_us: [one, two, many] }
+    }
+}
+
+/// A part of a measured time that is to be explained.
+struct Sample {
+    work: Work,
+    /// The whole time in µs.
+    us: f64,
+    /// What of it is to be explained.
+    part_us: f64,
+}
+
+impl Sample {
+    /// How often each figure counts, and the part, both relative to the whole time.
+    fn row<const N: usize>(&self, shares: [f64; N]) -> ([f64; N], f64) {
+        (shares.map(|share| share / self.us), self.part_us / self.us)
+    }
+}
+
+/// The x of at least 0 with the least |A·x - b|², by coordinate descent on the normal equations; each row with its b.
+fn non_negative<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
+    let product = |i: usize, j: usize| rows.iter().map(|(row, _)| row[i] * row[j]).sum::<f64>();
+    let square: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| product(i, j)));
+    let right: [f64; N] = std::array::from_fn(|i| rows.iter().map(|(row, b)| row[i] * b).sum());
+    let mut x = [0.0; N];
+    for _ in 0..20_000 {
+        for i in 0..N {
+            if square[i][i] > 0.0 {
+                let rest = right[i] - (0..N).filter(|&j| j != i).map(|j| square[i][j] * x[j]).sum::<f64>();
+                x[i] = (rest / square[i][i]).max(0.0);
+            }
+        }
+    }
+    x
+}
+
+/// What adding up slices of K costs on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SliceCost {
+    /// Once: another launch, in µs.
+    pub start_us: f64,
+    /// For a million elements, those of all slices, in µs.
+    pub million_us: f64,
+}
+
+impl SliceCost {
+    fn shares(work: &Work) -> [f64; 2] {
+        [1.0, (work.slices * work.elements) as f64 / 1e6]
+    }
+
+    /// The time in µs: none for one slice.
+    pub fn time_us(&self, work: &Work) -> f64 {
+        let [start, millions] = Self::shares(work);
+        if work.slices > 1 { start * self.start_us + millions * self.million_us } else { 0.0 }
+    }
+
+    /// The figures that fit samples of several slices best.
+    fn fit(samples: &[Sample]) -> Self {
+        let sliced = samples.iter().filter(|sample| sample.work.slices > 1);
+        let rows: Vec<([f64; 2], f64)> = sliced.map(|sample| sample.row(Self::shares(&sample.work))).collect();
+        let [start_us, million_us] = non_negative(&rows);
+        Self { start_us, million_us }
+    }
+}
+
+/// The figures of one GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GpuCosts {
+    /// The device's own name.
+    pub gpu: String,
+    /// Its multiprocessors.
+    pub sm_count: u32,
+    /// The day of the measurements, and what compiled the kernels.
+    pub measured: String,
+    /// Adding up slices of K.
+    pub slices: SliceCost,
+    /// Each specialisation by its name.
+    pub blocks: BTreeMap<String, BlockCost>,
+}
+
+/// The figures of all GPUs in a file that [`GpuCosts::fit`] made; none if the text is no such file.
+pub fn read(text: &str) -> Vec<GpuCosts> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+impl GpuCosts {
+    /// Figures for all specialisations from measured times in µs. Slices and blocks are fitted in turns: each is what the
+    /// other leaves of the time.
+    pub fn fit(gpu: &str, sm_count: u32, measured: String, samples: &BTreeMap<String, Vec<(Work, f64)>>) -> Self {
+        let mut costs =
+            Self { gpu: gpu.into(), sm_count, measured, slices: SliceCost::default(), blocks: BTreeMap::new() };
+        for _ in 0..8 {
+            let slices = costs.slices;
+            let fitted = samples.iter().map(|(name, samples)| {
+                let samples = samples.iter().filter(|(_, us)| *us > 0.0);
+                let samples = samples.map(|&(work, us)| Sample { work, us, part_us: us - slices.time_us(&work) });
+                (name.clone(), BlockCost::fit(&samples.collect::<Vec<_>>(), sm_count))
+            });
+            costs.blocks = fitted.collect();
+            let left = samples.iter().flat_map(|(name, samples)| {
+                let block = costs.blocks[name];
+                let samples = samples.iter().filter(|(_, us)| *us > 0.0);
+                samples.map(move |&(work, us)| Sample { work, us, part_us: us - block.time_us(&work, sm_count) })
+            });
+            costs.slices = SliceCost::fit(&left.collect::<Vec<_>>());
+        }
+        costs
+    }
+
+    /// The expected time in µs of a specialisation's work on a device with so many multiprocessors; `None` if there are no
+    /// figures for it.
+    pub fn time_us(&self, name: &str, work: &Work, sm_count: u32) -> Option<f64> {
+        Some(self.blocks.get(name)?.time_us(work, sm_count) + self.slices.time_us(work))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(blocks: u64, depth: u64, slices: u64) -> Work {
+        Work { blocks, depth, slices, elements: blocks * 1000 }
+    }
+
+    const COST: BlockCost = BlockCost { start_us: 2.5, block_us: 0.75, step_us: [0.03, 0.02, 0.015] };
+
+    #[test]
+    fn the_busiest_sm_decides() {
+        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), 132);
+        assert!((time(1) - time(132)).abs() < 1e-9);
+        assert!(time(133) > time(132));
+        assert!((time(132) - 33.25).abs() < 1e-9 && (time(264) - 44.0).abs() < 1e-9);
+        // Three blocks lie between two and four.
+        assert!((time(396) - (2.5 + 3.0 * 0.75 + 3000.0 * 0.0175)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_fit_finds_the_figures_again() {
+        let slices = SliceCost { start_us: 2.0, million_us: 0.4 };
+        let mut samples = Vec::new();
+        for blocks in [50, 132, 200, 264, 390, 528, 1000, 5000] {
+            for depth in [64, 256, 1024, 4096] {
+                for count in [1, 4] {
+                    let work = work(blocks, depth, count);
+                    samples.push((work, COST.time_us(&work, 132) + slices.time_us(&work)));
+                }
+            }
+        }
+        let costs = GpuCosts::fit("a GPU", 132, String::new(), &BTreeMap::from([("k".to_owned(), samples.clone())]));
+        for (work, us) in samples {
+            let expected = costs.time_us("k", &work, 132).unwrap();
+            assert!((expected / us - 1.0).abs() < 0.05, "{work:?}: {expected} for {us}");
+        }
+        assert_eq!(costs.time_us("another", &work(1, 1, 1), 132), None);
+    }
+
+    #[test]
+    fn no_figure_is_negative_and_none_is_missing() {
+        // Times that fall with the number of blocks, and one kind of work only.
+        let sample = |work, us| Sample { work, us, part_us: us };
+        let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
+        let cost = BlockCost::fit(&samples, 132);
+        assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");
+        assert!((cost.step_us[0] - cost.step_us[2]).abs() < 1e-9);
+        assert_eq!(BlockCost::fit(&[], 132), BlockCost::default());
+    }
+}
