@@ -87,7 +87,10 @@ pub(crate) enum Merged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
+    /// An atomic operation that needs what was there.
     Atomic,
+    /// One that does not.
+    Exchange,
     /// An asynchronous copy.
     Copy,
     /// A barrier for a given number of threads.

@@ -100,7 +100,7 @@ impl GlobalShadow {
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second]
                 .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
-            // The same value does no harm, but one of the two has done the other's work.
+            // The same value does no harm, but one of the two has done the other's work for nothing.
             if !meeting.same {
                 log.lanes(plan, HazardKind::Race, Place::Global(meeting.address), first, second);
             } else if plan.is_output(meeting.address) {
@@ -115,10 +115,8 @@ impl GlobalShadow {
             let lanes: Vec<usize> = each(access.lanes).collect();
             lanes.into_iter().rev().for_each(|lane| self.lane(plan, clock, log, access, lane, false, true));
         }
-        if store {
-            for lane in each(access.lanes) {
-                coverage.written(access.addresses[lane], access.bytes);
-            }
+        for lane in each(access.written) {
+            coverage.written(access.addresses[lane], access.bytes, store);
         }
     }
 
@@ -147,7 +145,7 @@ impl GlobalShadow {
             let at = self.cell(plan, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && load && !cell.written(lists) && plan.is_output(address) {
+            if compare && plan.needs_old(access) && !cell.written(lists) && plan.is_output(address) {
                 log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
             }
             let row = clock.row(access.warp as usize);

@@ -111,7 +111,7 @@ impl Hazards {
     }
 
     /// Says that an allocation is an output: reading it before writing is a hazard, and so is every element that has not been
-    /// written exactly once when the launch ends.
+    /// written when the launch ends. Elements that have been stored to more than once are a warning.
     #[must_use]
     pub fn output(mut self, pointer: DevicePointer) -> Self {
         self.outputs.push(pointer);
@@ -140,9 +140,8 @@ impl Hazards {
             kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
         });
         let mut hazards = Naming { plan, extents: &self.extents }.hazards(&found);
-        // Warnings come last.
-        let warnings = hazards.partition_point(|hazard| !hazard.kind.is_warning());
-        hazards.splice(warnings..warnings, coverage.hazards(plan));
+        hazards.extend(coverage.hazards(plan));
+        hazards.sort_by_key(|hazard| hazard.kind);
         hazards
     }
 }

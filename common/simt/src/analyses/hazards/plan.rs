@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::finding::Action;
 use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
-use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
+use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Array {
     pub bytes: u64,
     pub name: String,
     pub element_bytes: u32,
-    /// Every element must be written exactly once.
+    /// Every element must be written.
     pub output: bool,
 }
 
@@ -99,6 +99,11 @@ impl Plan {
         self.order(instruction).strong
     }
 
+    /// Whether an access needs what was in its place before.
+    pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
+        access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
+    }
+
     /// What sort of access an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
@@ -123,7 +128,7 @@ impl Plan {
     /// What an instruction that writes, or does not, is said to do.
     pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
         match (self.facts(instruction).role, writes) {
-            (Role::Atomic, _) => Action::Updates,
+            (Role::Atomic | Role::Exchange, _) => Action::Updates,
             (_, false) => Action::Reads,
             (Role::Copy, true) => Action::Copies,
             (_, true) => Action::Writes,
