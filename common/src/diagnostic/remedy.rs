@@ -351,8 +351,18 @@ mod tests {
             (Kind::UnsetRegister, "register %f1", &[(0, 0, R, 3)], &["where it is declared"]),
             (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
             (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
-            (Kind::WrittenTwice, "C[1] (1 of 9 elements)", &[], &["only the last store", "one thread own each element of C"]),
-            (Kind::WrittenTwice, "C[1]", &[(0, 0, W, 6), (0, 1, W, 6)], &["for nothing", "one thread own each element of C", "threadIdx"]),
+            (
+                Kind::WrittenTwice,
+                "C[1] (1 of 9 elements)",
+                &[],
+                &["only the last store", "one thread own each element of C"],
+            ),
+            (
+                Kind::WrittenTwice,
+                "C[1]",
+                &[(0, 0, W, 6), (0, 1, W, 6)],
+                &["for nothing", "one thread own each element of C", "threadIdx"],
+            ),
             // Sides that do not fit the kind still give a remedy.
             (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
         ];

@@ -7,7 +7,7 @@ use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
 use crate::observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer};
-use crate::{AccessKind, Kernel, Space};
+use crate::{AccessKind, Kernel, LaunchConfig, Space};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,6 +146,15 @@ impl Counters {
     /// No counts yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Bytes of the host's memory that counting takes in a launch.
+    pub fn bytes(kernel: &Kernel, config: &LaunchConfig) -> u64 {
+        let (blocks, code) = (config.grid.count(), &kernel.code);
+        let resident = config.workers(false, blocks).saturating_mul(kernel.resident_blocks(config) as u64);
+        let instruction = size_of::<Counts>() + size_of::<Memo>();
+        let block = code.facts.len() * instruction + code.blocks.len() * 16 + size_of::<BlockCounters>();
+        blocks.min(resident).saturating_mul(block as u64)
     }
 
     /// Counts of each instruction, by number.

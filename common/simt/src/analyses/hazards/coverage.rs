@@ -35,6 +35,11 @@ impl Coverage {
         Self(plan.arrays.iter().filter(|array| array.output).map(output).collect())
     }
 
+    /// Bytes for so many elements of outputs.
+    pub(super) fn bytes(elements: u64) -> u64 {
+        elements
+    }
+
     /// A thread writes to a place, by a store or by an atomic operation: all elements that begin there count.
     #[inline]
     pub(super) fn written(&self, address: u64, bytes: u32, store: bool) {

@@ -10,7 +10,7 @@ use super::duplicates::meetings;
 use super::fences::Locations;
 use super::finding::Place;
 use super::log::{Log, Part};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -19,7 +19,19 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// log2 of the bytes of a page: shadows of global memory are kept for whole pages that somebody touches.
-const PAGE: u32 = 6;
+pub(super) const PAGE: u32 = 6;
+
+/// Bytes that a hash table of so many entries takes, while it grows to them too.
+pub(super) fn table_bytes<T>(entries: u64) -> u64 {
+    // One place in eight stays free, and the table before had half as many.
+    let places = (entries + entries / 7 + 1).next_power_of_two();
+    places.saturating_add(places / 2).saturating_mul(size_of::<T>() as u64 + 1)
+}
+
+/// Pages that so many bytes of global memory lie in.
+pub(super) fn pages_of(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << PAGE)
+}
 
 /// The page of an address, and its unit's place in that page.
 fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
@@ -56,6 +68,12 @@ impl GlobalShadow {
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }
+    }
+
+    /// Bytes for so many bytes of global memory in pages that are touched.
+    pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
+        let pages = pages_of(touched);
+        Lists::bytes(extent, extent.units(pages << PAGE)) + table_bytes::<(u64, usize)>(pages)
     }
 
     pub(super) fn restart(&mut self) {

@@ -66,14 +66,14 @@ pub use block::BlockHazards;
 
 use super::declarations::Extents;
 use super::report::{Hazard, HazardKind};
-use crate::DevicePointer;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
 use coverage::Coverage;
 use finding::Found;
 use global::GlobalShadow;
 use naming::Naming;
-use plan::Plan;
+use plan::{Extent, Plan};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,6 +84,17 @@ pub struct Hazards {
     extents: HashMap<String, Extents>,
     launch: Option<Launch>,
     merged: Mutex<Merged>,
+}
+
+/// What a launch accesses of global memory, as far as one can say before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Touched {
+    /// Bytes of all that it accesses.
+    pub all_bytes: u64,
+    /// Bytes of what one block accesses, in whole pieces of 64.
+    pub block_bytes: u64,
+    /// Elements of the outputs.
+    pub output_elements: u64,
 }
 
 /// What is known of a launch, and what its blocks share.
@@ -123,6 +134,22 @@ impl Hazards {
     pub fn extents(mut self, name: &str, extents: Extents) -> Self {
         self.extents.insert(name.into(), extents);
         self
+    }
+
+    /// Bytes of the host's memory that the search takes at most in a launch that accesses so much global memory.
+    pub fn bytes(kernel: &Kernel, config: &LaunchConfig, touched: &Touched) -> u64 {
+        let extent = Extent::new(kernel, config);
+        let blocks = config.grid.count();
+        let all = touched.all_bytes;
+        let coverage = Coverage::bytes(touched.output_elements);
+        if extent.communicates {
+            let resident = blocks.min(kernel.resident_blocks(config) as u64);
+            let blocks = resident.saturating_mul(BlockHazards::bytes(&extent));
+            return coverage.saturating_add(GlobalShadow::bytes(&extent, all)).saturating_add(blocks);
+        }
+        let block = GlobalShadow::bytes(&extent, touched.block_bytes.min(all)) + BlockHazards::bytes(&extent);
+        let side_by_side = config.workers(false, blocks).saturating_mul(block);
+        coverage.saturating_add(Summaries::bytes(&extent, all)).saturating_add(side_by_side)
     }
 
     /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed

@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::finding::Action;
 use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
-use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
+use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -19,6 +19,57 @@ pub(super) struct Array {
 impl Array {
     pub(super) fn holds(&self, address: u64) -> bool {
         address >= self.base && address - self.base < self.bytes
+    }
+}
+
+/// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
+fn unit(code: &Code) -> u32 {
+    if code.narrow { 0 } else { 2 }
+}
+
+fn fenced(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.order.acquire || facts.order.release)
+}
+
+fn counted(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.role == Role::CountedBarrier)
+}
+
+/// How much there is to keep of a block: what decides on the bytes of its shadows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub warps: u64,
+    /// log2 of the bytes of a unit.
+    pub unit: u32,
+    pub shared_bytes: u64,
+    pub local_bytes: u64,
+    pub has_copies: bool,
+    pub doubtful_registers: u64,
+    /// Warps of a block that a shadow keeps for each place: two, or all of them.
+    pub most_warps: u64,
+    /// Blocks may wait for each other.
+    pub communicates: bool,
+}
+
+impl Extent {
+    pub(super) fn new(kernel: &Kernel, config: &LaunchConfig) -> Self {
+        let code = &*kernel.code;
+        let warps = config.block.count().div_ceil(32);
+        Self {
+            warps,
+            unit: unit(code),
+            shared_bytes: kernel.shared_bytes(config).into(),
+            local_bytes: code.local_bytes.into(),
+            has_copies: !code.copies.is_empty(),
+            doubtful_registers: code.maybe_unset.len() as u64,
+            most_warps: if fenced(&code.facts) || counted(&code.facts) { warps } else { 2.min(warps) },
+            communicates: code.communicates,
+        }
+    }
+
+    /// The units of some bytes.
+    pub(super) fn units(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(1 << self.unit)
     }
 }
 
@@ -41,7 +92,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
-        let unit = if launch.kernel.code.narrow { 0 } else { 2 };
+        let unit = unit(&launch.kernel.code);
         let facts = &launch.kernel.code.facts;
         let arrays = launch.memory.allocations().iter().map(|array| Array {
             base: array.base().0,
@@ -57,8 +108,8 @@ impl Plan {
             unit,
             shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
             arrays: arrays.collect(),
-            fenced: facts.iter().any(|facts| facts.order.acquire || facts.order.release),
-            counted: facts.iter().any(|facts| facts.role == Role::CountedBarrier),
+            fenced: fenced(facts),
+            counted: counted(facts),
         }
     }
 
