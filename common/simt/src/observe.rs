@@ -39,6 +39,8 @@ pub struct LaunchInfo<'a> {
     pub memory: &'a GlobalMemory,
     /// Shared memory of a block, static and dynamic, in bytes.
     pub shared_bytes: u32,
+    /// The kernel's parameters, as they lie in memory.
+    pub params: &'a [u8],
 }
 
 /// A block about to start.

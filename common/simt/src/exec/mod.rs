@@ -124,7 +124,7 @@ fn launch_blocks<A: Analysis>(
     let variables = instantiate(kernel, memory)?;
     let barrier = grid_barrier(kernel, memory)?;
     let shared_bytes = kernel.shared_bytes(config);
-    analysis.begin(&LaunchInfo { kernel, config, memory, shared_bytes });
+    analysis.begin(&LaunchInfo { kernel, config, memory, shared_bytes, params: &params });
     let launch = Launch {
         kernel,
         memory,

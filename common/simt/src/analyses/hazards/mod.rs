@@ -184,7 +184,7 @@ impl Analysis for Hazards {
     }
 
     fn in_order(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order())
+        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order)
     }
 
     fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {

@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::finding::Action;
 use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
-use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray};
+use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -20,6 +20,17 @@ impl Array {
     pub(super) fn holds(&self, address: u64) -> bool {
         address >= self.base && address - self.base < self.bytes
     }
+}
+
+/// Whether the parameters at two offsets point into one array.
+fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
+    let array = |offset: u32| {
+        let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
+        let address = u64::from_le_bytes(*bytes);
+        let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
+        launch.memory.allocations().iter().position(holds)
+    };
+    array(one).is_some() && array(one) == array(other)
 }
 
 /// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
@@ -88,6 +99,8 @@ pub(super) struct Plan {
     pub fenced: bool,
     /// Some barrier is for a number of threads.
     counted: bool,
+    /// What blocks do may depend on the order they run in.
+    pub in_order: bool,
 }
 
 impl Plan {
@@ -101,7 +114,9 @@ impl Plan {
             element_bytes: array.element_bytes(),
             output: outputs.contains(&array.base()),
         });
+        let code = &launch.kernel.code;
         Self {
+            in_order: code.communicates || code.traffic.meets(|a, b| same_array(launch, a, b)),
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             grid: launch.config.grid,
@@ -164,11 +179,6 @@ impl Plan {
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
         if self.fenced || self.counted { usize::MAX } else { 2 }
-    }
-
-    /// Whether what blocks do may depend on the order they run in.
-    pub(super) fn in_order(&self) -> bool {
-        self.code().communicates || self.code().reads_back
     }
 
     /// Whether blocks may wait for each other.
