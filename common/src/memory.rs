@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 
+use crate::code::Code;
 use crate::device::Device;
 use crate::host;
 use crate::info::Kind;
@@ -9,19 +10,22 @@ use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::verify;
 
-/// Bytes of A, B, C and the workspace.
-pub fn device_bytes(problem: &Problem, workspace_elements: u64) -> u64 {
-    let elements = [problem.a_elements(), problem.b_elements(), problem.c_elements(), workspace_elements];
-    elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))
-}
-
 /// Fails if the problem does not fit the device or the host.
 ///
 /// The host holds A and B, and of C no more than a panel of rows at a time (see `verify`).
 pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
+    ensure_fits_beside(problem, plan, device, 0)
+}
+
+/// The same for a product of this code that the device's analyses watch (`--check`, `--counters`, `--trace`).
+pub fn ensure_fits_watched(problem: &Problem, plan: &Plan, code: &Code, device: &dyn Device) -> Result<()> {
+    ensure_fits_beside(problem, Some(plan), device, device.analyses_bytes(problem, plan, code))
+}
+
+fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
     let workspace = plan.map_or(0, |plan| plan.workspace_elements);
-    let on_device = device_bytes(problem, workspace);
+    let on_device = problem.device_bytes(workspace);
     let free = device.free_bytes()?;
     let operands = problem.a_elements().saturating_add(problem.b_elements()).saturating_mul(4);
     let on_host = operands.saturating_add(verify::host_bytes(problem));
@@ -36,10 +40,15 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
             "a problem of {size} needs {on_host} bytes on the host, but only {available} are available; choose a smaller --size"
         );
     } else {
-        let needed = on_device.saturating_add(on_host);
+        let unwatched = on_device.saturating_add(on_host);
+        let needed = unwatched.saturating_add(analyses);
         ensure!(
-            needed <= free,
-            "a problem of {size} needs {needed} bytes on the host, with the simulated GPU's memory, but only {free} are available; choose a smaller --size"
+            needed <= free || unwatched > free,
+            "to watch a problem of {size} takes {needed} bytes on the host, {analyses} of them for --check, --counters and --trace, but only {free} are available; choose a smaller --size, or run without them"
+        );
+        ensure!(
+            unwatched <= free,
+            "a problem of {size} needs {unwatched} bytes on the host, with the simulated GPU's memory, but only {free} are available; choose a smaller --size"
         );
     }
     Ok(())
@@ -47,7 +56,7 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
 
 /// Fails if the problem does not fit the host, on which it is computed.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
-    let needed = device_bytes(problem, 0).saturating_add(verify::host_bytes(problem));
+    let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
     let available = host::available_bytes();
     ensure!(
         needed <= available,

@@ -82,6 +82,7 @@ impl Run {
         memory::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let committed = source.committed_folder();
         let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
+        memory::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
         let session = Session::new(device.as_mut(), &problem, plan, &code)?;
         Ok(Self { device, problem, source, committed, code, session })
     }

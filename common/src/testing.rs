@@ -1,9 +1,10 @@
 //! The tests that every step has: the kernel and its variants, over a grid of shapes, both element types, on the
 //! simulator, and on a GPU where there is one; the simulator's search for hazards in each of them, and without each of
-//! their barriers. What is skipped because a GPU or NVRTC is missing is shown as ignored, with the reason.
+//! their barriers; the memory that this search is said to take. What is skipped because a GPU or NVRTC is missing is shown as ignored, with the reason.
 
 mod hazards;
 mod kernel;
+mod memory;
 
 use std::process::ExitCode;
 
@@ -57,6 +58,7 @@ pub fn run(step: &'static Step) -> ExitCode {
         });
     }
     trials.extend(hazards::trials(step));
+    trials.extend(memory::trials(step));
     if let Err(reason) = &gpu {
         println!("tests on a GPU are skipped: {reason:#}");
     }

@@ -62,6 +62,16 @@ impl LaunchConfig {
         }
     }
 
+    /// How many host threads run so many blocks, side by side or, in order, one after the other.
+    pub(crate) fn workers(&self, in_order: bool, blocks: u64) -> u64 {
+        let wanted = match self.threads {
+            _ if in_order => 1,
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64,
+            threads => threads as u64,
+        };
+        wanted.min(blocks).clamp(1, 1024)
+    }
+
     /// Refuses what the device would refuse.
     pub(crate) fn validate(&self, static_shared: u64) -> Result<(), Error> {
         let (grid, block) = (self.grid, self.block);

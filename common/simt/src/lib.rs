@@ -78,7 +78,7 @@ mod parsed;
 mod parser;
 
 pub use analyses::counters::{Counters, Counts};
-pub use analyses::hazards::Hazards;
+pub use analyses::hazards::{Hazards, Touched};
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
@@ -87,7 +87,7 @@ pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch, launch_some};
-pub use lower::{Form, SharedArray, forms};
+pub use lower::{Form, SharedArray, SharedLoad, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param};
-pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer};
+pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads};

@@ -1,6 +1,7 @@
 //! A parsed PTX file and what a caller may know of its kernels.
 
 use crate::ast::{Function, Position};
+use crate::config::LaunchConfig;
 use crate::error::{Error, Location};
 use crate::lower::{Code, SharedArray, lower};
 use crate::parsed::Parsed;
@@ -99,6 +100,11 @@ pub struct Kernel {
     pub(crate) code: Arc<Code>,
 }
 
+/// Memory that blocks in the middle of their work may take, roughly, in bytes.
+const WAITING_BYTES: usize = 256 << 20;
+/// How many there may be at least and at most.
+const WAITING: (usize, usize) = (4, 1024);
+
 impl Kernel {
     /// Its name.
     pub fn name(&self) -> &str {
@@ -119,6 +125,27 @@ impl Kernel {
     /// Static shared memory of a block, in bytes.
     pub fn static_shared_bytes(&self) -> u32 {
         self.code.static_shared_bytes
+    }
+
+    /// Shared memory of a block in a launch, static and dynamic, in bytes.
+    pub(crate) fn shared_bytes(&self, config: &LaunchConfig) -> u32 {
+        if config.dynamic_shared_bytes > 0 {
+            self.code.dynamic_shared_offset.saturating_add(config.dynamic_shared_bytes)
+        } else {
+            self.code.static_shared_bytes
+        }
+    }
+
+    /// How many blocks a host thread keeps in the middle of their work: more than one only where blocks may wait for each
+    /// other.
+    pub(crate) fn resident_blocks(&self, config: &LaunchConfig) -> usize {
+        let code = &self.code;
+        let warps = (config.block.count() as usize).div_ceil(32);
+        // An observer keeps a multiple of a block's shared memory.
+        let shared = self.shared_bytes(config) as usize * 16;
+        let caches = code.facts.len() * 32;
+        let bytes = warps * (code.planes as usize * 128 + code.local_bytes as usize * 32) + shared + caches;
+        if code.communicates { (WAITING_BYTES / bytes.max(1)).clamp(WAITING.0, WAITING.1) } else { 1 }
     }
 
     /// Local memory of a thread, in bytes.

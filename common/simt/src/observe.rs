@@ -3,7 +3,7 @@
 //! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes an [`Observer`] for every block,
 //! which belongs to the one thread that runs the block, and takes it back when the block has ended.
 
-use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Space};
+use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, SharedLoad, Space};
 
 /// Makes and collects the observers of blocks.
 pub trait Analysis: Sync {
@@ -39,6 +39,8 @@ pub struct LaunchInfo<'a> {
     pub memory: &'a GlobalMemory,
     /// Shared memory of a block, static and dynamic, in bytes.
     pub shared_bytes: u32,
+    /// The kernel's parameters, as they lie in memory.
+    pub params: &'a [u8],
 }
 
 /// A block about to start.
@@ -74,6 +76,25 @@ pub struct Access<'a> {
     pub written: u32,
     /// What each lane stores, for stores: its bytes from the first word on.
     pub data: Option<&'a [[u32; 4]; 32]>,
+}
+
+/// Loads from shared memory by all lanes of a warp, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedLoads<'a> {
+    /// Warp number in the block.
+    pub warp: u32,
+    /// The loads, in order.
+    pub loads: &'a [SharedLoad],
+    /// What their addresses are counted from: for each base the word of each lane.
+    pub bases: &'a [&'a [u32; 32]],
+}
+
+impl SharedLoads<'_> {
+    /// The address of each lane in a load.
+    pub fn addresses(&self, load: &SharedLoad) -> [u64; 32] {
+        let base = self.bases.get(load.base as usize).map_or([0; 32], |base| **base);
+        base.map(|word| u64::from((4 * word).wrapping_add_signed(load.offset)))
+    }
 }
 
 /// An asynchronous copy of a warp from global to shared memory.
@@ -143,6 +164,22 @@ pub trait Observer {
     /// Lanes of a warp meet: those of `lanes` execute the instruction, and each of them names the lanes `named`. With
     /// `exchange` they exchange values there (shuffles, votes), without it they only wait (`bar.warp.sync`).
     fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {}
+    /// A warp loads from shared memory several times; unless an observer says otherwise, each is an access.
+    fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
+        for load in loads.loads {
+            self.access(&Access {
+                warp: loads.warp,
+                instruction: load.instruction,
+                lanes: u32::MAX,
+                kind: AccessKind::Load,
+                space: Space::Shared,
+                bytes: load.bytes,
+                addresses: &loads.addresses(load),
+                written: 0,
+                data: None,
+            });
+        }
+    }
     /// A warp executes a memory fence.
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// Threads end.
@@ -204,6 +241,7 @@ forward! {
     guarded(warp: u32, instruction: u32, lanes: u32);
     branch(warp: u32, instruction: u32, taken: u32, not_taken: u32);
     access(access: &Access<'_>);
+    shared_loads(loads: &SharedLoads<'_>);
     copy(copy: &CopyAccess<'_>);
     copy_commit(warp: u32, instruction: u32, lanes: u32);
     copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);

@@ -1,5 +1,6 @@
 //! What is said of small kernels, right ones and their faulty twins: `verdicts/*.cu`, with the PTX made of them beside. Above
-//! each kernel stands how it is launched and what must be said of it, no less and no more: `// BLOCKS x THREADS: VERDICT, ...`.
+//! each kernel stands how it is launched and what must be said of it, no less and no more: `// BLOCKS x THREADS: VERDICT, ...`;
+//! with `out is data` after the threads, these two parameters are one array.
 
 use simt::{Arg, Error, FaultKind, GlobalMemory, Hazards, LaunchConfig, Module};
 use std::path::Path;
@@ -9,6 +10,7 @@ struct Case {
     name: String,
     blocks: u32,
     threads: u32,
+    out_is_data: bool,
     verdict: Vec<String>,
 }
 
@@ -19,12 +21,14 @@ fn cases(source: &str) -> Vec<Case> {
     while let Some(line) = lines.next() {
         let Some((launch, verdict)) = line.strip_prefix("// ").and_then(|line| line.split_once(": ")) else { continue };
         let Some((blocks, threads)) = launch.split_once(" x ") else { continue };
+        let (threads, shared) = threads.split_once(' ').unwrap_or((threads, ""));
         let (Ok(blocks), Ok(threads)) = (blocks.parse(), threads.parse()) else { continue };
         let definition = lines.next().and_then(|line| line.split_once('('));
         let name = definition.map_or("", |(_, rest)| rest.split([',', ')']).next().unwrap_or_default());
         let mut verdict: Vec<String> = verdict.split(", ").filter(|&word| word != "clean").map(Into::into).collect();
         verdict.sort_unstable();
-        cases.push(Case { name: name.into(), blocks, threads, verdict });
+        let out_is_data = shared == "out is data";
+        cases.push(Case { name: name.into(), blocks, threads, out_is_data, verdict });
     }
     cases
 }
@@ -36,6 +40,9 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
     let mut arguments = vec![];
     for name in ["flag", "data", "out"] {
         arguments.push(Arg::Pointer(memory.alloc(name, 4096, 4)?));
+    }
+    if case.out_is_data {
+        arguments[2] = arguments[1].clone();
     }
     let mut config = LaunchConfig::new(case.blocks, case.threads);
     config.instruction_limit = 10_000_000;

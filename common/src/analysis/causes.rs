@@ -24,9 +24,10 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
-        (Race | WrittenTwice, WrittenTwice | NeverWritten) => {
-            let follows = other.parties.is_empty() || cause.kind == Race;
-            two_write(cause) && follows && array(&cause.place) == array(&other.place)
+        (Race, WrittenTwice | NeverWritten) => two_write(cause) && array(&cause.place) == array(&other.place),
+        // The one that names the threads says it better.
+        (WrittenTwice, WrittenTwice) => {
+            two_write(cause) && other.parties.is_empty() && array(&cause.place) == array(&other.place)
         }
         (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| array(&race.place) == "C"),
         _ => false,
@@ -91,7 +92,7 @@ mod tests {
             (vec![owners.clone(), owners.clone(), read.clone()], &[0]),
             (vec![owners.clone(), twice("C"), never("C")], &[0]),
             (vec![owners.clone(), twice("D"), never("D")], &[0, 1, 2]),
-            (vec![same.clone(), twice("C"), never("C")], &[0]),
+            (vec![never("C"), same.clone(), twice("C")], &[0, 1]),
             (vec![owners, same], &[0]),
             (vec![read, twice("C"), never("C")], &[0, 1, 2]),
             (vec![twice("C"), never("C")], &[0, 1]),

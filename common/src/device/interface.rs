@@ -9,7 +9,8 @@ use anyhow::Result;
 use crate::analysis::Observations;
 use crate::code::Code;
 use crate::info::{DeviceInfo, Figures, KernelResources};
-use crate::plan::Launch;
+use crate::plan::{Launch, Plan};
+use crate::problem::Problem;
 
 /// A block of device memory. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,11 @@ pub trait Device {
     /// What the analyses saw of the launches since the last call; nothing on a GPU.
     fn observations(&mut self) -> Observations {
         Observations::default()
+    }
+
+    /// Bytes of the host's memory that the analyses take beside a product of this plan; nothing on a GPU.
+    fn analyses_bytes(&self, _problem: &Problem, _plan: &Plan, _code: &Code) -> u64 {
+        0
     }
 
     /// Waits for all work, and says what went wrong with it.

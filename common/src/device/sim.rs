@@ -12,7 +12,8 @@ use crate::fault::KernelFault;
 use crate::host;
 use crate::info::{DeviceInfo, KernelResources};
 use crate::output::print;
-use crate::plan::{Arg, Launch};
+use crate::plan::{Arg, Launch, Plan};
+use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::sample::{Class, classes};
 
@@ -130,7 +131,40 @@ fn sampled(
     Ok(Some(works))
 }
 
+/// What a launch of a plan accesses, as far as the plan tells: a block reads the rows of A and the columns of B of its tile.
+fn touched(problem: &Problem, plan: &Plan) -> simt::Touched {
+    // Every row may begin and end in the middle of a piece.
+    let rows = |rows: u64, elements: u64| rows.saturating_mul(elements.saturating_mul(4).saturating_add(128));
+    let [columns, height] = plan.tile.map(u64::from);
+    let (columns, height) = (columns.min(problem.n), height.min(problem.m));
+    let parts = [rows(height, problem.k), rows(problem.k, columns), rows(height, columns), rows(height, columns)];
+    let output_elements = problem.c_elements().saturating_add(plan.workspace_elements);
+    simt::Touched {
+        all_bytes: problem.device_bytes(plan.workspace_elements),
+        block_bytes: parts.into_iter().fold(0, u64::saturating_add),
+        output_elements,
+    }
+}
+
+/// How often a thread accesses memory at most: four times for each of its multiply-adds, and as often for an element of C.
+fn accesses_of_a_thread(problem: &Problem, plan: &Plan, launch: &Launch) -> u64 {
+    let tile = plan.tile.map(u64::from).into_iter().product::<u64>().min(problem.c_elements());
+    let threads = launch.block.map(u64::from).into_iter().product::<u64>().max(1);
+    tile.div_ceil(threads).saturating_mul(4 * (problem.k + 1))
+}
+
 impl SimDevice {
+    /// How the simulator is asked for a launch.
+    fn config(&self, launch: &Launch) -> simt::LaunchConfig {
+        let [x, y, z] = launch.grid;
+        let [block_x, block_y, block_z] = launch.block;
+        let mut config = simt::LaunchConfig::new((x, y, z), (block_x, block_y, block_z));
+        config.dynamic_shared_bytes = launch.shared_bytes;
+        config.shared_opt_in = true;
+        config.threads = usize::from(self.options.one_by_one);
+        config
+    }
+
     /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written.
     fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
@@ -211,12 +245,7 @@ impl Device for SimDevice {
     }
 
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
-        let [x, y, z] = launch.grid;
-        let [block_x, block_y, block_z] = launch.block;
-        let mut config = simt::LaunchConfig::new((x, y, z), (block_x, block_y, block_z));
-        config.dynamic_shared_bytes = launch.shared_bytes;
-        config.shared_opt_in = true;
-        config.threads = usize::from(self.options.one_by_one);
+        let mut config = self.config(launch);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
         let pointers: Vec<simt::Arg> = args
             .iter()
@@ -236,7 +265,7 @@ impl Device for SimDevice {
         let (kernel, _) = &self.kernels[kernel.0];
         let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
-        let progress = Progress::new("simulating, blocks", [x, y, z].map(u64::from).iter().product());
+        let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
             let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
             self.counters.add_works(works);
@@ -272,6 +301,22 @@ impl Device for SimDevice {
         }
         ended.map_err(|error| explain_in(error, &arrays))?;
         Ok(())
+    }
+
+    fn analyses_bytes(&self, problem: &Problem, plan: &Plan, code: &Code) -> u64 {
+        // What does not load is told when it is loaded.
+        let Ok(module) = simt::Module::parse(&code.ptx) else { return 0 };
+        let touched = touched(problem, plan);
+        let of_launch = |launch: &Launch| {
+            let Ok(kernel) = module.kernel(&launch.entry) else { return 0 };
+            let config = self.config(launch);
+            let check = if self.options.check { simt::Hazards::bytes(&kernel, &config, &touched) } else { 0 };
+            let counters = if self.options.counters { simt::Counters::bytes(&kernel, &config) } else { 0 };
+            let traced = self.options.trace.len() as u64;
+            let trace = simt::Trace::bytes(traced, accesses_of_a_thread(problem, plan, launch));
+            check.saturating_add(counters).saturating_add(trace)
+        };
+        plan.launches.iter().map(of_launch).max().unwrap_or(0)
     }
 
     fn observations(&mut self) -> Observations {

@@ -94,7 +94,7 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
         (HazardKind::ShuffleOrder, _) => {
             " is shared by two lanes with only a shuffle or a vote between, and CUDA promises no order"
         }
-        (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, and only one of them should own it",
+        (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, both with the same value",
         _ => "",
     }
 }

@@ -65,12 +65,14 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             at(&b.location)
         ),
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
-        (HazardKind::WrittenTwice, [a, b]) => {
-            race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
-        }
-        (HazardKind::WrittenTwice, _) => {
-            format!("let one thread own each element of {array}, and let it store the sum once, after its loop")
-        }
+        (HazardKind::WrittenTwice, [_, _]) => format!(
+            "the product does not suffer, but one of the two has done its work for nothing: let one thread own each element \
+             of {array}; look at how its index follows from threadIdx"
+        ),
+        (HazardKind::WrittenTwice, _) => format!(
+            "only the last store to an element counts, and each one before it costs traffic for nothing: let one thread own \
+             each element of {array}, and let it store the sum once, after its loop"
+        ),
         (HazardKind::NeverWritten, _) => format!(
             "let the blocks cover all of {array} (round their number up), and let every thread whose row < M and \
              col < N store its element"
@@ -349,8 +351,18 @@ mod tests {
             (Kind::UnsetRegister, "register %f1", &[(0, 0, R, 3)], &["where it is declared"]),
             (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
             (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
-            (Kind::WrittenTwice, "C[1] (1 of 9 elements)", &[], &["one thread own each element of C"]),
-            (Kind::WrittenTwice, "C[1]", &[(0, 0, W, 6), (0, 1, W, 6)], &["be written by one thread", "threadIdx"]),
+            (
+                Kind::WrittenTwice,
+                "C[1] (1 of 9 elements)",
+                &[],
+                &["only the last store", "one thread own each element of C"],
+            ),
+            (
+                Kind::WrittenTwice,
+                "C[1]",
+                &[(0, 0, W, 6), (0, 1, W, 6)],
+                &["for nothing", "one thread own each element of C", "threadIdx"],
+            ),
             // Sides that do not fit the kind still give a remedy.
             (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
         ];

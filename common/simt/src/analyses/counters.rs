@@ -6,11 +6,16 @@
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
-use crate::observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer};
-use crate::{AccessKind, Kernel, Space};
+use crate::observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads};
+use crate::{AccessKind, Kernel, LaunchConfig, SharedLoad, Space};
+use passes::{LINES, copy_sectors, copy_wavefronts, each, sectors_and_lines, wavefronts};
+use repeats::{Cost, Repeats};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex, PoisonError};
+
+mod passes;
+mod repeats;
 
 /// Makes [`Counts`] from the list of its counters, of which everything else follows.
 macro_rules! counts {
@@ -148,6 +153,15 @@ impl Counters {
         Self::default()
     }
 
+    /// Bytes of the host's memory that counting takes in a launch.
+    pub fn bytes(kernel: &Kernel, config: &LaunchConfig) -> u64 {
+        let (blocks, code) = (config.grid.count(), &kernel.code);
+        let resident = config.workers(false, blocks).saturating_mul(kernel.resident_blocks(config) as u64);
+        let instruction = size_of::<Counts>() + size_of::<Memo>() + size_of::<Repeats>();
+        let block = code.facts.len() * instruction + code.blocks.len() * 16 + size_of::<BlockCounters>();
+        blocks.min(resident).saturating_mul(block as u64)
+    }
+
     /// Counts of each instruction, by number.
     fn instructions(&self) -> Vec<Counts> {
         let plan = &self.blueprint;
@@ -230,6 +244,8 @@ impl Analysis for Counters {
             counts: vec![Counts::default(); self.blueprint.instructions],
             executed: vec![(0, 0); self.blueprint.blocks.len()],
             memory: vec![Memo::default(); self.blueprint.instructions],
+            repeats: vec![Repeats::default(); self.blueprint.instructions],
+            repeated: vec![],
             work: Work::default(),
             before: Work::default(),
             works: Works::default(),
@@ -238,6 +254,9 @@ impl Analysis for Counters {
     }
 
     fn end(&self, mut block: BlockCounters) {
+        for first in std::mem::take(&mut block.repeated) {
+            block.count_repeats(first);
+        }
         let fma: u64 =
             block.executed.iter().zip(&block.plan.fma).map(|(&(times, _), &fma)| times * u64::from(fma)).sum();
         let Work { fma: guarded, issued, passes } = block.work;
@@ -255,6 +274,10 @@ pub struct BlockCounters {
     /// For each basic block how often it was entered, and by how many lanes.
     executed: Vec<(u64, u64)>,
     memory: Vec<Memo>,
+    /// By the first instruction of several loads.
+    repeats: Vec<Repeats>,
+    /// Of those, the ones made in this block since they were counted; some perhaps twice.
+    repeated: Vec<u32>,
     /// Work so far, without the multiply-adds of basic blocks.
     work: Work,
     /// All work of the blocks before.
@@ -309,172 +332,52 @@ impl Memo {
     }
 }
 
-fn each(lanes: u32, range: Range<usize>) -> impl Iterator<Item = usize> + Clone {
-    range.filter(move |lane| lanes >> lane & 1 != 0)
+/// Passes of a load or store as assembled, and the fewest possible; none if another access does it, too.
+#[inline]
+fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
+    let (bytes, before) = match merged {
+        Merged::Alone => (access.bytes, 0),
+        Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
+        Merged::Joins => return None,
+    };
+    let load = access.kind == AccessKind::Load;
+    Some(memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
+        wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
+    }))
 }
 
-fn distinct(values: &mut [u64]) -> u32 {
-    values.sort_unstable();
-    let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    changes as u32 + u32::from(!values.is_empty())
-}
-
-/// Lines of the first-level cache that are looked up in one pass.
-const LINES: u32 = 4;
-
-/// 32-byte sectors and 128-byte lines that a request to global memory touches.
-fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32) {
-    // An aligned access of up to 16 bytes lies in one sector.
-    let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
-    touched.sort_unstable();
-    touched.dedup();
-    let lines = touched.chunk_by(|one, next| one / 4 == next / 4).count();
-    (touched.len() as u32, lines as u32)
-}
-
-/// Sectors of an asynchronous copy. Those through the first-level cache count as loads do. Those past it count once for every
-/// 32 bytes of shared memory and 128-byte line of global memory they join.
-fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
-    if !copy.bypass {
-        return sectors_and_lines(lanes, copy.from).0;
-    }
-    let mut joined: Vec<u64> =
-        each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
-    distinct(&mut joined)
-}
-
-/// Passes that lanes `range` need when served together: the most distinct words any bank must give.
-fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize>) -> u32 {
-    let mut wanted: Vec<u64> =
-        each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word)).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut banks = [0u32; 32];
-    for word in wanted {
-        banks[(word % 32) as usize] += 1;
-    }
-    banks.into_iter().max().unwrap_or(0)
-}
-
-/// Whether neighbouring lanes (or lanes two apart) of the range all share their address, so that the two parts of a wide
-/// load can go together. A lane whose neighbour takes no part shares if `alone` says so.
-fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>, alone: bool) -> bool {
-    [1, 2].into_iter().any(|apart| {
-        each(lanes, range.clone()).all(|lane| {
-            let other = lane ^ apart;
-            if lanes >> other & 1 == 0 { alone } else { addresses[lane] == addresses[other] }
-        })
-    })
-}
-
-/// Whether all lanes that take part have one address.
-fn uniform(lanes: u32, addresses: &[u64; 32]) -> bool {
-    let first = addresses[lanes.trailing_zeros() as usize & 31];
-    each(lanes, 0..32).all(|lane| addresses[lane] == first)
-}
-
-/// Whether the two parts of a wide load in the range can go together, if no two words meet in a bank.
-///
-/// For the first 16 lanes of a 16-byte load the profiler is strict with lanes whose neighbour takes no part, but lets any
-/// addresses go together where lane 31 takes none.
-fn mergeable(lanes: u32, bytes: u32, addresses: &[u64; 32], range: Range<usize>) -> bool {
-    if bytes < 16 || range.start > 0 {
-        return sharing(lanes, addresses, range, true);
-    }
-    lanes >> 31 == 0 || sharing(lanes, addresses, range, false) || uniform(lanes, addresses)
-}
-
-/// The fewest passes for as many bytes as these lanes move.
-fn fewest(lanes: u32, bytes: u32) -> u32 {
-    (lanes.count_ones() * bytes).div_ceil(128)
-}
-
-/// Passes of a shared load or store, and the fewest possible.
-///
-/// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
-/// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank. (Equal to all
-/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.)
-fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
-    let parts = (bytes as usize / 4).max(1);
-    let words = u64::from(bytes.div_ceil(4));
-    let size = 32 / parts;
-    let passes = |range| bank_passes(lanes, words, addresses, range);
-    let mut total = 0;
-    if parts == 1 || !load {
-        total = (0..parts).map(|part| passes(part * size..(part + 1) * size)).sum();
-    } else {
-        for pair in 0..parts / 2 {
-            let (start, middle, end) = (2 * pair * size, (2 * pair + 1) * size, (2 * pair + 2) * size);
-            let apart = passes(start..middle) + passes(middle..end);
-            let together = passes(start..end) <= 1 && mergeable(lanes, bytes, addresses, start..end);
-            total += if together { apart.min(1) } else { apart };
+impl BlockCounters {
+    /// Counts the loads that were made again since they were counted.
+    fn count_repeats(&mut self, first: u32) {
+        let Repeats { times, costs, .. } = &mut self.repeats[first as usize];
+        for &Cost { instruction, passes, fewest } in &*costs {
+            let count = &mut self.counts[instruction as usize];
+            count.shared_load_requests += *times;
+            count.shared_load_wavefronts += *times * u64::from(passes);
+            count.shared_load_bank_conflicts += *times * u64::from(passes - fewest);
+            self.work.add_accesses(*times, passes);
         }
-        if uniform(lanes, addresses) {
-            total = total.min(fewest(lanes, bytes));
-        }
+        *times = 0;
     }
-    (total, total.min(fewest(lanes, bytes)))
-}
 
-/// Passes of an asynchronous copy into shared memory, and the fewest possible. `reading` are the lanes that do not only write
-/// zeros.
-fn copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
-    let through = cached_copy_wavefronts(lanes, reading, copy);
-    if !copy.bypass {
-        return (through, through.min(fewest(lanes, copy.bytes)));
+    /// Loads whose shape is new.
+    #[cold]
+    #[inline(never)]
+    fn new_loads(&mut self, first: u32, loads: &SharedLoads<'_>) {
+        self.count_repeats(first);
+        let cost = |load: &SharedLoad| {
+            let addresses = &loads.addresses(load);
+            let (lanes, kind, space) = (u32::MAX, AccessKind::Load, Space::Shared);
+            let SharedLoad { instruction, bytes, .. } = *load;
+            let access =
+                Access { warp: loads.warp, instruction, lanes, kind, space, bytes, addresses, written: 0, data: None };
+            let memo = &mut self.memory[instruction as usize];
+            let (passes, fewest) = shared_passes(memo, self.plan.merged[instruction as usize], &access)?;
+            Some(Cost { instruction, passes, fewest })
+        };
+        let costs = loads.loads.iter().filter_map(cost).collect();
+        self.repeats[first as usize].replace(loads, costs);
     }
-    // Past the cache, zeros are written apart, in passes in which the reading lanes have their places nevertheless.
-    let zeros = if reading == lanes { 0 } else { through };
-    let data = bypassing_copy_wavefronts(reading, copy);
-    (data + zeros, data.min(fewest(reading, copy.bytes)) + zeros.min(fewest(lanes, copy.bytes)))
-}
-
-/// Passes of a copy through the first-level cache: 4-byte copies are served for the whole warp at once, 8-byte ones by
-/// half-warps, 16-byte ones by quarter-warps. In such a part a lane waits for all that read from its bank of the cache, even the
-/// same word, and for all that write to its bank of shared memory; the lane that waits longest counts. (Equal to all 465
-/// readings of `tests/counters/copies.json`.)
-fn cached_copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> u32 {
-    let bytes = u64::from(copy.bytes);
-    let size = 128 / copy.bytes as usize;
-    let bank = |address: u64| (address / bytes) as usize % size;
-    let mut total = 0;
-    for start in (0..32).step_by(size) {
-        let part = start..start + size;
-        let (mut from, mut to) = ([0u32; 32], [0u32; 32]);
-        each(reading, part.clone()).for_each(|lane| from[bank(copy.from[lane])] |= 1 << lane);
-        each(lanes, part.clone()).for_each(|lane| to[bank(copy.to[lane])] |= 1 << lane);
-        let waits = each(lanes, part).map(|lane| {
-            let same_source = if reading >> lane & 1 != 0 { from[bank(copy.from[lane])] } else { 0 };
-            (same_source | to[bank(copy.to[lane])]).count_ones()
-        });
-        total += waits.max().unwrap_or(0);
-    }
-    total
-}
-
-/// Passes of the lanes that read of a 16-byte copy past the first-level cache.
-///
-/// What a 32-byte sector of global memory gives to one of shared memory is moved at once. Such moves go together, over the whole
-/// warp, if they join the same two 128-byte lines, all or none of them swap the two sectors of 64 bytes, and they move the same
-/// halves to the same halves. (Equal to all 178 readings of `tests/counters/copies.json` in which no two lanes read the same 16
-/// bytes, and to 48 of the 55 others; in the rest the reading is greater, and no rule was found.)
-fn bypassing_copy_wavefronts(reading: u32, copy: &CopyAccess<'_>) -> u32 {
-    // Bit 2 * from + to of a set: half `from` of the source moves to half `to`.
-    let mut moves: BTreeMap<(u64, u64), u8> = BTreeMap::new();
-    for lane in each(reading, 0..32) {
-        let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
-        *moves.entry((from / 2, to / 2)).or_default() |= 1 << (2 * (from % 2) + to % 2);
-    }
-    let mut passes: BTreeMap<_, BTreeMap<u64, u32>> = BTreeMap::new();
-    for ((from, to), halves) in moves {
-        // A half is given to one place at a time.
-        let twice = halves & 0b0011 == 0b0011 || halves & 0b1100 == 0b1100;
-        let parts = if twice { [1, 2, 4, 8].map(|bit| halves & bit) } else { [halves, 0, 0, 0] };
-        for part in parts.into_iter().filter(|&part| part != 0) {
-            *passes.entry((from / 4, to / 4, (from ^ to) % 2, part)).or_default().entry(from).or_default() += 1;
-        }
-    }
-    passes.values().map(|sectors| sectors.values().copied().max().unwrap_or(0)).sum()
 }
 
 impl Observer for BlockCounters {
@@ -528,15 +431,8 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
-                let (bytes, before) = match self.plan.merged[access.instruction as usize] {
-                    Merged::Alone => (access.bytes, 0),
-                    Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
-                    Merged::Joins => return,
-                };
-                let (passes, fewest) =
-                    memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
-                        wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
-                    });
+                let merged = self.plan.merged[access.instruction as usize];
+                let Some((passes, fewest)) = shared_passes(memo, merged, access) else { return };
                 self.work.add_access(passes);
                 if load {
                     count.shared_load_requests += 1;
@@ -550,6 +446,18 @@ impl Observer for BlockCounters {
             }
             _ => {}
         }
+    }
+
+    fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
+        let Some(first) = loads.loads.first().map(|load| load.instruction) else { return };
+        if !self.repeats[first as usize].same(loads) {
+            self.new_loads(first, loads);
+        }
+        let repeats = &mut self.repeats[first as usize];
+        if repeats.times == 0 {
+            self.repeated.push(first);
+        }
+        repeats.times += 1;
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {

@@ -50,8 +50,6 @@ kinds! {
     UnsetRegister = "unset register read",
     /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
     WrongArray = "shared access past the end of its array",
-    /// An element of an output array was written more than once.
-    WrittenTwice = "element written more than once",
     /// An element of an output array was never written.
     NeverWritten = "element never written",
     /// Threads of a block meet at different barriers, which pair up: a warning.
@@ -60,18 +58,21 @@ kinds! {
     VolatileOrder = "volatile access between threads",
     /// Only a shuffle or a vote lies between the accesses of two lanes: a warning.
     ShuffleOrder = "shared memory ordered by a shuffle",
+    /// An element of an output array was stored to more than once, in order or with the same value: a warning.
+    WrittenTwice = "element written more than once",
 }
 
 impl HazardKind {
-    /// Whether it is not wrong by the rules of PTX, but leaves to them what CUDA does not promise. It is said once.
+    /// Whether a kernel may do it and be right: it relies on what CUDA does not promise, or does work for nothing. It comes
+    /// after all that is wrong, and is said once.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::DifferentBarriers | Self::VolatileOrder | Self::ShuffleOrder)
+        matches!(self, Self::DifferentBarriers | Self::VolatileOrder | Self::ShuffleOrder | Self::WrittenTwice)
     }
 
     /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
     /// but what the output array itself shows.
     pub const fn is_hidden_cause(self) -> bool {
-        !matches!(self, Self::UninitialisedGlobal) && !self.is_coverage() && !self.is_warning()
+        !matches!(self, Self::UninitialisedGlobal | Self::NeverWritten) && !self.is_warning()
     }
 
     /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of
@@ -136,7 +137,7 @@ mod tests {
         for kind in HazardKind::ALL {
             let coverage = matches!(kind, WrittenTwice | NeverWritten);
             assert_eq!(kind.is_coverage(), coverage);
-            let warning = matches!(kind, DifferentBarriers | VolatileOrder | ShuffleOrder);
+            let warning = matches!(kind, DifferentBarriers | VolatileOrder | ShuffleOrder | WrittenTwice);
             assert_eq!(kind.is_warning(), warning);
             assert_eq!(kind.is_hidden_cause(), !coverage && !warning && kind != UninitialisedGlobal);
         }

@@ -75,7 +75,7 @@ pub(super) fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
 /// Starts an analysis of eight blocks of three warps.
 pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory: &GlobalMemory) {
     let config = LaunchConfig::new(8, 96);
-    analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024 });
+    analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
 /// A request of a warp.

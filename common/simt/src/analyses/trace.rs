@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// many.
 pub const MOST_TRACED: usize = 1 << 16;
 
+/// Bytes of an access, before it has words and with them: the name of the array, the file, the instruction.
+const STEP_BYTES: u64 = (3 * size_of::<Raw>() + size_of::<Step>() + 6 * 64) as u64;
+
 /// One access of a traced thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -66,6 +69,11 @@ impl Trace {
     /// Traces these threads: block index and thread index.
     pub fn new(threads: impl IntoIterator<Item = (Dim3, Dim3)>) -> Self {
         Self { wanted: threads.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Bytes of the host's memory that the traces of so many threads take, in words too, if each makes so many accesses.
+    pub fn bytes(threads: u64, accesses: u64) -> u64 {
+        threads.saturating_mul(accesses.min(MOST_TRACED as u64) * STEP_BYTES)
     }
 
     /// The traces, in the order the threads were given. A thread that was not launched has no steps.

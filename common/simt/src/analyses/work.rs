@@ -33,8 +33,14 @@ impl Work {
     /// Adds an access to memory that takes so many passes.
     #[inline]
     pub(crate) fn add_access(&mut self, passes: u32) {
-        self.issued += 1;
-        self.passes += u64::from(passes);
+        self.add_accesses(1, passes);
+    }
+
+    /// Adds accesses that take so many passes each.
+    #[inline]
+    pub(crate) fn add_accesses(&mut self, times: u64, passes: u32) {
+        self.issued += times;
+        self.passes += times * u64::from(passes);
     }
 
     /// What was added since `before`.

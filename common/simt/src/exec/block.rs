@@ -18,23 +18,6 @@ const SHORT_QUANTUM: u64 = 1 << 14;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
 
-/// Memory that blocks in the middle of their work may take, roughly, in bytes.
-const WAITING_BYTES: usize = 256 << 20;
-/// How many there may be at least and at most.
-const WAITING: (usize, usize) = (4, 1024);
-
-/// How many blocks a host thread keeps in the middle of their work: more than one only where blocks may wait for each
-/// other.
-pub(super) fn resident(launch: &Launch<'_>) -> usize {
-    let code = &launch.kernel.code;
-    let warps = (launch.config.block.count() as usize).div_ceil(32);
-    let caches = code.facts.len() * size_of::<Cache<'_>>();
-    // An observer keeps a multiple of a block's shared memory.
-    let shared = launch.shared_bytes as usize * 16;
-    let bytes = warps * (code.planes as usize * 128 + code.local_bytes as usize * 32) + shared + caches;
-    if code.communicates { (WAITING_BYTES / bytes.max(1)).clamp(WAITING.0, WAITING.1) } else { 1 }
-}
-
 /// Runs blocks one after the other, keeping its buffers.
 pub(super) struct Worker<'a> {
     launch: &'a Launch<'a>,

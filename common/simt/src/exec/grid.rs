@@ -1,6 +1,6 @@
 //! The blocks of a launch, dealt out to the host's threads.
 
-use super::block::{Turn, Worker, resident};
+use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
 use crate::error::Error;
 use crate::observe::{Analysis, BlockInfo};
@@ -27,13 +27,7 @@ pub(super) fn run<A: Analysis>(
     analysis: &A,
     only: Option<&[u64]>,
 ) -> Result<Option<(u64, Outcome)>, Error> {
-    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let wanted = match launch.config.threads {
-        _ if analysis.in_order() => 1,
-        0 => available,
-        threads => threads,
-    };
-    let workers = (wanted as u64).min(grid_blocks(launch, only)).clamp(1, 1024) as usize;
+    let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let grid = Grid { launch, only, next, last, failure: Mutex::new(None) };
     if workers == 1 {
@@ -56,7 +50,7 @@ fn grid_blocks(launch: &Launch<'_>, only: Option<&[u64]>) -> u64 {
 impl<'a> Grid<'a> {
     /// Runs blocks until there are none left.
     fn work<A: Analysis>(&self, analysis: &A) {
-        let most = resident(self.launch);
+        let most = self.launch.kernel.resident_blocks(self.launch.config);
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
         let mut idle = None;

@@ -123,13 +123,8 @@ fn launch_blocks<A: Analysis>(
     let params = pack(kernel, args)?;
     let variables = instantiate(kernel, memory)?;
     let barrier = grid_barrier(kernel, memory)?;
-    let code = &kernel.code;
-    let shared_bytes = if config.dynamic_shared_bytes > 0 {
-        code.dynamic_shared_offset.saturating_add(config.dynamic_shared_bytes)
-    } else {
-        code.static_shared_bytes
-    };
-    analysis.begin(&LaunchInfo { kernel, config, memory, shared_bytes });
+    let shared_bytes = kernel.shared_bytes(config);
+    analysis.begin(&LaunchInfo { kernel, config, memory, shared_bytes, params: &params });
     let launch = Launch {
         kernel,
         memory,

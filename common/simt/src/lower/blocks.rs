@@ -1,5 +1,6 @@
 //! Whether the blocks of a kernel may learn of each other within a launch.
 
+use super::code::{Start, Traffic};
 use super::inst::{Inst, NONE, Op};
 use super::origins::{Origin, origins, sources};
 use super::preset::Preset;
@@ -21,12 +22,11 @@ pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
     raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
 }
 
-/// Whether a thread may read from global memory by plain loads what another block writes there: as far as one can see, the
-/// kernel loads and stores through different parameters otherwise. Two parameters may still be given the same array.
-pub(super) fn reads_back(decoded: &Decoded) -> bool {
+/// Where a kernel's plain loads and its writes of global memory start.
+pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     let base = |preset| match preset {
-        Preset::Param { offset, bytes: 8, .. } => Some((false, offset)),
-        Preset::Variable { number, .. } => Some((true, number)),
+        Preset::Param { offset, bytes: 8, .. } => Some(Start::Param(offset)),
+        Preset::Variable { number, .. } => Some(Start::Variable(number)),
         _ => None,
     };
     let mut start = sources(decoded, base);
@@ -37,19 +37,17 @@ pub(super) fn reads_back(decoded: &Decoded) -> bool {
         }
     }
     let origins = origins(decoded, start);
-    // The parameters and variables of loads and of stores; none stands for an address from elsewhere.
-    let (mut loads, mut stores) = (HashSet::new(), HashSet::new());
+    let mut traffic = Traffic::default();
     for Inst { op, a, b, .. } in decoded.raws.iter().map(|raw| raw.inst) {
         let (bases, address) = match op {
-            Op::LdGlobal | Op::LdGeneric => (&mut loads, a),
-            Op::CopyAsync => (&mut loads, b),
-            Op::StGlobal | Op::StGeneric | Op::Atom => (&mut stores, a),
+            Op::LdGlobal | Op::LdGeneric => (&mut traffic.loads, a),
+            Op::CopyAsync => (&mut traffic.loads, b),
+            Op::StGlobal | Op::StGeneric | Op::Atom => (&mut traffic.writes, a),
             _ => continue,
         };
         bases.insert(origins[address as usize].only());
     }
-    let unknown = loads.contains(&None) || stores.contains(&None);
-    !loads.is_empty() && !stores.is_empty() && (unknown || !loads.is_disjoint(&stores))
+    traffic
 }
 
 #[cfg(test)]
@@ -66,7 +64,8 @@ mod tests {
                 mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; add.s64 %rd6, %rd2, %rd4;";
             let kernel =
                 Module::parse(&format!("{head} {body} ret; }}")).and_then(|module| module.kernel("k")).unwrap();
-            (kernel.code.communicates, kernel.code.reads_back)
+            // Each parameter has an array of its own.
+            (kernel.code.communicates, kernel.code.traffic.meets(|_, _| false))
         };
         let store = "st.global.u32 [%rd6], %r2;";
         assert_eq!(of("ld.global.u32 %r2, [%rd5];"), (false, false));

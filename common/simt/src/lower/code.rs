@@ -6,6 +6,7 @@ use super::order::MemoryOrder;
 use super::preset::Preset;
 use super::shared::SharedArray;
 use crate::ast::Position;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A kernel ready to run.
@@ -47,8 +48,36 @@ pub(crate) struct Code {
     pub narrow: bool,
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
-    /// A thread may read by plain loads what another block has just written.
-    pub reads_back: bool,
+    pub traffic: Traffic,
+}
+
+/// What an address in global memory was computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Start {
+    /// A parameter, by its offset.
+    Param(u32),
+    /// A variable of the module, by its number.
+    Variable(u32),
+}
+
+/// Where a kernel's plain loads and its writes of global memory start; none stands for anywhere.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub loads: HashSet<Option<Start>>,
+    pub writes: HashSet<Option<Start>>,
+}
+
+impl Traffic {
+    /// Whether a thread may read by a plain load what another block has just written; `same` tells whether two
+    /// parameters point into one array.
+    pub fn meets(&self, same: impl Fn(u32, u32) -> bool) -> bool {
+        let meet = |load: &Option<Start>, write: &Option<Start>| match (load, write) {
+            (Some(Start::Param(a)), Some(Start::Param(b))) => a == b || same(*a, *b),
+            (Some(load), Some(write)) => load == write,
+            _ => true,
+        };
+        self.loads.iter().any(|load| self.writes.iter().any(|write| meet(load, write)))
+    }
 }
 
 /// What is known of an instruction beside what execution needs. It stands apart from [`Inst`] so that the executed form
@@ -87,7 +116,10 @@ pub(crate) enum Merged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
+    /// An atomic operation that needs what was there.
     Atomic,
+    /// One that does not.
+    Exchange,
     /// An asynchronous copy.
     Copy,
     /// A barrier for a given number of threads.

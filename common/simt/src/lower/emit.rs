@@ -1,6 +1,6 @@
 //! From decoded instructions to the code that is executed: places for values, entries of blocks for labels.
 
-use super::blocks::{communicates, reads_back};
+use super::blocks::{communicates, traffic};
 use super::code::Code;
 use super::facts::{facts, narrow};
 use super::flow::{Graph, end_early};
@@ -18,7 +18,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.facts = facts(&decoded, &graph.blocks);
     decoded.code.narrow = narrow(&decoded.raws);
     decoded.code.communicates = communicates(&decoded);
-    decoded.code.reads_back = reads_back(&decoded);
+    decoded.code.traffic = traffic(&decoded);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
         place(raw, &of);

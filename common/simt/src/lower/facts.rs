@@ -3,7 +3,7 @@
 use super::code::{Code, Facts, Merged, Role};
 use super::flow::Block;
 use super::fragment::MatrixOp;
-use super::inst::{Function, Inst, NONE, Op, Shape};
+use super::inst::{AtomicOp, Function, Inst, NONE, Op, Shape};
 use super::merging::merged;
 use super::origins::{origins, sources};
 use super::preset::Preset;
@@ -15,6 +15,7 @@ pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {
+            Op::Atom if decoded.code.atomics[raw.inst.imm as usize].op == AtomicOp::Exch => Role::Exchange,
             Op::Atom => Role::Atomic,
             Op::CopyAsync => Role::Copy,
             Op::Bar | Op::BarRed if raw.inst.b != NONE => Role::CountedBarrier,

@@ -1,6 +1,6 @@
 //! Fusion: shared loads and multiply-adds that follow each other become one run, which execution does in one go.
 
-use super::inst::{BASES, Base, Micro, NONE, Op, Run, Shape};
+use super::inst::{BASES, Base, Micro, NONE, Op, Run, Shape, SharedLoad};
 use super::raw::Raw;
 
 /// The run of shared loads and multiply-adds that `raws` starts with, if it is worth one.
@@ -52,7 +52,7 @@ pub(super) fn run(raws: &[Raw]) -> Option<Run> {
         used.high = used.high.max(end);
         used.align = used.align.max(bytes);
         let (base, offset) = (number as u32, inst.imm / 4);
-        run.loads.push((inst.pc, base, inst.imm, bytes));
+        run.loads.push(SharedLoad { instruction: inst.pc, base, offset: inst.imm, bytes });
         run.steps.push(if shape.count == 1 && inst.d != NONE {
             Micro::Load1 { to: inst.d, base, offset }
         } else {

@@ -358,8 +358,21 @@ pub(crate) const BASES: usize = 8;
 pub(crate) struct Run {
     pub bases: Vec<Base>,
     pub steps: Vec<Micro>,
-    /// The loads, for observers: instruction number, base, displacement and size in bytes.
-    pub loads: Vec<(u32, u32, i32, u32)>,
+    /// The loads, for observers.
+    pub loads: Vec<SharedLoad>,
+}
+
+/// One of the loads from shared memory that a warp makes one after the other, with all its lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedLoad {
+    /// Instruction number.
+    pub instruction: u32,
+    /// Which of the bases its addresses are counted from.
+    pub base: u32,
+    /// Bytes from there.
+    pub offset: i32,
+    /// Bytes that a lane loads.
+    pub bytes: u32,
 }
 
 named! {

@@ -29,6 +29,7 @@ use crate::parsed::Parsed;
 pub(crate) use code::{Code, Facts, Merged, Role, Use};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
+pub use inst::SharedLoad;
 pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;

@@ -8,6 +8,7 @@
 mod cases;
 mod floats;
 mod integers;
+mod matrices;
 mod statements;
 
 use cases::{COUNT, Case};

@@ -145,3 +145,26 @@ KERNEL(plain_flag) {
     if (B == 0) { data[T] = 1; flag[0] = 1; }
     else if (flag[0]) out[T] = data[T];
 }
+// 32 x 32 out is data: data race
+KERNEL(one_array_as_two) {
+    // What an odd block sees of the block before it, which takes its time, decides whether it writes.
+    if (B % 2 == 0) {
+        int sum = 0;
+        for (int i = 0; i < 20000; ++i) sum += sum * i + T;
+        out[32 * B + T] = sum | 1;
+    } else if (data[32 * (B - 1) + T]) flag[T] = 1;
+}
+// 32 x 32 out is data: clean
+KERNEL(one_array_as_two_in_its_own_block) {
+    out[32 * B + T] = T;
+    __syncthreads();
+    out[32 * B + T] = data[32 * B + T] + 1;
+}
+// 32 x 32: clean
+KERNEL(two_arrays) {
+    out[32 * B + T] = data[32 * (31 - B) + T];
+}
+// 32 x 32 out is data: data race
+KERNEL(two_arrays_that_are_one) {
+    out[32 * B + T] = data[32 * (31 - B) + T];
+}

@@ -1,6 +1,7 @@
 //! The counters, driven by hand. What the passes through memory cost is held to a GPU's readings in `tests/counters.rs`;
 //! the shapes here are those that can be counted with a pencil.
 
+use super::passes::bypassing_copy_wavefronts;
 use super::*;
 use crate::Dim3;
 use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, memory, number, request};
@@ -260,5 +261,49 @@ fn a_half_that_goes_to_two_places_takes_two_passes() {
             to: &std::array::from_fn(|lane| of_lane(lane).1),
         };
         assert_eq!(bypassing_copy_wavefronts(0b111, &copy), 3);
+    }
+}
+
+/// Loads that are multiplied count as if each were looked at, also when their shape changes and comes back.
+#[test]
+fn repeated_loads_count_as_each_by_itself() {
+    let kernel = kernel(BODY);
+    let load = |start, base, offset, bytes| SharedLoad { instruction: number(&kernel, start), base, offset, bytes };
+    let loads =
+        [load("ld.shared.u32", 0, 4, 4), load("ld.shared.v2.u32", 1, 16, 8), load("ld.volatile.shared.u32", 1, 0, 4)];
+    let column = |stride: u32, start: u32| std::array::from_fn(|lane| start + stride * lane as u32);
+    let shapes: [[[u32; 32]; 2]; 6] = [
+        [column(1, 0), column(2, 0)],
+        [column(1, 7), column(2, 40)],
+        [column(0, 3), column(2, 40)],
+        [column(32, 0), column(8, 0)],
+        [column(32, 1), column(8, 6)],
+        [column(1, 0), column(2, 0)],
+    ];
+    let counted = |whole: bool| {
+        let counters = counted(|_, block| {
+            for shape in shapes.iter().flat_map(|shape| [shape; 3]) {
+                let bases = shape.each_ref();
+                let all = SharedLoads { warp: 1, loads: &loads, bases: &bases };
+                let each = loads.chunks(1).map(|loads| SharedLoads { loads, ..all });
+                if whole {
+                    block.shared_loads(&all);
+                } else {
+                    each.for_each(|one| Each(block).shared_loads(&one));
+                }
+            }
+        });
+        (counters.total(), counters.works())
+    };
+    assert_eq!(counted(true), counted(false));
+    assert_eq!(counted(true).0.shared_load_requests, 3 * 6 * 3);
+}
+
+/// Counts every access by itself.
+struct Each<'a>(&'a mut BlockCounters);
+
+impl Observer for Each<'_> {
+    fn access(&mut self, access: &Access<'_>) {
+        self.0.access(access);
     }
 }

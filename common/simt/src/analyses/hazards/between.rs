@@ -2,8 +2,8 @@
 
 use super::cell::Sort;
 use super::finding::{Finding, Found, Place, Side};
-use super::global::{GlobalShadow, address_of};
-use super::plan::Plan;
+use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
+use super::plan::{Extent, Plan};
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use std::collections::HashMap;
@@ -37,6 +37,14 @@ pub(super) struct Summaries {
 }
 
 impl Summaries {
+    /// Bytes for so many bytes of global memory.
+    pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
+        let pages = pages_of(touched);
+        // A box costs the host's allocator some bytes of its own.
+        let page = extent.units(1 << PAGE) * size_of::<Summary>() as u64 + 16;
+        pages.saturating_mul(page).saturating_add(table_bytes::<(u64, Box<[Summary]>)>(pages))
+    }
+
     /// Adds a block that has ended.
     pub(super) fn add(&mut self, plan: &Plan, global: &GlobalShadow) {
         for (page, cells) in global.pages() {

@@ -10,7 +10,7 @@ use super::finding::{Action, Place};
 use super::global::GlobalShadow;
 use super::local::LocalShadow;
 use super::log::{LaneWrite, Log};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use super::registers::Registers;
 use super::shared::SharedShadow;
 use crate::analyses::report::HazardKind;
@@ -51,6 +51,12 @@ impl BlockHazards {
             registers: Registers::new(&plan),
             plan,
         }
+    }
+
+    /// Bytes for a block, without its shadow of global memory.
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        let parts = [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Registers::bytes];
+        parts.iter().map(|bytes| bytes(extent)).sum::<u64>() + size_of::<Self>() as u64
     }
 
     /// Starts again with another block.

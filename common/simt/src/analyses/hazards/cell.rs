@@ -5,6 +5,7 @@
 //! operation, a volatile or relaxed load or store) stands for no plain one, because strong ones may meet.
 
 use super::clock::{Clock, Order};
+use super::plan::Extent;
 use super::record::{Record, Slot};
 
 /// What an access does to a place.
@@ -83,6 +84,18 @@ pub(super) struct Lists {
 impl Lists {
     pub(super) fn new(most: usize) -> Self {
         Self { all: vec![vec![]], free: vec![], most }
+    }
+
+    /// Bytes of the cells and lists of so many places, if as much is kept of each as can be of plain accesses.
+    pub(super) fn bytes(extent: &Extent, places: u64) -> u64 {
+        let others = if extent.communicates { BLOCKS as u64 } else { 0 };
+        let listed = (extent.most_warps + others).saturating_sub(2);
+        let list = match listed {
+            0 => 0,
+            // A list grows by doubling.
+            _ => size_of::<Vec<Entry>>() + size_of::<Entry>() * (listed.next_power_of_two().max(4) as usize),
+        };
+        places.saturating_mul((size_of::<Cell>() + list) as u64)
     }
 
     pub(super) fn clear(&mut self) {

@@ -5,6 +5,7 @@
 //! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
 //! [`Views`] beside the rows; most kernels have none.
 
+use super::plan::Extent;
 use super::record::Slot;
 use super::view::{View, Views, Who};
 use crate::lanes::each;
@@ -68,6 +69,12 @@ impl Clock {
         };
         clock.restart(0);
         clock
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        let row = extent.warps * size_of::<u32>() as u64;
+        // Pairs of lanes, for the warp itself and for each barrier what is known of every other.
+        extent.warps * (row + 4 * 32 * 32 + (size_of::<Exchanges>() + size_of::<Views>() + 8) as u64) + 16 * row
     }
 
     /// Starts again with another block.

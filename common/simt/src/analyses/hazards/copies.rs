@@ -2,7 +2,7 @@
 
 use super::finding::{Action, Place};
 use super::log::{LaneWrite, Log, Part};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use crate::CopyAccess;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -32,6 +32,9 @@ struct Flight {
     group: [u32; 32],
 }
 
+/// Copies that a warp has in flight at once, as kernels have them.
+const FLIGHTS: u64 = 64;
+
 /// The copies of one warp.
 #[derive(Debug, Default)]
 struct OfWarp {
@@ -55,6 +58,12 @@ impl Copies {
             fillers: vec![Filler::default(); if plan.has_copies() { words } else { 0 }],
             warps: (0..plan.warps()).map(|_| OfWarp::default()).collect(),
         }
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        let flights = extent.warps * FLIGHTS * size_of::<Flight>() as u64;
+        let fillers = extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64;
+        if extent.has_copies { flights + fillers } else { 0 }
     }
 
     pub(super) fn restart(&mut self) {

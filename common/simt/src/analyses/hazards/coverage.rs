@@ -1,4 +1,4 @@
-//! The rule of outputs: every element is written exactly once.
+//! The rule of outputs: every element is written. One that is stored to again has cost a store for nothing: a warning.
 
 use super::plan::{Array, Plan};
 use crate::analyses::report::{Hazard, HazardKind};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// Largest number of elements that a message about an output lists by name.
 const LISTED: usize = 3;
 
-/// How often each element of the outputs has been written by stores, by all blocks together.
+/// How often each element of the outputs has been written, by all blocks together.
 #[derive(Debug, Default)]
 pub(super) struct Coverage(Vec<Output>);
 
@@ -16,7 +16,7 @@ struct Output {
     base: u64,
     bytes: u64,
     element_bytes: u64,
-    /// Up to 2.
+    /// Up to 2. Atomic operations count as one, because a sum takes as many as it takes.
     writes: Box<[AtomicU8]>,
 }
 
@@ -35,21 +35,27 @@ impl Coverage {
         Self(plan.arrays.iter().filter(|array| array.output).map(output).collect())
     }
 
-    /// A thread stores to a place: all elements that begin there count.
+    /// Bytes for so many elements of outputs.
+    pub(super) fn bytes(elements: u64) -> u64 {
+        elements
+    }
+
+    /// A thread writes to a place, by a store or by an atomic operation: all elements that begin there count.
     #[inline]
-    pub(super) fn written(&self, address: u64, bytes: u32) {
+    pub(super) fn written(&self, address: u64, bytes: u32, store: bool) {
+        let most = if store { 2 } else { 1 };
         for output in &self.0 {
             let Some(start) = address.checked_sub(output.base).filter(|&start| start < output.bytes) else { continue };
             let end = start + u64::from(bytes);
             for element in start.div_ceil(output.element_bytes)..end.div_ceil(output.element_bytes) {
                 let Some(writes) = output.writes.get(element as usize) else { break };
                 // Three blocks at once leave it at 2 all the same.
-                let _ = writes.fetch_update(Relaxed, Relaxed, |writes| (writes < 2).then_some(writes + 1));
+                let _ = writes.fetch_update(Relaxed, Relaxed, |writes| (writes < most).then_some(writes + 1));
             }
         }
     }
 
-    /// Elements of outputs that were written more than once, or never.
+    /// Elements of outputs that were never written, or more than once.
     pub(super) fn hazards(&self, plan: &Plan) -> Vec<Hazard> {
         let outputs = plan.arrays.iter().filter(|array| array.output);
         self.0.iter().zip(outputs).flat_map(|(output, array)| output.hazards(array)).collect()
@@ -90,7 +96,7 @@ impl Output {
                 _ => twice.push(array, index),
             }
         }
-        let twice = twice.hazard(HazardKind::WrittenTwice, self.writes.len());
-        twice.into_iter().chain(never.hazard(HazardKind::NeverWritten, self.writes.len()))
+        let never = never.hazard(HazardKind::NeverWritten, self.writes.len());
+        never.into_iter().chain(twice.hazard(HazardKind::WrittenTwice, self.writes.len()))
     }
 }

@@ -10,7 +10,7 @@ use super::duplicates::meetings;
 use super::fences::Locations;
 use super::finding::Place;
 use super::log::{Log, Part};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -19,7 +19,19 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// log2 of the bytes of a page: shadows of global memory are kept for whole pages that somebody touches.
-const PAGE: u32 = 6;
+pub(super) const PAGE: u32 = 6;
+
+/// Bytes that a hash table of so many entries takes, while it grows to them too.
+pub(super) fn table_bytes<T>(entries: u64) -> u64 {
+    // One place in eight stays free, and the table before had half as many.
+    let places = (entries + entries / 7 + 1).next_power_of_two();
+    places.saturating_add(places / 2).saturating_mul(size_of::<T>() as u64 + 1)
+}
+
+/// Pages that so many bytes of global memory lie in.
+pub(super) fn pages_of(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << PAGE)
+}
 
 /// The page of an address, and its unit's place in that page.
 fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
@@ -56,6 +68,12 @@ impl GlobalShadow {
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }
+    }
+
+    /// Bytes for so many bytes of global memory in pages that are touched.
+    pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
+        let pages = pages_of(touched);
+        Lists::bytes(extent, extent.units(pages << PAGE)) + table_bytes::<(u64, usize)>(pages)
     }
 
     pub(super) fn restart(&mut self) {
@@ -100,7 +118,7 @@ impl GlobalShadow {
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second]
                 .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
-            // The same value does no harm, but one of the two has done the other's work.
+            // The same value does no harm, but one of the two has done the other's work for nothing.
             if !meeting.same {
                 log.lanes(plan, HazardKind::Race, Place::Global(meeting.address), first, second);
             } else if plan.is_output(meeting.address) {
@@ -115,10 +133,8 @@ impl GlobalShadow {
             let lanes: Vec<usize> = each(access.lanes).collect();
             lanes.into_iter().rev().for_each(|lane| self.lane(plan, clock, log, access, lane, false, true));
         }
-        if store {
-            for lane in each(access.lanes) {
-                coverage.written(access.addresses[lane], access.bytes);
-            }
+        for lane in each(access.written) {
+            coverage.written(access.addresses[lane], access.bytes, store);
         }
     }
 
@@ -147,7 +163,7 @@ impl GlobalShadow {
             let at = self.cell(plan, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && load && !cell.written(lists) && plan.is_output(address) {
+            if compare && plan.needs_old(access) && !cell.written(lists) && plan.is_output(address) {
                 log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
             }
             let row = clock.row(access.warp as usize);

@@ -2,7 +2,7 @@
 
 use super::finding::Place;
 use super::log::{Log, Part};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -17,6 +17,10 @@ pub(super) struct LocalShadow {
 impl LocalShadow {
     pub(super) fn new(plan: &Plan) -> Self {
         Self { written: vec![vec![]; plan.warps()] }
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        extent.warps * extent.local_bytes * size_of::<u32>() as u64
     }
 
     pub(super) fn restart(&mut self) {

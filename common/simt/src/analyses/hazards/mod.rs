@@ -66,14 +66,14 @@ pub use block::BlockHazards;
 
 use super::declarations::Extents;
 use super::report::{Hazard, HazardKind};
-use crate::DevicePointer;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
 use coverage::Coverage;
 use finding::Found;
 use global::GlobalShadow;
 use naming::Naming;
-use plan::Plan;
+use plan::{Extent, Plan};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,6 +84,17 @@ pub struct Hazards {
     extents: HashMap<String, Extents>,
     launch: Option<Launch>,
     merged: Mutex<Merged>,
+}
+
+/// What a launch accesses of global memory, as far as one can say before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Touched {
+    /// Bytes of all that it accesses.
+    pub all_bytes: u64,
+    /// Bytes of what one block accesses, in whole pieces of 64.
+    pub block_bytes: u64,
+    /// Elements of the outputs.
+    pub output_elements: u64,
 }
 
 /// What is known of a launch, and what its blocks share.
@@ -111,7 +122,7 @@ impl Hazards {
     }
 
     /// Says that an allocation is an output: reading it before writing is a hazard, and so is every element that has not been
-    /// written exactly once when the launch ends.
+    /// written when the launch ends. Elements that have been stored to more than once are a warning.
     #[must_use]
     pub fn output(mut self, pointer: DevicePointer) -> Self {
         self.outputs.push(pointer);
@@ -123,6 +134,22 @@ impl Hazards {
     pub fn extents(mut self, name: &str, extents: Extents) -> Self {
         self.extents.insert(name.into(), extents);
         self
+    }
+
+    /// Bytes of the host's memory that the search takes at most in a launch that accesses so much global memory.
+    pub fn bytes(kernel: &Kernel, config: &LaunchConfig, touched: &Touched) -> u64 {
+        let extent = Extent::new(kernel, config);
+        let blocks = config.grid.count();
+        let all = touched.all_bytes;
+        let coverage = Coverage::bytes(touched.output_elements);
+        if extent.communicates {
+            let resident = blocks.min(kernel.resident_blocks(config) as u64);
+            let blocks = resident.saturating_mul(BlockHazards::bytes(&extent));
+            return coverage.saturating_add(GlobalShadow::bytes(&extent, all)).saturating_add(blocks);
+        }
+        let block = GlobalShadow::bytes(&extent, touched.block_bytes.min(all)) + BlockHazards::bytes(&extent);
+        let side_by_side = config.workers(false, blocks).saturating_mul(block);
+        coverage.saturating_add(Summaries::bytes(&extent, all)).saturating_add(side_by_side)
     }
 
     /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
@@ -140,9 +167,8 @@ impl Hazards {
             kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
         });
         let mut hazards = Naming { plan, extents: &self.extents }.hazards(&found);
-        // Warnings come last.
-        let warnings = hazards.partition_point(|hazard| !hazard.kind.is_warning());
-        hazards.splice(warnings..warnings, coverage.hazards(plan));
+        hazards.extend(coverage.hazards(plan));
+        hazards.sort_by_key(|hazard| hazard.kind);
         hazards
     }
 }
@@ -158,7 +184,7 @@ impl Analysis for Hazards {
     }
 
     fn in_order(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order())
+        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order)
     }
 
     fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {

@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::finding::Action;
 use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
-use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
+use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -12,13 +12,75 @@ pub(super) struct Array {
     pub bytes: u64,
     pub name: String,
     pub element_bytes: u32,
-    /// Every element must be written exactly once.
+    /// Every element must be written.
     pub output: bool,
 }
 
 impl Array {
     pub(super) fn holds(&self, address: u64) -> bool {
         address >= self.base && address - self.base < self.bytes
+    }
+}
+
+/// Whether the parameters at two offsets point into one array.
+fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
+    let array = |offset: u32| {
+        let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
+        let address = u64::from_le_bytes(*bytes);
+        let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
+        launch.memory.allocations().iter().position(holds)
+    };
+    array(one).is_some() && array(one) == array(other)
+}
+
+/// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
+fn unit(code: &Code) -> u32 {
+    if code.narrow { 0 } else { 2 }
+}
+
+fn fenced(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.order.acquire || facts.order.release)
+}
+
+fn counted(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.role == Role::CountedBarrier)
+}
+
+/// How much there is to keep of a block: what decides on the bytes of its shadows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub warps: u64,
+    /// log2 of the bytes of a unit.
+    pub unit: u32,
+    pub shared_bytes: u64,
+    pub local_bytes: u64,
+    pub has_copies: bool,
+    pub doubtful_registers: u64,
+    /// Warps of a block that a shadow keeps for each place: two, or all of them.
+    pub most_warps: u64,
+    /// Blocks may wait for each other.
+    pub communicates: bool,
+}
+
+impl Extent {
+    pub(super) fn new(kernel: &Kernel, config: &LaunchConfig) -> Self {
+        let code = &*kernel.code;
+        let warps = config.block.count().div_ceil(32);
+        Self {
+            warps,
+            unit: unit(code),
+            shared_bytes: kernel.shared_bytes(config).into(),
+            local_bytes: code.local_bytes.into(),
+            has_copies: !code.copies.is_empty(),
+            doubtful_registers: code.maybe_unset.len() as u64,
+            most_warps: if fenced(&code.facts) || counted(&code.facts) { warps } else { 2.min(warps) },
+            communicates: code.communicates,
+        }
+    }
+
+    /// The units of some bytes.
+    pub(super) fn units(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(1 << self.unit)
     }
 }
 
@@ -37,11 +99,13 @@ pub(super) struct Plan {
     pub fenced: bool,
     /// Some barrier is for a number of threads.
     counted: bool,
+    /// What blocks do may depend on the order they run in.
+    pub in_order: bool,
 }
 
 impl Plan {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
-        let unit = if launch.kernel.code.narrow { 0 } else { 2 };
+        let unit = unit(&launch.kernel.code);
         let facts = &launch.kernel.code.facts;
         let arrays = launch.memory.allocations().iter().map(|array| Array {
             base: array.base().0,
@@ -50,15 +114,17 @@ impl Plan {
             element_bytes: array.element_bytes(),
             output: outputs.contains(&array.base()),
         });
+        let code = &launch.kernel.code;
         Self {
+            in_order: code.communicates || code.traffic.meets(|a, b| same_array(launch, a, b)),
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             grid: launch.config.grid,
             unit,
             shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
             arrays: arrays.collect(),
-            fenced: facts.iter().any(|facts| facts.order.acquire || facts.order.release),
-            counted: facts.iter().any(|facts| facts.role == Role::CountedBarrier),
+            fenced: fenced(facts),
+            counted: counted(facts),
         }
     }
 
@@ -99,6 +165,11 @@ impl Plan {
         self.order(instruction).strong
     }
 
+    /// Whether an access needs what was in its place before.
+    pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
+        access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
+    }
+
     /// What sort of access an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
@@ -110,11 +181,6 @@ impl Plan {
         if self.fenced || self.counted { usize::MAX } else { 2 }
     }
 
-    /// Whether what blocks do may depend on the order they run in.
-    pub(super) fn in_order(&self) -> bool {
-        self.code().communicates || self.code().reads_back
-    }
-
     /// Whether blocks may wait for each other.
     pub(super) fn communicates(&self) -> bool {
         self.code().communicates
@@ -123,7 +189,7 @@ impl Plan {
     /// What an instruction that writes, or does not, is said to do.
     pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
         match (self.facts(instruction).role, writes) {
-            (Role::Atomic, _) => Action::Updates,
+            (Role::Atomic | Role::Exchange, _) => Action::Updates,
             (_, false) => Action::Reads,
             (Role::Copy, true) => Action::Copies,
             (_, true) => Action::Writes,

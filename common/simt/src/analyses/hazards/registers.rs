@@ -2,7 +2,7 @@
 
 use super::finding::{Action, Finding, Place};
 use super::log::Log;
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use crate::analyses::report::HazardKind;
 use crate::lower::Use;
 
@@ -17,6 +17,10 @@ pub(super) struct Registers {
 impl Registers {
     pub(super) fn new(plan: &Plan) -> Self {
         Self { warps: plan.warps(), set: vec![0; plan.doubtful_registers().len() * plan.warps()] }
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        extent.doubtful_registers * extent.warps * size_of::<u32>() as u64
     }
 
     pub(super) fn restart(&mut self) {

@@ -7,7 +7,7 @@ use super::duplicates::meetings;
 use super::finding::Place;
 use super::groups::groups;
 use super::log::{LaneWrite, Log, Part};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -35,6 +35,11 @@ impl SharedShadow {
             doubtful: vec![],
             unwritten: vec![],
         }
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        let units = extent.units(extent.shared_bytes);
+        Lists::bytes(extent, units) + units / 8
     }
 
     pub(super) fn restart(&mut self) {

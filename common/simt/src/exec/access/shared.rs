@@ -10,7 +10,7 @@ use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
-use crate::observe::{Access, Observer};
+use crate::observe::{Access, Observer, SharedLoads};
 
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
@@ -105,15 +105,6 @@ pub(crate) fn bases<I: Isa, O>(context: &Context<'_, '_, O>, run: &Run, r: Regis
 /// Shows an observer the loads of a run.
 #[inline(never)]
 pub(crate) fn show_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
-    for &(instruction, base, offset, bytes) in &run.loads {
-        let index = &bases[base as usize % BASES].index;
-        let mut addresses = [0; 32];
-        for (address, &index) in addresses.iter_mut().zip(index) {
-            *address = u64::from((4 * index).wrapping_add_signed(offset));
-        }
-        let (lanes, kind, space) = (u32::MAX, AccessKind::Load, Space::Shared);
-        let addresses = &addresses;
-        let access = Access { warp, instruction, lanes, kind, space, bytes, addresses, written: 0, data: None };
-        context.observer.access(&access);
-    }
+    let bases = bases.each_ref().map(|base| &base.index);
+    context.observer.shared_loads(&SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] });
 }

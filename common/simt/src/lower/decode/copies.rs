@@ -11,11 +11,7 @@ impl Decoder<'_> {
         if !words.take("async") {
             return Err(self.refuse("this copy"));
         }
-        let program = &self.layout.inner.program;
-        if program.target < 80 {
-            let target = &program.target_name;
-            return Err(self.refuse(format!("cp.async on {target}: asynchronous copies need .target sm_80 or newer")));
-        }
+        self.needs_target(80, "cp.async", "asynchronous copies need")?;
         if words.take("mbarrier") && words.take("arrive") {
             return self.copies_arrive(statement, words);
         }

@@ -50,6 +50,16 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Refuses what devices before this compute capability do not have.
+    pub(super) fn needs_target(&self, least: u32, name: &str, it_needs: &str) -> Result<(), Error> {
+        let program = &self.layout.inner.program;
+        if program.target < least {
+            let target = &program.target_name;
+            return Err(self.refuse(format!("{name} on {target}: {it_needs} .target sm_{least} or newer")));
+        }
+        Ok(())
+    }
+
     pub(super) fn refuse(&self, reason: impl Into<String>) -> Error {
         Error::Unsupported { reason: reason.into(), location: self.layout.inner.location(self.position) }
     }

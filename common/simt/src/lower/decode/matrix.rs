@@ -44,6 +44,23 @@ const fn adds(kind: Type, sum: Type) -> bool {
     }
 }
 
+/// The compute capability that brought `mma` for A of a type.
+const fn mma_target(kind: Type, shape: Shape) -> u32 {
+    match (kind, shape) {
+        (Type::F16, (.., 8)) | (Type::S8 | Type::U8, (8, ..)) => 75,
+        _ => 80,
+    }
+}
+
+/// The compute capability that brought `wmma` for matrices of a type.
+const fn wmma_target(kind: Type) -> u32 {
+    match kind {
+        Type::F16 | Type::F32 => 70,
+        Type::S8 | Type::U8 | Type::S32 => 72,
+        _ => 80,
+    }
+}
+
 /// `m16n8k16`
 fn shape(word: &str) -> Option<Shape> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
@@ -86,12 +103,17 @@ impl Decoder<'_> {
             _ if words.take("mma") => {
                 let layouts = [self.layout_word(&mut words)?, self.layout_word(&mut words)?];
                 let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
+                // Only products in double precision say how they round.
+                let rounded = words.take("rn");
                 let kinds = if words.left().count() == 2 {
                     let [d, c] = self.kinds::<2>(&mut words)?;
                     [d, Type::F16, Type::F16, c]
                 } else {
                     self.kinds::<4>(&mut words)?
                 };
+                if rounded && kinds[1] != Type::F64 {
+                    return Err(self.malformed(".rn"));
+                }
                 self.multiply(statement, &words, shape, kinds, Some(layouts))
             }
             _ => self.move_fragment(statement, words),
@@ -126,6 +148,8 @@ impl Decoder<'_> {
         if !known || !same || mixed || !adds(a, c) || !adds(a, d) {
             return Err(self.refuse("this shape with these types"));
         }
+        let least = if layouts.is_some() { wmma_target(a) } else { mma_target(a, shape) };
+        self.needs_target(least, "this product of matrices", "it needs")?;
         let (m, n, k) = shape;
         let fragments = if let Some([left, right]) = layouts {
             [('d', d, false), ('a', a, left), ('b', b, right), ('c', c, false)]
@@ -175,6 +199,7 @@ impl Decoder<'_> {
         if !eight || kind != Type::B16 || place != Space::Shared {
             return Err(self.refuse("this form of the instruction"));
         }
+        self.needs_target(75, "ldmatrix", "it needs")?;
         let [to, from] = self.operands::<2>(statement)?;
         let whole = Fragment { kind: Type::B32, rows: 0, columns: 0, spread: Spread::Rows, registers: count };
         let registers = self.fragment(&to, &whole, true)?;
@@ -200,6 +225,7 @@ impl Decoder<'_> {
         if !known || store != (part == 'd') || !matches!(place, Space::Generic | Space::Shared | Space::Global) {
             return Err(self.refuse("this form of the instruction"));
         }
+        self.needs_target(wmma_target(kind), "this matrix", "it needs")?;
         let fragment = wmma_fragment(part, kind, shape, by_column);
         if !matches!(statement.operands.len(), 2 | 3) {
             return Err(self.malformed("2 or 3 operands are needed"));

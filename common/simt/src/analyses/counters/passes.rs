@@ -1,0 +1,174 @@
+//! What requests to memory cost: sectors of global memory, passes through shared memory. The rules were established by
+//! readings of an H100 (`tests/counters`).
+
+use crate::observe::CopyAccess;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub(super) fn each(lanes: u32, range: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+    range.filter(move |lane| lanes >> lane & 1 != 0)
+}
+
+fn distinct(values: &mut [u64]) -> u32 {
+    values.sort_unstable();
+    let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    changes as u32 + u32::from(!values.is_empty())
+}
+
+/// Lines of the first-level cache that are looked up in one pass.
+pub(super) const LINES: u32 = 4;
+
+/// 32-byte sectors and 128-byte lines that a request to global memory touches.
+pub(super) fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+    // An aligned access of up to 16 bytes lies in one sector.
+    let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    let lines = touched.chunk_by(|one, next| one / 4 == next / 4).count();
+    (touched.len() as u32, lines as u32)
+}
+
+/// Sectors of an asynchronous copy. Those through the first-level cache count as loads do. Those past it count once for every
+/// 32 bytes of shared memory and 128-byte line of global memory they join.
+pub(super) fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
+    if !copy.bypass {
+        return sectors_and_lines(lanes, copy.from).0;
+    }
+    let mut joined: Vec<u64> =
+        each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
+    distinct(&mut joined)
+}
+
+/// Passes that lanes `range` need when served together: the most distinct words any bank must give.
+fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize>) -> u32 {
+    let mut wanted: Vec<u64> =
+        each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut banks = [0u32; 32];
+    for word in wanted {
+        banks[(word % 32) as usize] += 1;
+    }
+    banks.into_iter().max().unwrap_or(0)
+}
+
+/// Whether neighbouring lanes (or lanes two apart) of the range all share their address, so that the two parts of a wide
+/// load can go together. A lane whose neighbour takes no part shares if `alone` says so.
+fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>, alone: bool) -> bool {
+    [1, 2].into_iter().any(|apart| {
+        each(lanes, range.clone()).all(|lane| {
+            let other = lane ^ apart;
+            if lanes >> other & 1 == 0 { alone } else { addresses[lane] == addresses[other] }
+        })
+    })
+}
+
+/// Whether all lanes that take part have one address.
+fn uniform(lanes: u32, addresses: &[u64; 32]) -> bool {
+    let first = addresses[lanes.trailing_zeros() as usize & 31];
+    each(lanes, 0..32).all(|lane| addresses[lane] == first)
+}
+
+/// Whether the two parts of a wide load in the range can go together, if no two words meet in a bank.
+///
+/// For the first 16 lanes of a 16-byte load the profiler is strict with lanes whose neighbour takes no part, but lets any
+/// addresses go together where lane 31 takes none.
+fn mergeable(lanes: u32, bytes: u32, addresses: &[u64; 32], range: Range<usize>) -> bool {
+    if bytes < 16 || range.start > 0 {
+        return sharing(lanes, addresses, range, true);
+    }
+    lanes >> 31 == 0 || sharing(lanes, addresses, range, false) || uniform(lanes, addresses)
+}
+
+/// The fewest passes for as many bytes as these lanes move.
+fn fewest(lanes: u32, bytes: u32) -> u32 {
+    (lanes.count_ones() * bytes).div_ceil(128)
+}
+
+/// Passes of a shared load or store, and the fewest possible.
+///
+/// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
+/// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank. (Equal to all
+/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.)
+pub(super) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+    let parts = (bytes as usize / 4).max(1);
+    let words = u64::from(bytes.div_ceil(4));
+    let size = 32 / parts;
+    let passes = |range| bank_passes(lanes, words, addresses, range);
+    let mut total = 0;
+    if parts == 1 || !load {
+        total = (0..parts).map(|part| passes(part * size..(part + 1) * size)).sum();
+    } else {
+        for pair in 0..parts / 2 {
+            let (start, middle, end) = (2 * pair * size, (2 * pair + 1) * size, (2 * pair + 2) * size);
+            let apart = passes(start..middle) + passes(middle..end);
+            let together = passes(start..end) <= 1 && mergeable(lanes, bytes, addresses, start..end);
+            total += if together { apart.min(1) } else { apart };
+        }
+        if uniform(lanes, addresses) {
+            total = total.min(fewest(lanes, bytes));
+        }
+    }
+    (total, total.min(fewest(lanes, bytes)))
+}
+
+/// Passes of an asynchronous copy into shared memory, and the fewest possible. `reading` are the lanes that do not only write
+/// zeros.
+pub(super) fn copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
+    let through = cached_copy_wavefronts(lanes, reading, copy);
+    if !copy.bypass {
+        return (through, through.min(fewest(lanes, copy.bytes)));
+    }
+    // Past the cache, zeros are written apart, in passes in which the reading lanes have their places nevertheless.
+    let zeros = if reading == lanes { 0 } else { through };
+    let data = bypassing_copy_wavefronts(reading, copy);
+    (data + zeros, data.min(fewest(reading, copy.bytes)) + zeros.min(fewest(lanes, copy.bytes)))
+}
+
+/// Passes of a copy through the first-level cache: 4-byte copies are served for the whole warp at once, 8-byte ones by
+/// half-warps, 16-byte ones by quarter-warps. In such a part a lane waits for all that read from its bank of the cache, even the
+/// same word, and for all that write to its bank of shared memory; the lane that waits longest counts. (Equal to all 465
+/// readings of `tests/counters/copies.json`.)
+fn cached_copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> u32 {
+    let bytes = u64::from(copy.bytes);
+    let size = 128 / copy.bytes as usize;
+    let bank = |address: u64| (address / bytes) as usize % size;
+    let mut total = 0;
+    for start in (0..32).step_by(size) {
+        let part = start..start + size;
+        let (mut from, mut to) = ([0u32; 32], [0u32; 32]);
+        each(reading, part.clone()).for_each(|lane| from[bank(copy.from[lane])] |= 1 << lane);
+        each(lanes, part.clone()).for_each(|lane| to[bank(copy.to[lane])] |= 1 << lane);
+        let waits = each(lanes, part).map(|lane| {
+            let same_source = if reading >> lane & 1 != 0 { from[bank(copy.from[lane])] } else { 0 };
+            (same_source | to[bank(copy.to[lane])]).count_ones()
+        });
+        total += waits.max().unwrap_or(0);
+    }
+    total
+}
+
+/// Passes of the lanes that read of a 16-byte copy past the first-level cache.
+///
+/// What a 32-byte sector of global memory gives to one of shared memory is moved at once. Such moves go together, over the whole
+/// warp, if they join the same two 128-byte lines, all or none of them swap the two sectors of 64 bytes, and they move the same
+/// halves to the same halves. (Equal to all 178 readings of `tests/counters/copies.json` in which no two lanes read the same 16
+/// bytes, and to 48 of the 55 others; in the rest the reading is greater, and no rule was found.)
+pub(super) fn bypassing_copy_wavefronts(reading: u32, copy: &CopyAccess<'_>) -> u32 {
+    // Bit 2 * from + to of a set: half `from` of the source moves to half `to`.
+    let mut moves: BTreeMap<(u64, u64), u8> = BTreeMap::new();
+    for lane in each(reading, 0..32) {
+        let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
+        *moves.entry((from / 2, to / 2)).or_default() |= 1 << (2 * (from % 2) + to % 2);
+    }
+    let mut passes: BTreeMap<_, BTreeMap<u64, u32>> = BTreeMap::new();
+    for ((from, to), halves) in moves {
+        // A half is given to one place at a time.
+        let twice = halves & 0b0011 == 0b0011 || halves & 0b1100 == 0b1100;
+        let parts = if twice { [1, 2, 4, 8].map(|bit| halves & bit) } else { [halves, 0, 0, 0] };
+        for part in parts.into_iter().filter(|&part| part != 0) {
+            *passes.entry((from / 4, to / 4, (from ^ to) % 2, part)).or_default().entry(from).or_default() += 1;
+        }
+    }
+    passes.values().map(|sectors| sectors.values().copied().max().unwrap_or(0)).sum()
+}

@@ -1,0 +1,92 @@
+//! The memory that a watched run is said to take, beside what its program takes.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+
+use super::kernel::{Kernel, code, trial};
+use crate::device::{Device, SimDevice, SimOptions};
+use crate::memory;
+use crate::problem::Dtype;
+use crate::step::Step;
+
+/// Edges of the cubes that are tried: a multiple of the tiles, and one that is none.
+const EDGES: [u64; 2] = [256, 400];
+/// Pages that two runs of one program may differ by, in bytes: less than this says nothing.
+const NOISE: u64 = 1 << 20;
+
+/// The trial of a step, where the system tells what a process has taken.
+pub(super) fn trials(step: &'static Step) -> Option<Trial> {
+    let kernel = Kernel { step, variant: None, dtype: Dtype::F32, compiled: false };
+    let test = trial("memory::kernel::f32".into(), move || {
+        what_does_not_fit_is_refused(kernel)?;
+        checked_runs_take_what_they_are_said_to_take(kernel)
+    });
+    let watched = step.host.is_none() && cfg!(target_os = "linux");
+    watched.then(|| test.with_kind("needs the step's program"))
+}
+
+fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel) -> Result<()> {
+    let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+    for edge in EDGES {
+        let problem = kernel.problem([edge; 3], 1);
+        // What one block or one thread computes is too small to be seen.
+        let Ok(plan) = kernel.plan(&problem, device.info()) else { continue };
+        let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
+        let said = device.analyses_bytes(&problem, &plan, &code);
+        let taken = peak(kernel.step, edge, &["--check"])?.saturating_sub(peak(kernel.step, edge, &[])?);
+        ensure!(
+            taken <= said + NOISE && said <= 2 * taken + NOISE,
+            "--check of {edge}³ takes {taken} bytes, and is said to take {said}"
+        );
+    }
+    Ok(())
+}
+
+/// What fits only unwatched is refused, and in one sentence.
+fn what_does_not_fit_is_refused(kernel: Kernel) -> Result<()> {
+    let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+    let edge = (device.free_bytes()?.min(1 << 40) / 100).isqrt();
+    let problem = kernel.problem([edge; 3], 1);
+    let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
+    let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
+    memory::ensure_fits(&problem, Some(&plan), &device)?;
+    let refusal = memory::ensure_fits_watched(&problem, &plan, &code, &device);
+    let words = refusal.err().context("what does not fit was let through")?.to_string();
+    ensure!(words.starts_with("to watch a problem of") && !words.contains('\n'), "{words}");
+    Ok(())
+}
+
+/// The most memory that a run of the step's program has at any time.
+fn peak(step: &Step, edge: u64, options: &[&str]) -> Result<u64> {
+    let mut command = Command::new(program(step)?);
+    command.args(["--device", "sim", "--size", &edge.to_string()]).args(options);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut most = 0;
+    let status = loop {
+        most = most.max(peak_so_far(&run).unwrap_or(0));
+        if let Some(status) = run.try_wait()? {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    ensure!(status.success() && most > 0, "the step's program ended with {status}");
+    Ok(most)
+}
+
+fn peak_so_far(run: &Child) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", run.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+}
+
+/// The step's program, which cargo builds beside its tests.
+fn program(step: &Step) -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.ancestors().nth(2).context("the test has no folder")?;
+    let path = step.path();
+    Ok(folder.join(path.file_name().context("the step has no name")?))
+}
