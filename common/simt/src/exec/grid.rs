@@ -27,10 +27,9 @@ pub(super) fn run<A: Analysis>(
     analysis: &A,
     only: Option<&[u64]>,
 ) -> Result<Option<(u64, Outcome)>, Error> {
-    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = match launch.config.threads {
         _ if analysis.in_order() => 1,
-        0 => available,
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         threads => threads,
     };
     let workers = (wanted as u64).min(grid_blocks(launch, only)).clamp(1, 1024) as usize;
