@@ -54,7 +54,7 @@ pub fn attempt(text: &str) {
         let mut all = (Counters::new(), (hazards, traced));
         let watched = launch(&kernel, &config, arguments, &mut all);
         let _ = (all.0.lines(), all.0.works(), all.1.0.report(), all.1.1.threads());
-        let set = SETS[random.below(SETS.len())];
+        let set = any(&mut random, &SETS);
         let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
         // A clock tells the time.
         if config.threads == 1 && !text.contains("clock") && !text.contains("globaltimer") {
@@ -68,16 +68,21 @@ pub fn attempt(text: &str) {
     }
 }
 
+/// One of the list.
+fn any<T: Copy + Default>(random: &mut Random, list: &[T]) -> T {
+    random.pick(list).copied().unwrap_or_default()
+}
+
 /// A launch that the kernel allows, if it declares no unusual block.
 fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
-    let (grid, block) = SHAPES[random.below(SHAPES.len())];
+    let (grid, block) = any(random, &SHAPES);
     let [x, y, z] = kernel.required_threads().or(kernel.max_threads()).unwrap_or(block);
     LaunchConfig {
-        dynamic_shared_bytes: DYNAMIC_BYTES[random.below(DYNAMIC_BYTES.len())],
-        instruction_limit: LIMITS[random.below(LIMITS.len())],
+        dynamic_shared_bytes: any(random, &DYNAMIC_BYTES),
+        instruction_limit: any(random, &LIMITS),
         // Making threads takes longer than most launches.
         threads: if random.once_in(16) { 2 } else { 1 },
-        instruction_set: SETS[random.below(SETS.len())],
+        instruction_set: any(random, &SETS),
         ..LaunchConfig::new((grid[0], grid[1], grid[2]), (x, y, z))
     }
 }
@@ -99,13 +104,13 @@ fn launch<A: Analysis>(
     let mut values = vec![];
     for param in kernel.params() {
         if param.bytes == 8 {
-            let bytes = ARRAYS[random.below(ARRAYS.len())];
+            let bytes = any(&mut random, &ARRAYS);
             let pointer = memory.alloc(&param.name, bytes, 4).expect("a page");
             let start: Vec<u32> = (0..bytes as u32 / 16).map(|number| number | 0x3c00_0000).collect();
             memory.upload(pointer, 0, &start).expect("it is large enough");
-            values.push(Arg::Pointer(pointer.offset(OFFSETS[random.below(OFFSETS.len())])));
+            values.push(Arg::Pointer(pointer.offset(any(&mut random, &OFFSETS))));
         } else {
-            let number = NUMBERS[random.below(NUMBERS.len())].to_le_bytes();
+            let number = any(&mut random, &NUMBERS).to_le_bytes();
             values.push(Arg::Bytes((0..param.bytes as usize).map(|byte| number[byte % 8]).collect()));
         }
     }
