@@ -1,12 +1,6 @@
 //! Whatever the text is: it is read, lowered and launched, with every observer and without, and nothing panics, hangs or fills the
 //! memory.
-//!
-//! ```text
-//! cd common/simt
-//! export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16
-//! RUSTC_BOOTSTRAP=1 cargo fuzz run --no-trace-compares ptx fuzz/corpus/ptx -- \
-//!     -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4000000 -max_len=4096
-//! ```
+//! How to run it, and what it has stood: `fuzz/README.md`.
 
 #![no_main]
 

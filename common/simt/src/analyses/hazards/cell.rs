@@ -198,7 +198,7 @@ impl Cell {
                 Order::Before => continue,
                 _ if meet => Verdict::Volatile,
                 Order::Exchange => Verdict::Exchange,
-                _ => Verdict::Race,
+                Order::None => Verdict::Race,
             };
             let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
             if verdict == Verdict::Race {
