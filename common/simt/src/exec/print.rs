@@ -32,6 +32,11 @@ impl Printed {
         }
     }
 
+    /// Whether nothing that a block prints from now on will be seen.
+    pub fn full(&self, block: u64) -> bool {
+        self.bytes > GlobalMemory::LARGEST_PRINT && self.blocks.last_key_value().is_some_and(|(&last, _)| last <= block)
+    }
+
     /// All of it, with a last line that says so if there was more.
     pub fn text(&self) -> String {
         let all: String = self.blocks.values().map(String::as_str).collect();
@@ -101,7 +106,8 @@ pub(super) fn format(
     let mut arguments = Arguments { read: argument, at: 0, count: 0 };
     let mut out = String::new();
     let mut rest = format;
-    while let Some(at) = rest.find('%') {
+    // More than a launch can print is not worth its memory.
+    while let Some(at) = rest.find('%').filter(|_| out.len() <= GlobalMemory::LARGEST_PRINT) {
         out += &rest[..at];
         rest = &rest[at + 1..];
         match one(rest, &mut arguments, &string) {
@@ -301,6 +307,17 @@ mod tests {
 
     fn print(text: &str, bytes: &[u8]) -> String {
         format(text, |at| bytes.get(at as usize).copied(), |address| format!("text{address}")).0
+    }
+
+    /// 20,000 texts of 64 KiB would be more than a gigabyte.
+    #[test]
+    fn long_texts() {
+        let (text, _) = format(&"%s".repeat(20_000), |_| Some(0), |_| "x".repeat(1 << 16));
+        assert!(text.len() < 2 * GlobalMemory::LARGEST_PRINT);
+        let mut printed = Printed::default();
+        assert!(!printed.full(0));
+        printed.add(3, &text);
+        assert!(printed.full(3) && printed.full(4) && !printed.full(2), "an earlier block's text comes first");
     }
 
     /// What the C library prints.

@@ -31,10 +31,13 @@ pub(super) fn system<O: Observer>(
             SystemCall::Print => {
                 let arguments = argument(1);
                 let byte = |at: u64| memory.byte(arguments.wrapping_add(at));
-                let (text, count) = format(&memory.text(argument(0)), byte, |address| memory.text(address));
-                let mut printed = context.launch.printed.lock().unwrap_or_else(PoisonError::into_inner);
-                printed.add(context.info.number, &text);
-                drop(printed);
+                let printed = || context.launch.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                let full = printed().full(context.info.number);
+                let string = |address| if full { String::new() } else { memory.text(address) };
+                let (text, count) = format(&memory.text(argument(0)), byte, string);
+                if !full {
+                    printed().add(context.info.number, &text);
+                }
                 if let Some(result) = system.result {
                     let words = context.code.local_bytes as usize / 4;
                     let word = lane * words + result as usize / 4;

@@ -1,42 +1,128 @@
-//! Runs whatever a text is: errors are welcome, panics are not.
+//! Runs whatever a text is: errors are welcome, panics are not, and what a launch computes depends neither on who watches it nor on
+//! the host's instructions.
 
+use super::random::Random;
+use simt::{Analysis, Arg, Counters, Dim3, GlobalMemory, Hazards, InstructionSet, Kernel, LaunchConfig, Module, Trace};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use simt::{Arg, Counters, GlobalMemory, Hazards, LaunchConfig, Module, Trace};
+/// Kernels that were launched so far.
+pub static KERNELS: AtomicU64 = AtomicU64::new(0);
+/// Launches of them, and those without an error.
+pub static LAUNCHES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Launches so far.
-pub static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+/// Grids and blocks.
+const SHAPES: [([u32; 3], [u32; 3]); 10] = [
+    ([1, 1, 1], [32, 1, 1]),
+    ([2, 1, 1], [64, 1, 1]),
+    ([2, 2, 1], [16, 3, 1]),
+    ([1, 1, 1], [1, 1, 1]),
+    ([3, 1, 1], [33, 1, 1]),
+    ([4, 1, 1], [32, 1, 1]),
+    ([1, 2, 2], [4, 4, 4]),
+    ([1, 1, 3], [2, 7, 5]),
+    ([2, 1, 1], [16, 16, 1]),
+    ([1, 1, 1], [1024, 1, 1]),
+];
+const LIMITS: [u64; 8] = [2000, 2000, 2000, 2000, 2000, 10_000, 300, 50_000];
+const SETS: [InstructionSet; 3] = [InstructionSet::Best, InstructionSet::Avx2, InstructionSet::Plain];
+/// Bytes of arrays, how far arguments point past the start, and other arguments.
+const ARRAYS: [u64; 4] = [4096, 4096, 256, 52];
+const OFFSETS: [i64; 8] = [0, 0, 0, 0, 4, 16, 1, -4];
+const NUMBERS: [u64; 8] = [1, 16, 8, 33, 0, 1000, u64::MAX, 0x3f80_0000_3f80_0000];
+const DYNAMIC_BYTES: [u32; 4] = [256, 0, 4096, 100];
 
-/// Reads, lowers and launches every kernel of the text, alone and with every observer.
+/// Reads, lowers and launches every kernel of the text: with every observer, with none, with each. The text itself chooses shapes
+/// and arguments.
 pub fn attempt(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let mut random = Random(hasher.finish());
+    let first = Dim3::new(0, 0, 0);
     let names: Vec<String> = module.kernel_names().map(Into::into).collect();
     for name in names {
         let Ok(kernel) = module.kernel(&name) else { continue };
-        let mut config = LaunchConfig::new((2, 2), (16, 3));
-        config.instruction_limit = 20_000;
-        config.dynamic_shared_bytes = 256;
-        config.threads = 1;
-        let mut all = (Counters::new(), (Hazards::new(), Trace::new([((0, 0).into(), (1, 1).into())])));
-        launch(&kernel, &config, &mut all);
-        let _ = all.1.0.report();
-        let _ = all.1.1.threads();
-        let _ = all.0.lines();
-        launch(&kernel, &config, &mut ());
+        KERNELS.fetch_add(1, Ordering::Relaxed);
+        let config = chosen(&kernel, &mut random);
+        let arguments = random.bits();
+        let mut hazards = Hazards::new();
+        if random.once_in(4) {
+            hazards = hazards.output(simt::DevicePointer(1 << 46));
+        }
+        let traced = Trace::new([(first, first), ((1, 0).into(), (3, 1).into())]);
+        let mut all = (Counters::new(), (hazards, traced));
+        let watched = launch(&kernel, &config, arguments, &mut all);
+        let _ = (all.0.lines(), all.0.works(), all.1.0.report(), all.1.1.threads());
+        let set = any(&mut random, &SETS);
+        let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
+        // A clock tells the time.
+        if config.threads == 1 && !text.contains("clock") && !text.contains("globaltimer") {
+            assert_eq!(watched, alone, "the result depends on the observers, or on the host's instructions ({set:?})");
+        }
+        // In other shapes, with one observer at a time.
+        again(&kernel, &mut random, &mut ());
+        again(&kernel, &mut random, &mut Counters::new());
+        again(&kernel, &mut random, &mut Hazards::new());
+        again(&kernel, &mut random, &mut Trace::new([(first, first)]));
     }
 }
 
-fn launch<A: simt::Analysis>(kernel: &simt::Kernel, config: &LaunchConfig, analysis: &mut A) {
+/// One of the list.
+fn any<T: Copy + Default>(random: &mut Random, list: &[T]) -> T {
+    random.pick(list).copied().unwrap_or_default()
+}
+
+/// A launch that the kernel allows, if it declares no unusual block.
+fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
+    let (grid, block) = any(random, &SHAPES);
+    let [x, y, z] = kernel.required_threads().or(kernel.max_threads()).unwrap_or(block);
+    LaunchConfig {
+        dynamic_shared_bytes: any(random, &DYNAMIC_BYTES),
+        instruction_limit: any(random, &LIMITS),
+        // Making threads takes longer than most launches.
+        threads: if random.once_in(16) { 2 } else { 1 },
+        instruction_set: any(random, &SETS),
+        ..LaunchConfig::new((grid[0], grid[1], grid[2]), (x, y, z))
+    }
+}
+
+/// Launches in any shape.
+fn again<A: Analysis>(kernel: &Kernel, random: &mut Random, analysis: &mut A) {
+    launch(kernel, &chosen(kernel, random), random.bits(), analysis);
+}
+
+/// Launches, and gives what is printed and what is in memory then, if there was no error.
+fn launch<A: Analysis>(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    arguments: u64,
+    analysis: &mut A,
+) -> Option<(String, Vec<Vec<u32>>)> {
+    let mut random = Random(arguments);
     let mut memory = GlobalMemory::new();
-    let mut arguments = vec![];
+    let mut values = vec![];
     for param in kernel.params() {
         if param.bytes == 8 {
-            let pointer = memory.alloc(&param.name, 4096, 4).expect("a page");
-            arguments.push(Arg::Pointer(pointer));
+            let bytes = any(&mut random, &ARRAYS);
+            let pointer = memory.alloc(&param.name, bytes, 4).expect("a page");
+            let start: Vec<u32> = (0..bytes as u32 / 16).map(|number| number | 0x3c00_0000).collect();
+            memory.upload(pointer, 0, &start).expect("it is large enough");
+            values.push(Arg::Pointer(pointer.offset(any(&mut random, &OFFSETS))));
         } else {
-            arguments.push(Arg::Bytes(vec![1; param.bytes as usize]));
+            let number = any(&mut random, &NUMBERS).to_le_bytes();
+            values.push(Arg::Bytes((0..param.bytes as usize).map(|byte| number[byte % 8]).collect()));
         }
     }
-    LAUNCHES.fetch_add(1, Ordering::Relaxed);
-    let _ = simt::launch(kernel, &mut memory, config, &arguments, analysis);
+    let result = simt::launch(kernel, &mut memory, config, &values, analysis);
+    LAUNCHES[0].fetch_add(1, Ordering::Relaxed);
+    result.ok()?;
+    LAUNCHES[1].fetch_add(1, Ordering::Relaxed);
+    let contents = memory.allocations().iter().map(|allocation| {
+        let mut words = vec![0; allocation.bytes().min(1 << 16) as usize / 4];
+        memory.download(allocation.base(), 0, &mut words).expect("it is large enough");
+        words
+    });
+    let contents = contents.collect();
+    Some((memory.take_printed(), contents))
 }

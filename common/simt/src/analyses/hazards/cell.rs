@@ -201,16 +201,17 @@ impl Cell {
     pub(super) fn conflict(&self, lists: &Lists, clock: &Clock, new: Record, sort: Sort) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
-            let (order, thread) = clock.order(&slot, new.thread());
-            if order == Order::Before {
+            let meet = old.meets(sort, slot.record.block == new.block);
+            // Asked first: where many meet at one place, what each knows of each is long to tell.
+            if meet && !(old.volatile || sort.volatile) {
                 continue;
             }
-            let meet = old.meets(sort, slot.record.block == new.block);
+            let (order, thread) = clock.order(&slot, new.thread());
             let verdict = match order {
-                _ if meet && !(old.volatile || sort.volatile) => continue,
+                Order::Before => continue,
                 _ if meet => Verdict::Volatile,
                 Order::Exchange => Verdict::Exchange,
-                _ => Verdict::Race,
+                Order::None => Verdict::Race,
             };
             let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
             if verdict == Verdict::Race {

@@ -22,7 +22,7 @@ impl Decoder<'_> {
         let name = statement.words.get(1).map_or("", String::as_str);
         let _ = words.take(name);
         words.hints();
-        let place = words.pick(space).unwrap_or(Space::Generic);
+        let place = self.barrier_space(&mut words)?;
         let parity = words.take("parity");
         let complete = !words.take("noComplete");
         let kind = self.kind(&mut words)?;
@@ -90,7 +90,7 @@ impl Decoder<'_> {
     pub(super) fn copies_arrive(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let counted = words.take("noinc");
         words.hints();
-        let place = words.pick(space).unwrap_or(Space::Generic);
+        let place = self.barrier_space(&mut words)?;
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         if kind != Type::B64 {
@@ -114,6 +114,14 @@ impl Decoder<'_> {
         self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset });
         self.push(Inst { d, a, b, imm, ..Inst::new(Op::Atom) });
         Ok(())
+    }
+
+    /// Where the barrier is said to be: in shared memory, or nothing is said.
+    fn barrier_space(&self, words: &mut Words<'_>) -> Result<Space, Error> {
+        match words.pick(space).unwrap_or(Space::Generic) {
+            place @ (Space::Shared | Space::Generic) => Ok(place),
+            _ => Err(self.malformed("a barrier that is not in shared memory")),
+        }
     }
 
     /// A load or store of a barrier.

@@ -1,0 +1,177 @@
+//! A program as lines, with what its kernel declares, so that lines can be put into it that fit.
+
+use crate::line::{PARAM, REGISTERS, SPACES, Word, kind, says, space, words};
+use crate::random::Random;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A program and its kernel, one of them if there are several.
+pub struct Program {
+    pub lines: Vec<String>,
+    /// The line with the kernel's name.
+    entry: usize,
+    /// The lines between its braces, after its declarations.
+    pub body: Range<usize>,
+    names: Names,
+}
+
+/// What a kernel declares, and the addresses that it uses.
+#[derive(Default)]
+struct Names {
+    registers: [Vec<String>; REGISTERS.len()],
+    variables: [Vec<String>; SPACES.len()],
+    addresses: [Vec<String>; SPACES.len()],
+    labels: Vec<String>,
+}
+
+impl Names {
+    /// Takes in what line says.
+    fn read(&mut self, line: &str) {
+        let words = words(line);
+        if let Some(label) = line.trim().strip_suffix(':') {
+            self.labels.push(label.into());
+        } else if says(&words, "reg") {
+            self.read_registers(&words);
+        } else if let Some(space) = space(&words) {
+            let declares = line.trim_start().starts_with('.');
+            let end = words.iter().position(|&word| matches!(word, "[" | "=" | ";" | ")")).unwrap_or(words.len());
+            let is_name = |word: &&&str| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            match (words[..end].iter().rev().find(is_name), line.find('['), line.find(']')) {
+                (Some(&name), ..) if declares => self.variables[space].push(name.into()),
+                (_, Some(from), Some(to)) if from < to => self.addresses[space].push(line[from + 1..to].into()),
+                _ => {}
+            }
+        }
+    }
+
+    /// `.reg .b32 %r<9>, %n;`
+    fn read_registers(&mut self, words: &[&str]) {
+        let known = |(at, word): (usize, &&str)| {
+            let kind = REGISTERS.iter().position(|(_, types, _)| types.contains(word))?;
+            (at > 0 && words[at - 1] == ".").then_some((kind, at))
+        };
+        let Some((kind, at)) = words.iter().enumerate().find_map(known) else { return };
+        for (name, after) in (at + 1..words.len()).map(|at| (words[at], &words[at + 1..])) {
+            match after {
+                ["<", count, ..] if name.starts_with('%') => {
+                    let count = count.parse().unwrap_or(0_usize).min(64);
+                    self.registers[kind].extend((0..count).map(|number| format!("{name}{number}")));
+                }
+                [";" | ",", ..] if name.starts_with('%') => self.registers[kind].push(name.into()),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Program {
+    /// The program of a text.
+    pub fn read(text: &str, random: &mut Random) -> Option<Self> {
+        let lines: Vec<String> = text.lines().map(Into::into).collect();
+        let entries: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].contains(".entry")).collect();
+        let entry = *random.pick(&entries)?;
+        let first = entry + lines[entry..].iter().position(|line| line.contains('{'))? + 1;
+        let mut depth = 1;
+        let length = lines[first..].iter().position(|line| {
+            depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
+            depth <= 0
+        })?;
+        let end = first + length;
+        let statement = |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with(['.', '/']);
+        let body = lines[first..end].iter().position(statement).map_or(end, |declarations| first + declarations)..end;
+        let mut names = Names::default();
+        let outside = lines[..entry].iter().filter(|line| line.starts_with('.') && !line.starts_with(".reg"));
+        outside.chain(&lines[entry..end]).for_each(|line| names.read(line));
+        Some(Self { lines, entry, body, names })
+    }
+
+    /// A label of the kernel, if it has any.
+    pub fn label(&self, random: &mut Random) -> Option<String> {
+        random.pick(&self.names.labels).cloned()
+    }
+
+    /// A new label.
+    pub fn new_label(&mut self, random: &mut Random) -> String {
+        let label = format!("L{}", random.below(100_000));
+        self.names.labels.push(label.clone());
+        label
+    }
+
+    /// A register of a kind, declared if the kernel has none.
+    pub fn register(&mut self, kind: usize, random: &mut Random) -> String {
+        if self.names.registers[kind].is_empty() {
+            self.declare(false, REGISTERS[kind].2);
+        }
+        random.pick(&self.names.registers[kind]).cloned().unwrap_or_default()
+    }
+
+    /// A variable of a space, declared if there is none.
+    fn variable(&mut self, space: usize, random: &mut Random) -> Option<String> {
+        if self.names.variables[space].is_empty() && space < PARAM {
+            self.declare(matches!(SPACES[space].0, "global" | "const"), SPACES[space].1);
+        }
+        random.pick(&self.names.variables[space]).cloned()
+    }
+
+    /// Adds a declaration, before the kernel or before its statements.
+    fn declare(&mut self, outside: bool, line: &str) {
+        self.names.read(line);
+        self.add(if outside { self.entry } else { self.body.start }, line.into());
+        self.body.start += usize::from(!outside);
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, at: usize, line: String) {
+        self.entry += usize::from(at <= self.entry);
+        self.body.start += usize::from(at < self.body.start);
+        self.body.end += 1;
+        self.lines.insert(at, line);
+    }
+
+    /// Puts a piece at a place of the body, counted from its end; its registers, labels, variables and addresses become those of
+    /// the kernel.
+    pub fn insert(&mut self, piece: &[String], from_end: usize, random: &mut Random) {
+        let mut renamed = HashMap::new();
+        for label in piece.iter().filter_map(|line| line.strip_suffix(':')) {
+            renamed.insert(label.to_string(), self.new_label(random));
+        }
+        for line in piece {
+            if let Some(above) = line.strip_prefix('^') {
+                if !self.lines.iter().any(|known| known == above) {
+                    self.add(self.entry, above.into());
+                }
+            } else {
+                let line = self.fitted(line, &mut renamed, random);
+                self.add(self.body.end - from_end.min(self.body.len()), line);
+            }
+        }
+    }
+
+    fn fitted(&mut self, line: &str, renamed: &mut HashMap<String, String>, random: &mut Random) -> String {
+        let words = words(line);
+        let mut new = String::new();
+        for (at, &word) in words.iter().enumerate() {
+            let name = match (kind(&words, at), renamed.get(word)) {
+                (_, Some(name)) => Some(name.clone()),
+                (Word::Register(kind), _) => Some(self.register(kind, random)),
+                (Word::Label, _) => self.label(random),
+                (Word::Variable(space), _) => self.variable(space.unwrap_or_else(|| random.below(2)), random),
+                _ => None,
+            };
+            if let Some(name) = &name {
+                renamed.insert(word.into(), name.clone());
+            }
+            new += name.as_deref().unwrap_or(word);
+        }
+        // An address that the kernel itself uses is more often right than any other.
+        if let Some(space) = space(&words)
+            && let Some(address) = random.pick(&self.names.addresses[space])
+            && let (Some(from), Some(to)) = (new.find('['), new.find(']'))
+            && from < to
+            && !random.once_in(3)
+        {
+            new.replace_range(from + 1..to, address);
+        }
+        new
+    }
+}
