@@ -48,6 +48,9 @@ const MIN_SLICE: u64 = 48;
 const MAX_BLOCKS_PER_SM: u64 = 8;
 const MAX_WORKSPACE: u64 = 1 << 26;
 
+/// Times that are expected to be as close as this are taken as equal: then the larger tile is better, and fewer slices.
+const EQUAL: f64 = 1.02;
+
 /// Products of so few rows or columns have kernels of their own, compiled with `FEW`.
 const FEW: u64 = 8;
 /// Columns of a block where there are few rows, and rows of a block where there are few columns.
@@ -154,7 +157,9 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     if is_few(problem) {
         return Ok(plan_few(problem, device));
     }
-    let best = choices(problem, device).into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
+    let choices = choices(problem, device);
+    let least = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
+    let best = choices.into_iter().find(|choice| choice.expected_us <= EQUAL * least);
     let best = best.context(
         "step06_prefetch/beyond/every_shape.json has no measured time for any tiling; write it anew: cargo x shapes --tune",
     )?;
@@ -252,7 +257,7 @@ mod tests {
             let all = choices(&problem(m, n, k), &device());
             let best = all.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
             let chosen = planned(m, n, k).2;
-            assert!(all.iter().any(|choice| choice.plan == chosen && choice.expected_us <= best), "{size:?}");
+            assert!(all.iter().any(|choice| choice.plan == chosen && choice.expected_us <= EQUAL * best), "{size:?}");
             assert!(all.iter().any(|choice| choice.plan.launches.len() > 1) == (k > 100), "{size:?}");
         }
     }
