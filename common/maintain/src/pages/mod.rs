@@ -9,6 +9,7 @@ mod parts;
 mod path;
 mod readings;
 mod rooms;
+mod shapes;
 mod timed;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{bound, counted, outputs, path, readings, rooms};
+use super::{bound, counted, outputs, path, readings, rooms, shapes};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -63,6 +63,16 @@ pub const PARTS: &[Part] = &[
     Part { name: "path", shows: "STEP: a table of the rungs on the way to its kernel", make: path::of_step },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
+    Part {
+        name: "shapes",
+        shows: "RECORD: the kernel for every shape against cuBLAS, in a table",
+        make: |_, words| shapes::summary(words),
+    },
+    Part {
+        name: "worst-shapes",
+        shows: "RECORD: each of the shapes, the worst first",
+        make: |_, words| shapes::worst_first(words),
+    },
     Part {
         name: "acceptance",
         shows: "[TABLE]: which kernel gives the right product at which size",

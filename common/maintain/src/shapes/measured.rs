@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The record of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Shapes {
+pub struct Measured {
     /// The GPU, the versions of what took part, and the day.
     pub provenance: String,
     /// The kernel's hash.

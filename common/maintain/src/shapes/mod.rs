@@ -26,7 +26,7 @@ use course::files::write;
 use course::record;
 use course::steps::{self, StepFolder};
 
-use measured::{Shape, Shapes, Timed};
+use measured::{Measured, Shape, Timed};
 
 const STEP: &str = "step06_prefetch";
 const KERNEL: &str = "every_shape";
@@ -206,7 +206,7 @@ impl Bench<'_> {
     }
 
     fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
-        let mut record = Shapes {
+        let mut record = Measured {
             provenance: self.provenance(options),
             hash: self.source.hash.clone(),
             seed: options.seed,

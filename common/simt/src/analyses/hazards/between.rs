@@ -1,9 +1,10 @@
 //! Races between blocks of a kernel whose blocks cannot wait for each other: then nothing orders them.
 
 use super::cell::Sort;
+use super::extent::Extent;
 use super::finding::{Finding, Found, Place, Side};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
-use super::plan::{Extent, Plan};
+use super::plan::Plan;
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use std::collections::HashMap;

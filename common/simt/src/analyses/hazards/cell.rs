@@ -5,7 +5,7 @@
 //! operation, a volatile or relaxed load or store) stands for no plain one, because strong ones may meet.
 
 use super::clock::{Clock, Order};
-use super::plan::Extent;
+use super::extent::Extent;
 use super::record::{Record, Slot};
 
 /// What an access does to a place.

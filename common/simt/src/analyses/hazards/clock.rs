@@ -5,7 +5,7 @@
 //! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
 //! [`Views`] beside the rows; most kernels have none.
 
-use super::plan::Extent;
+use super::extent::Extent;
 use super::record::Slot;
 use super::view::{View, Views, Who};
 use crate::lanes::each;

@@ -1,8 +1,9 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
+use super::extent::Extent;
 use super::finding::{Action, Place};
 use super::log::{LaneWrite, Log, Part};
-use super::plan::{Extent, Plan};
+use super::plan::Plan;
 use crate::CopyAccess;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;

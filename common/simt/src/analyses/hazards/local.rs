@@ -1,8 +1,9 @@
 //! The rule of local memory: a thread reads there only what it has written.
 
+use super::extent::Extent;
 use super::finding::Place;
 use super::log::{Log, Part};
-use super::plan::{Extent, Plan};
+use super::plan::Plan;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 use crate::{Access, AccessKind};

@@ -1,8 +1,9 @@
 //! The rule of registers: none is read before the thread has set it.
 
+use super::extent::Extent;
 use super::finding::{Action, Finding, Place};
 use super::log::Log;
-use super::plan::{Extent, Plan};
+use super::plan::Plan;
 use crate::analyses::report::HazardKind;
 use crate::lower::Use;
 
