@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 use common::cost::{self, GpuCosts, Work};
-use common::plan::Choice;
+use common::plan::{Arg, Choice};
 use common::step::Role;
 use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
@@ -121,7 +121,7 @@ fn plan_few(problem: &Problem, device: &DeviceInfo) -> Plan {
     // One launch along x for either kind: y would end at 65,535 blocks of rows.
     plan.launches.truncate(1);
     plan.launches[0].grid = [blocks as u32, 1, 1];
-    plan.launches[0].args[3] = common::plan::Arg::Int(problem.m as i32);
+    plan.launches[0].args[3] = Arg::Int(problem.m as i32);
     let most = (FEW_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks).min(problem.k / FEW_MIN_SLICE);
     plan.in_slices(problem, most.max(1))
 }
@@ -161,7 +161,7 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let least = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
     let best = choices.into_iter().find(|choice| choice.expected_us <= EQUAL * least);
     let best = best.context(
-        "step06_prefetch/beyond/every_shape.json has no measured time for any tiling; write it anew: cargo x shapes --tune",
+        "step06_prefetch/beyond/every_shape.json has no measured time for any tiling; write it again: cargo x shapes --tune",
     )?;
     Ok(best.plan)
 }
@@ -177,7 +177,6 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
 mod tests {
     use super::*;
     use common::Fill;
-    use common::plan::Arg;
 
     fn problem(m: u64, n: u64, k: u64) -> Problem {
         Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }

@@ -114,8 +114,7 @@ impl Record {
         let sizes = self.sizes.iter().filter(|size| !size.is_saw_tooth());
         let shares: Vec<f64> = sizes.filter_map(|size| size.share_of_cublas(name)).collect();
         let least = shares.iter().copied().reduce(f64::min)?;
-        let mean = (shares.iter().map(|share| share.ln()).sum::<f64>() / shares.len() as f64).exp();
-        Some((least, mean))
+        Some((least, geometric_mean(&shares)))
     }
 
     /// Whether it holds times of a GPU.
@@ -123,6 +122,11 @@ impl Record {
         self.device.kind == Kind::Cuda
             && self.sizes.iter().flat_map(|size| &size.entries).any(|entry| entry.spread().is_some())
     }
+}
+
+/// The geometric mean of some ratios; 1 for none.
+pub fn geometric_mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use common::workspace;
+use course::record::geometric_mean;
 
-use crate::shapes::measured::{Measured, Shape, Timed, mean};
+use crate::shapes::measured::{Measured, Shape, Timed};
 use crate::table;
 
 /// A record of `cargo x shapes` by its name.
@@ -13,7 +14,7 @@ fn read(words: &[&str]) -> Result<Measured> {
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("{} cannot be read; make it with cargo x shapes", workspace::display(&path)))?;
     serde_json::from_str(&text)
-        .with_context(|| format!("{} is no record of cargo x shapes; make it anew", workspace::display(&path)))
+        .with_context(|| format!("{} is no record of cargo x shapes; make it again", workspace::display(&path)))
 }
 
 fn number(value: f64) -> String {
@@ -39,12 +40,12 @@ pub fn summary(words: &[&str]) -> Result<String> {
         rows.push(vec![
             (*kind).to_owned(),
             shapes.len().to_string(),
-            number(mean(&ratios)),
+            number(geometric_mean(&ratios)),
             number(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
             below(0.9),
             below(1.0),
-            number(mean(&expected)),
-            number(mean(&best)),
+            number(geometric_mean(&expected)),
+            number(geometric_mean(&best)),
         ]);
     }
     let head =
@@ -55,7 +56,7 @@ pub fn summary(words: &[&str]) -> Result<String> {
         format!(
             "Without {what} the best plan takes {} × as long in the mean over {} shapes; at the other {} none was expected \
              to come within 1.3 × of the best.",
-            number(mean(&slower)),
+            number(geometric_mean(&slower)),
             slower.len(),
             all.len() - slower.len()
         )

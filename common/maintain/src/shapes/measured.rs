@@ -1,5 +1,6 @@
 //! What was measured at random shapes, as a record keeps it.
 
+use course::record::geometric_mean;
 use serde::{Deserialize, Serialize};
 
 /// The record of one run.
@@ -60,11 +61,6 @@ impl Shape {
     }
 }
 
-/// The geometric mean.
-pub fn mean(values: &[f64]) -> f64 {
-    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
-}
-
 /// Mean, least and number below 1 of the ratios of some shapes, in words.
 pub fn summary(shapes: &[&Shape]) -> String {
     let ratios: Vec<f64> = shapes.iter().map(|shape| shape.ratio()).collect();
@@ -75,7 +71,7 @@ pub fn summary(shapes: &[&Shape]) -> String {
     format!(
         "{} shapes: geometric mean {:.3}, least {least:.3}, {below} below 1; expected over measured time {:.3}",
         ratios.len(),
-        mean(&ratios),
-        mean(&expected)
+        geometric_mean(&ratios),
+        geometric_mean(&expected)
     )
 }

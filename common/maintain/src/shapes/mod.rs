@@ -1,5 +1,5 @@
 //! `cargo x shapes`: the kernel for every shape against cuBLAS at random shapes, on a GPU; and the times from which its rule
-//! chooses a tiling, fitted anew on the GPU at hand.
+//! chooses a tiling, fitted to the GPU at hand.
 
 mod draw;
 pub mod measured;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use common::check::verify_c;
+use common::cli::parse_size;
 use common::code::Source;
 use common::cost::{GpuCosts, Work};
 use common::cublas_product::CublasProduct;
@@ -32,7 +33,7 @@ const STEP: &str = "step06_prefetch";
 const KERNEL: &str = "every_shape";
 /// Plans that are expected to take up to so many times as long as the best are measured, too.
 const NEAR: f64 = 1.3;
-/// The same where the figures are to be fitted anew.
+/// The same where the figures are fitted.
 const NEAR_TO_FIT: f64 = 2.5;
 /// Milliseconds of a sample, about.
 const SAMPLE_MS: f64 = 0.6;
@@ -43,7 +44,7 @@ const SAMPLES: usize = 9;
 pub struct Options {
     /// The folder for shapes.json, or for every_shape.json
     out: PathBuf,
-    /// Fit the figures of the rule anew: every tiling is measured, also with copies of 2 and of 1 element
+    /// Fit the figures of the rule to this GPU: every tiling is measured, also with copies of 2 and of 1 element
     #[arg(long)]
     tune: bool,
     /// How many shapes
@@ -53,8 +54,8 @@ pub struct Options {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// These shapes, MxNxK with commas between them, and not random ones
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    sizes: Vec<String>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
+    sizes: Vec<[u64; 3]>,
     /// Minutes after which no more is begun
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     minutes: f64,
@@ -74,19 +75,11 @@ pub fn run(options: &Options) -> Result<bool> {
     let source = Source::read(&folder.source(Some(KERNEL)))?.with_headers_of(&folder.path);
     let sizes = match options.sizes.as_slice() {
         [] => draw::shapes(options.seed, options.count.into()),
-        sizes => sizes.iter().map(|size| side_by_side(size)).collect::<Result<_>>()?,
+        sizes => sizes.to_vec(),
     };
     let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
     let mut bench = Bench { device, folder, source, codes: BTreeMap::new() };
     if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
-}
-
-/// M, N and K of `MxNxK`.
-fn side_by_side(size: &str) -> Result<[u64; 3]> {
-    let sides: Vec<u64> = size.split('x').map_while(|side| side.parse().ok()).filter(|&side| side > 0).collect();
-    sides
-        .try_into()
-        .map_err(|_| anyhow!("{size:?} is no shape; write M, N and K with an x between them, as in 512x512x4096"))
 }
 
 struct Bench<'a> {
@@ -138,6 +131,11 @@ impl Bench<'_> {
         Ok(timing::sample(self.device, product, &mut Cache::warm(), products)? * 1e3)
     }
 
+    /// The shorter of two samples in µs.
+    fn least_of_two(&mut self, product: &dyn Product, products: usize) -> Result<f64> {
+        Ok(self.sample(product, products)?.min(self.sample(product, products)?))
+    }
+
     /// Each of the plans once or twice, then the best few and the library in turns: their medians in µs.
     fn measure(&mut self, problem: &Problem, chosen: &Plan, plans: &[Choice]) -> Result<Shape> {
         let matrices = Matrices::allocate(self.device, problem)?;
@@ -148,13 +146,12 @@ impl Bench<'_> {
         own.run(self.device)?;
         let right = verify_c(self.device, &own, problem, &operands)?.ok;
         let expected = |plan: &Plan| plans.iter().find(|one| one.plan == *plan).map(|one| one.expected_us);
-        let once = self.sample(&library, 1)?.min(self.sample(&library, 1)?);
-        let products = (SAMPLE_MS * 1e3 / once.max(1.0)).ceil().clamp(1.0, 40.0) as usize;
+        let products = products_per_sample(self.least_of_two(&library, 1)?);
         let mut timed = Vec::new();
         for choice in plans.iter().filter(|one| one.plan != *chosen) {
             let session = self.session(&choice.plan, &matrices)?;
             self.sample(&session, 1)?;
-            let us = self.sample(&session, products)?.min(self.sample(&session, products)?);
+            let us = self.least_of_two(&session, products)?;
             timed.push((choice.plan.clone(), us));
             session.close(self.device)?;
         }
@@ -259,9 +256,8 @@ impl Bench<'_> {
             matrices.upload(self.device, &Operands::new(problem)?)?;
             for choice in near(choices, NEAR_TO_FIT) {
                 let session = self.session(&choice.plan, &matrices)?;
-                let once = self.sample(&session, 1)?.min(self.sample(&session, 1)?);
-                let products = (SAMPLE_MS * 1e3 / once.max(1.0)).ceil().clamp(1.0, 40.0) as usize;
-                let us = self.sample(&session, products)?.min(self.sample(&session, products)?);
+                let products = products_per_sample(self.least_of_two(&session, 1)?);
+                let us = self.least_of_two(&session, products)?;
                 let work = Work::of(&choice.plan, problem);
                 samples.entry(choice.plan.specialisation.name.clone()).or_default().push((work, us));
                 session.close(self.device)?;
@@ -272,8 +268,7 @@ impl Bench<'_> {
         let words = format!("{}; {measured} shapes", self.provenance(options));
         let mut costs = GpuCosts::fit(&info.name, info.sm_count, words, &samples);
         for cost in costs.blocks.values_mut() {
-            let [one, two, many] = cost.step_us;
-            cost.step_us = [one, two, many].map(significant);
+            cost.step_us = cost.step_us.map(significant);
             (cost.start_us, cost.block_us) = (significant(cost.start_us), significant(cost.block_us));
         }
         let ratio = |(name, work, us): (&String, &Work, f64)| Some(costs.time_us(name, work, info.sm_count)? / us);
@@ -282,7 +277,7 @@ impl Bench<'_> {
         print(&format!(
             "{} times at {measured} shapes; off by {:.1} % in the mean\n",
             errors.len(),
-            (measured::mean(&errors) - 1.0) * 100.0
+            (record::geometric_mean(&errors) - 1.0) * 100.0
         ))?;
         let path = options.out.join("every_shape.json");
         write(&path, &json::lines(&[&costs], 2)?)?;
@@ -301,6 +296,11 @@ fn problem([m, n, k]: [u64; 3]) -> Problem {
     Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
 }
 
+/// How many products of such a time make a sample.
+fn products_per_sample(us: f64) -> usize {
+    (SAMPLE_MS * 1e3 / us.max(1.0)).ceil().clamp(1.0, 40.0) as usize
+}
+
 fn rounded(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
@@ -316,9 +316,9 @@ mod tests {
 
     #[test]
     fn a_shape_is_three_sides() {
-        assert_eq!(side_by_side("1x20x300").unwrap(), [1, 20, 300]);
+        assert_eq!(parse_size("1x20x300").unwrap(), [1, 20, 300]);
         for wrong in ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3"] {
-            assert!(side_by_side(wrong).is_err(), "{wrong}");
+            assert!(parse_size(wrong).is_err(), "{wrong}");
         }
     }
 
