@@ -45,13 +45,15 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
 const ENDED: &str = "has ended";
 
 fn is_barrier(hazard: &Hazard) -> bool {
-    use HazardKind::{DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers};
-    matches!(hazard.kind, DifferentBarriers | ExitBeforeBarrier | MismatchedBarriers)
+    use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
+    matches!(hazard.kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
 }
 
 /// What happens, as the title goes on after the name of the kind.
 fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
-    if let (HazardKind::ExitBeforeBarrier, [waits, ended]) = (hazard.kind, &hazard.parties[..]) {
+    if let (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) =
+        (hazard.kind, &hazard.parties[..])
+    {
         let barrier = at(&waits.location);
         let returns = code_at(sources, &ended.location).contains("return");
         let missed = if returns { "threads left the kernel before" } else { "threads never came to" };

@@ -65,6 +65,10 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             at(&b.location)
         ),
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
+        (HazardKind::EndedBeforeBarrier, _) => "a barrier waits only for threads that have not ended, so nothing is wrong \
+             while nobody needs what these threads would have done; it is wrong as soon as they have something to load for \
+             the others"
+            .into(),
         (HazardKind::WrittenTwice, [_, _]) => format!(
             "the product does not suffer, but one of the two has done its work for nothing: let one thread own each element \
              of {array}; look at how its index follows from threadIdx"
@@ -302,7 +306,7 @@ mod tests {
     #[test]
     fn every_other_hazard_names_its_lines_and_arrays() {
         use HazardKind as Kind;
-        let cases: [(HazardKind, &str, &[Side], &[&str]); 16] = [
+        let cases: [(HazardKind, &str, &[Side], &[&str]); 17] = [
             (
                 Kind::CopyNotWaited,
                 "As[0]",
@@ -339,6 +343,12 @@ mod tests {
                 "barrier 0",
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 9)],
                 &["reach the barrier in line 2", "the end of the kernel", "!return"],
+            ),
+            (
+                Kind::EndedBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
+                &["nothing is wrong", "!do not return"],
             ),
             (
                 Kind::DifferentBarriers,

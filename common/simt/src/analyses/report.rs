@@ -30,7 +30,7 @@ macro_rules! kinds {
 kinds! {
     /// Threads meet at one barrier for different numbers of threads, or some of them to combine a value and others not.
     MismatchedBarriers = "barriers that do not pair up",
-    /// A barrier opened after threads of the block had ended.
+    /// A barrier opened after threads of the block had ended, in a launch that did something else wrong as well.
     ExitBeforeBarrier = "exit before a barrier",
     /// A lane executes a warp-wide instruction whose mask does not name it.
     OutsideMask = "lane outside its own mask",
@@ -52,6 +52,8 @@ kinds! {
     WrongArray = "shared access past the end of its array",
     /// An element of an output array was never written.
     NeverWritten = "element never written",
+    /// A barrier opened after threads of the block had ended, and nothing else is wrong: a warning.
+    EndedBeforeBarrier = "barrier without all threads",
     /// Threads of a block meet at different barriers, which pair up: a warning.
     DifferentBarriers = "different barriers",
     /// Threads meet at a place because an access there is `volatile`: a warning.
@@ -66,7 +68,14 @@ impl HazardKind {
     /// Whether a kernel may do it and be right: it relies on what CUDA does not promise, or does work for nothing. It comes
     /// after all that is wrong, and is said once.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::DifferentBarriers | Self::VolatileOrder | Self::ShuffleOrder | Self::WrittenTwice)
+        matches!(
+            self,
+            Self::EndedBeforeBarrier
+                | Self::DifferentBarriers
+                | Self::VolatileOrder
+                | Self::ShuffleOrder
+                | Self::WrittenTwice
+        )
     }
 
     /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
@@ -132,12 +141,14 @@ mod tests {
     #[test]
     fn classes() {
         use HazardKind::{
-            DifferentBarriers, NeverWritten, ShuffleOrder, UninitialisedGlobal, VolatileOrder, WrittenTwice,
+            DifferentBarriers, EndedBeforeBarrier, NeverWritten, ShuffleOrder, UninitialisedGlobal, VolatileOrder,
+            WrittenTwice,
         };
         for kind in HazardKind::ALL {
             let coverage = matches!(kind, WrittenTwice | NeverWritten);
             assert_eq!(kind.is_coverage(), coverage);
-            let warning = matches!(kind, DifferentBarriers | VolatileOrder | ShuffleOrder | WrittenTwice);
+            let barrier = matches!(kind, DifferentBarriers | EndedBeforeBarrier);
+            let warning = barrier || matches!(kind, VolatileOrder | ShuffleOrder | WrittenTwice);
             assert_eq!(kind.is_warning(), warning);
             assert_eq!(kind.is_hidden_cause(), !coverage && !warning && kind != UninitialisedGlobal);
         }

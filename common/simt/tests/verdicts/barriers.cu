@@ -134,13 +134,21 @@ KERNEL(a_third_reader) {
     if (T < 96) BAR_SYNC(1, 96);
     if (T == 0) value = 2;
 }
-// 1 x 128: exit before a barrier
+// 1 x 128: barrier without all threads
 KERNEL(early_exit) {
     __shared__ int line[128];
     if (T >= 96) return;
     line[T] = T;
     __syncthreads();
     out[T] = line[95 - T];
+}
+// 1 x 128: exit before a barrier, uninitialised shared memory read
+KERNEL(early_exit_that_is_missed) {
+    __shared__ int line[128];
+    if (T >= 96) return;
+    line[T] = T;
+    __syncthreads();
+    out[T] = line[127 - T];
 }
 // 1 x 64: barrier not reached by all threads
 KERNEL(half_a_warp_waits) {

@@ -20,7 +20,8 @@
 //!
 //! Kernels rely on some things that CUDA does not promise but every GPU does. They are no race here but a *warning*, which
 //! is said once: `volatile` counts as relaxed, as PTX has it; a shuffle or a vote counts as a `__syncwarp` of its lanes;
-//! threads may meet at different barrier instructions of one number. For what a barrier does to fences see `fences`.
+//! threads may meet at different barrier instructions of one number, and may end before a barrier if nobody needs what they
+//! would have done. For what a barrier does to fences see `fences`.
 //!
 //! # Verdicts do not depend on the host
 //!
@@ -170,9 +171,28 @@ impl Hazards {
         });
         let mut hazards = Naming { plan, extents: &self.extents }.hazards(&found);
         hazards.extend(coverage.hazards(plan));
+        excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
         hazards
     }
+}
+
+/// A barrier waits for the threads that have not ended, since Volta. So threads that end early do no harm, unless the others need
+/// what they would have done; then something else is wrong as well.
+fn excuse_ends(hazards: &mut Vec<Hazard>) {
+    let ends = |hazard: &Hazard| hazard.kind == HazardKind::ExitBeforeBarrier;
+    if hazards.iter().any(|hazard| !hazard.kind.is_warning() && !ends(hazard)) {
+        return;
+    }
+    let mut said = false;
+    hazards.retain_mut(|hazard| {
+        let keep = !ends(hazard) || !said;
+        if ends(hazard) {
+            hazard.kind = HazardKind::EndedBeforeBarrier;
+            said = true;
+        }
+        keep
+    });
 }
 
 impl Analysis for Hazards {
