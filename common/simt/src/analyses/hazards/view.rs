@@ -38,6 +38,14 @@ impl View {
         self.0.is_none()
     }
 
+    /// Whether the two are one and the same.
+    fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// The entries, in order.
     pub(super) fn entries(&self) -> &[(Who, u32)] {
         self.0.as_deref().map_or(&[], Vec::as_slice)
@@ -61,29 +69,11 @@ impl View {
         if Arc::ptr_eq(old, new) {
             return;
         }
-        let mut all = Vec::with_capacity(old.len() + new.len());
-        // Whether all of it is more than the one knew, and more than the other.
-        let mut more = [false; 2];
-        let (mut a, mut b) = (0, 0);
-        while a < old.len() && b < new.len() {
-            let ((one, time), (other, later)) = (old[a], new[b]);
-            all.push(match one.cmp(&other) {
-                Ordering::Less => (one, time),
-                Ordering::Equal => (one, time.max(later)),
-                Ordering::Greater => (other, later),
-            });
-            more[0] |= one > other || one == other && time < later;
-            more[1] |= one < other || one == other && time > later;
-            a += usize::from(one <= other);
-            b += usize::from(other <= one);
-        }
-        all.extend_from_slice(&old[a..]);
-        all.extend_from_slice(&new[b..]);
-        match [more[0] || b < new.len(), more[1] || a < old.len()] {
+        match [says_more(new, old), says_more(old, new)] {
             [false, _] => {}
             // The same view, so that learning it again is seen to be nothing new.
             [true, false] => self.0.clone_from(&other.0),
-            [true, true] => self.0 = Some(Arc::new(all)),
+            [true, true] => self.0 = Some(Arc::new(merged(old, new))),
         }
     }
 
@@ -95,12 +85,47 @@ impl View {
     }
 }
 
+/// Whether one of two lists of entries knows anything that the other does not.
+fn says_more(one: &[(Who, u32)], other: &[(Who, u32)]) -> bool {
+    let mut rest = other;
+    one.iter().any(|&(who, time)| {
+        while let [(before, _), after @ ..] = rest
+            && *before < who
+        {
+            rest = after;
+        }
+        !matches!(rest, [(same, later), ..] if *same == who && *later >= time)
+    })
+}
+
+/// All entries of two lists, the later time of those that are in both.
+fn merged(one: &[(Who, u32)], other: &[(Who, u32)]) -> Vec<(Who, u32)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut a, mut b) = (0, 0);
+    while a < one.len() && b < other.len() {
+        let ((left, time), (right, later)) = (one[a], other[b]);
+        all.push(match left.cmp(&right) {
+            Ordering::Less => (left, time),
+            Ordering::Equal => (left, time.max(later)),
+            Ordering::Greater => (right, later),
+        });
+        a += usize::from(left <= right);
+        b += usize::from(right <= left);
+    }
+    all.extend_from_slice(&one[a..]);
+    all.extend_from_slice(&other[b..]);
+    all
+}
+
 /// The views of the lanes of a warp: one for all of them as long as they agree.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Views {
     all: View,
     /// None, or one for each lane.
     lanes: Vec<View>,
+    /// The last time that a lane learnt something: what it knew, what it learnt, and what it knew then. The next lane often
+    /// learns the same.
+    last: Option<[View; 3]>,
 }
 
 impl Views {
@@ -127,11 +152,20 @@ impl Views {
 
     /// A lane learns what a view knows.
     pub(super) fn learn(&mut self, lane: usize, view: &View) {
-        if !view.is_empty() {
-            let mut own = self.of(lane).clone();
-            own.learn(view);
-            self.set(lane, own);
+        if view.is_empty() {
+            return;
         }
+        let own = self.of(lane).clone();
+        let known = match &self.last {
+            Some([before, learnt, after]) if before.is(&own) && learnt.is(view) => after.clone(),
+            _ => {
+                let mut after = own.clone();
+                after.learn(view);
+                self.last = Some([own, view.clone(), after.clone()]);
+                after
+            }
+        };
+        self.set(lane, known);
     }
 
     /// What any of these lanes knows.
