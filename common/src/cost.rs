@@ -13,11 +13,11 @@ use crate::plan::Plan;
 use crate::problem::Problem;
 
 /// What a plan makes a GPU do, as far as its time depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Blocks, those of all slices.
     pub blocks: u64,
-    /// Steps of k that each block multiplies: tiles come in pairs.
+    /// Steps of k that each block multiplies.
     pub depth: u64,
     /// Slices of K.
     pub slices: u64,
@@ -25,14 +25,25 @@ pub struct Work {
     pub elements: u64,
 }
 
+/// One of several plans for a problem.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The plan.
+    pub plan: Plan,
+    /// Its work.
+    pub work: Work,
+    /// Its time in µs by the step's model: measured on a GPU of this name, or of another.
+    pub expected_us: f64,
+}
+
 impl Work {
-    /// The work of a tiled kernel that goes through K two tiles at a time.
-    pub fn of(plan: &Plan, problem: &Problem) -> Self {
+    /// The work of a tiled kernel that goes through K in steps of `whole`, the last of which is filled up with zeros.
+    pub fn of(plan: &Plan, problem: &Problem, whole: u64) -> Self {
         let blocks = plan.launches.iter().filter(|launch| launch.entry == "matmul");
         let slices = plan.launches.first().map_or(1, |launch| u64::from(launch.grid[2]));
         Self {
             blocks: blocks.map(|launch| launch.grid.iter().map(|&side| u64::from(side)).product::<u64>()).sum(),
-            depth: problem.k.div_ceil(slices).next_multiple_of(2 * u64::from(plan.tile_k)),
+            depth: problem.k.div_ceil(slices).next_multiple_of(whole.max(1)),
             slices,
             elements: problem.c_elements(),
         }

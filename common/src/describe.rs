@@ -5,9 +5,10 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::code::Source;
+use crate::cost::Choice;
 use crate::host;
 use crate::info::{DeviceInfo, Kind};
-use crate::plan::{Choice, Plan, Specialisation};
+use crate::plan::{Plan, Specialisation};
 use crate::problem::Problem;
 use crate::step::{Role, Step};
 

@@ -96,15 +96,6 @@ pub struct Plan {
     pub launches: Vec<Launch>,
 }
 
-/// One of several plans for a problem.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Choice {
-    /// The plan.
-    pub plan: Plan,
-    /// Its time in µs by the step's model: measured on a GPU of this name, or of another.
-    pub expected_us: f64,
-}
-
 /// How a kernel divides the work, as far as the diagnosis of a wrong product needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

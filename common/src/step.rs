@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
+use crate::cost::Choice;
 use crate::info::DeviceInfo;
-use crate::plan::{Choice, Plan, Specialisation};
+use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Fill, Problem};
 use crate::workspace;
 

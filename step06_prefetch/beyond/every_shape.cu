@@ -12,6 +12,7 @@ template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // 
 // TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
 // THREAD_M, THREAD_N      rows and columns of C that a thread computes
 // GROUPS                  groups of warps, each with its own share of the depth of a tile
+// ODD                     1: the last tiles may come alone; 0: in pairs, which may end with zeros
 constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
 constexpr int WARP_N = 8 * THREAD_N;
 constexpr int GROUP_THREADS = TILE_M / THREAD_M * (TILE_N / THREAD_N);
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const int b_end = k_end - b_k;
     const int b_columns = N - col0 - b_col;
 
-    // Starts this thread's copies of a pair of tiles. Tiles past the last one are zeros.
+    // Starts this thread's copies of a tile of A and one of B. Those past the last are zeros.
     auto fetch = [&](int buffer, int k0) {
         for (int i = 0; i < TILE_M / A_ROWS; ++i) {
             for (int k = 0; k < TILE_K; k += 8)
@@ -91,24 +92,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     wait();
     __syncthreads();
     load(0, 0);
-    #pragma unroll 1
-    for (int k_pair = k_first; k_pair < k_end; k_pair += 2 * TILE_K)
-        #pragma unroll  // makes `now` a constant; the last tiles may be past the end, and zeros
-        for (int now = 0; now < 2; ++now)
-            #pragma unroll
-            for (int step = 0; step < STEPS; ++step) {
-                if (step == STEPS - 1) {  // the last elements of these tiles are in registers
-                    wait();
-                    __syncthreads();
-                }
-                if (step == 0) fetch(1 - now, k_pair + (now + 1) * TILE_K);
-                load(step + 1 < STEPS ? now : 1 - now, (step + 1) % STEPS);
-                for (int m = 0; m < THREAD_M; ++m)
-                    for (int i = 0; i < THREAD_N; ++i) {
-                        const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;
-                        sum[m][n] += a[step % 2][m] * b[step % 2][n];
-                    }
+    auto multiply = [&](int now, int k0) {
+        #pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            if (step == STEPS - 1) {  // the last elements of these tiles are in registers
+                wait();
+                __syncthreads();
             }
+            if (step == 0) fetch(1 - now, k0 + TILE_K);
+            load(step + 1 < STEPS ? now : 1 - now, (step + 1) % STEPS);
+            for (int m = 0; m < THREAD_M; ++m)
+                for (int i = 0; i < THREAD_N; ++i) {
+                    const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;
+                    sum[m][n] += a[step % 2][m] * b[step % 2][n];
+                }
+        }
+    };
+    int k0 = k_first;
+    #pragma unroll 1
+    for (; k0 + ODD * TILE_K < k_end; k0 += 2 * TILE_K) {  // so that the buffers are constants
+        multiply(0, k0);
+        multiply(1, k0 + TILE_K);
+    }
+    if (ODD && k0 < k_end) multiply(0, k0);
 
     if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with

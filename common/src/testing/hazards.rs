@@ -46,6 +46,11 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([100, 101, 100], 8),
     ([190, 28, 40], 1),
     ([190, 29, 40], 1),
+    // An even number of tiles, whatever their depth.
+    ([129, 68, 128], 132),
+    ([129, 67, 128], 132),
+    ([250, 252, 64], 1),
+    ([250, 253, 64], 1),
     // Few rows and few columns.
     ([5, 140, 1100], 1),
     ([40, 5, 1100], 1),
@@ -135,18 +140,18 @@ fn texts(hazards: &[HazardReport]) -> String {
 fn barriers(kernel: Kernel) -> Result<()> {
     let (source, info) = (kernel.source()?, kernel.device());
     let mut untried = lines_that_wait(&source.text);
-    let mut seen = BTreeSet::new();
-    // A barrier of one specialisation may be reached with some of its problems only.
-    let mut races_without = BTreeMap::new();
+    // A barrier of one specialisation may be needed with some of its problems only; those that were needed once are not tried
+    // again.
+    let mut races_without: BTreeMap<String, bool> = BTreeMap::new();
+    let mut needed = BTreeSet::new();
     for &(size, sm_count) in PROBLEMS {
         let problem = kernel.problem(size, 3);
         // A step's limits may be too narrow for the problem.
         let planned = kernel.plan(&problem, &DeviceInfo { sm_count, ..info.clone() });
-        let Some(plan) = planned.ok().filter(|plan| seen.insert((plan.specialisation.name.clone(), plan.tile))) else {
-            continue;
-        };
+        let Some(plan) = planned.ok().filter(|plan| !needed.contains(&plan.specialisation.name)) else { continue };
         let mut capabilities = if kernel.takes(&plan, &info)? { vec![info.compute_capability] } else { vec![] };
         capabilities.extend((plan.specialisation.target > 75 && kernel.compiled).then_some(75));
+        let mut all_needed = true;
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
             let code = code(&source, &plan.specialisation, &info)?;
@@ -155,14 +160,20 @@ fn barriers(kernel: Kernel) -> Result<()> {
             let whole = hazards_of(&problem, &plan, &code)?;
             ensure!(whole.is_empty(), "with all its barriers {} has hazards:\n{}", code.origin, texts(&whole));
             for ((file, line), instructions) in barriers {
-                let code = Code { ptx: without(&code.ptx, &instructions), ..code.clone() };
-                let found = races(&hazards_of(&problem, &plan, &code)?);
-                let place = format!("{file}:{line} in {}", code.committed.unwrap_or(code.origin));
-                *races_without.entry(place).or_insert(false) |= found;
                 if file == source.display {
                     untried.remove(&line);
                 }
+                let origin = code.committed.as_deref().unwrap_or(&code.origin);
+                let races_here = races_without.entry(format!("{file}:{line} in {origin}")).or_insert(false);
+                if !*races_here {
+                    let code = Code { ptx: without(&code.ptx, &instructions), ..code.clone() };
+                    *races_here = races(&hazards_of(&problem, &plan, &code)?);
+                }
+                all_needed &= *races_here;
             }
+        }
+        if all_needed {
+            needed.insert(plan.specialisation.name);
         }
     }
     let needless: Vec<String> =

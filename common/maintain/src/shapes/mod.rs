@@ -3,6 +3,7 @@
 
 mod draw;
 pub mod measured;
+mod times;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,14 +13,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use common::check::verify_c;
 use common::cli::parse_size;
 use common::code::Source;
-use common::cost::{GpuCosts, Work};
+use common::cost::{Choice, Work};
 use common::cublas_product::CublasProduct;
 use common::describe::Request;
 use common::device::{self, Device, SimOptions};
 use common::exec::Session;
 use common::matrix::Operands;
 use common::output::print;
-use common::plan::Choice;
 use common::product::{Matrices, Product};
 use common::timing::{self, Cache, Spread};
 use common::{Dtype, Fill, Plan, Problem, cublas, json, nvrtc};
@@ -28,6 +28,7 @@ use course::record;
 use course::steps::{self, StepFolder};
 
 use measured::{Measured, Shape, Timed};
+use times::Times;
 
 const STEP: &str = "step06_prefetch";
 const KERNEL: &str = "every_shape";
@@ -47,6 +48,9 @@ pub struct Options {
     /// Fit the figures of the rule to this GPU: every tiling is measured, also with copies of 2 and of 1 element
     #[arg(long)]
     tune: bool,
+    /// Fit the figures again to the times of this file, which --tune has written; needs no GPU
+    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    times: Option<PathBuf>,
     /// How many shapes
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     count: u16,
@@ -69,6 +73,14 @@ pub struct Options {
 
 /// Runs the command; `false` if a product is wrong.
 pub fn run(options: &Options) -> Result<bool> {
+    if let Some(path) = &options.times {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let times: Times = serde_json::from_str(&text).with_context(|| {
+            format!("{} holds no times; cargo x shapes OUT --tune writes times.json", path.display())
+        })?;
+        times.fit(&options.out)?;
+        return Ok(true);
+    }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
     let folder = steps::expect(&steps::find()?, STEP)?.clone();
@@ -258,30 +270,16 @@ impl Bench<'_> {
                 let session = self.session(&choice.plan, &matrices)?;
                 let products = products_per_sample(self.least_of_two(&session, 1)?);
                 let us = self.least_of_two(&session, products)?;
-                let work = Work::of(&choice.plan, problem);
-                samples.entry(choice.plan.specialisation.name.clone()).or_default().push((work, us));
+                samples.entry(choice.plan.specialisation.name.clone()).or_default().push((choice.work, us));
                 session.close(self.device)?;
             }
             matrices.release(self.device)?;
             measured += 1;
         }
-        let words = format!("{}; {measured} shapes", self.provenance(options));
-        let mut costs = GpuCosts::fit(&info.name, info.sm_count, words, &samples);
-        for cost in costs.blocks.values_mut() {
-            cost.step_us = cost.step_us.map(significant);
-            (cost.start_us, cost.block_us) = (significant(cost.start_us), significant(cost.block_us));
-        }
-        let ratio = |(name, work, us): (&String, &Work, f64)| Some(costs.time_us(name, work, info.sm_count)? / us);
-        let all = samples.iter().flat_map(|(name, of)| of.iter().map(move |(work, us)| (name, work, *us)));
-        let errors: Vec<f64> = all.filter_map(ratio).map(|ratio| ratio.max(1.0 / ratio)).collect();
-        print(&format!(
-            "{} times at {measured} shapes; off by {:.1} % in the mean\n",
-            errors.len(),
-            (record::geometric_mean(&errors) - 1.0) * 100.0
-        ))?;
-        let path = options.out.join("every_shape.json");
-        write(&path, &json::lines(&[&costs], 2)?)?;
-        print("put every_shape.json into step06_prefetch/beyond, or its entry beside those of other GPUs\n")?;
+        let measured = format!("{}; {measured} shapes", self.provenance(options));
+        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, times: samples };
+        write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
+        times.fit(&options.out)?;
         Ok(true)
     }
 }
@@ -305,11 +303,6 @@ fn rounded(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
 
-/// Four digits.
-fn significant(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,11 +313,5 @@ mod tests {
         for wrong in ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn figures_keep_four_digits() {
-        assert!((significant(0.123_456) - 0.1235).abs() < 1e-9);
-        assert!((significant(12_345.6) - 12_350.0).abs() < 1e-9);
     }
 }
