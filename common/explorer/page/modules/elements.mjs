@@ -1,0 +1,43 @@
+// Elements of the page, made in one call.
+
+/// An element: its name, its attributes (`on…` are listeners, `text` is its text), and its children.
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "text") made.textContent = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/// Replaces the children of an element.
+export function fill(parent, ...children) {
+  parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
+}
+
+/// A select with its options: `[value, text]`, or `{ label, options }` for a group.
+export function choose(options, attributes) {
+  const option = ([value, text]) => element("option", { value, text });
+  const entries = options.map((entry) =>
+    Array.isArray(entry) ? option(entry) : element("optgroup", { label: entry.label }, ...entry.options.map(option)));
+  return element("select", attributes, ...entries);
+}
+
+/// A canvas of a size in CSS pixels, sharp on every screen. Its context draws in CSS pixels.
+export function prepare(canvas, width, height) {
+  const scale = window.devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== across || canvas.height !== down) {
+    canvas.width = across;
+    canvas.height = down;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
