@@ -1,0 +1,116 @@
+// One run on the page: its warps, its source, and its panels. A wide view shows all panels at once, a narrow one the chosen one.
+
+import { makeCounts } from "./counts.js";
+import { element, fill } from "./elements.js";
+import { makeHazards } from "./hazards.js";
+import { makeMatrices } from "./matrices.js";
+import { makeRegisters } from "./registers.js";
+import { makeRequest } from "./request.js";
+import { makeShared } from "./shared.js";
+import { makeSource } from "./source.js";
+import { makeWarps } from "./warps.js";
+
+/// A view is wide from this many pixels on.
+const WIDE = 980;
+
+/// The panels in the order of their tabs.
+export const PANELS = [["matrices", "Matrices"], ["request", "Request"], ["shared", "Shared memory"], ["registers", "Registers"], ["counts", "Counts"], ["hazards", "Hazards"]];
+
+export class View {
+  /// `page` has `moved(view, time, chosen)`, which moves all views that go in step, and `describeCounter(name)`.
+  constructor(page) {
+    this.page = page;
+    this.run = null;
+    this.panel = "matrices";
+    this.source = makeSource(this);
+    this.warps = makeWarps(this);
+    this.panels = [makeMatrices(this), makeRequest(this), makeShared(this), makeRegisters(this), makeCounts(this), makeHazards(this)];
+    this.title = element("h2", { class: "view-title", hidden: true });
+    const [matrices, request, shared, registers, counts, hazards] = this.panels;
+    for (const panel of this.panels) panel.root.prepend(element("h2", { class: "panel-title", text: panel.title }));
+    this.left = element("div", { class: "column" }, this.source.root, counts.root, hazards.root);
+    this.right = element("div", { class: "column" }, matrices.root, request.root, shared.root, registers.root);
+    this.root = element("article", { class: "view" }, this.title, this.warps.root, element("div", { class: "columns" }, this.left, this.right));
+    this.seen = new Set();
+    new ResizeObserver(() => this.resized()).observe(this.root);
+    this.watch = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const panel = this.panels.find(({ root }) => root === target);
+        if (isIntersecting) this.seen.add(panel);
+        else this.seen.delete(panel);
+        if (isIntersecting && this.run) panel.draw();
+      }
+    }, { rootMargin: "200px" });
+    for (const { root } of this.panels) this.watch.observe(root);
+  }
+
+  describeCounter = (name) => this.page.describeCounter(name);
+
+  get wide() {
+    return this.width >= WIDE;
+  }
+
+  /// The pixels that a panel's drawing may take.
+  room() {
+    const width = this.wide ? this.right.clientWidth : this.root.clientWidth;
+    return { width: Math.max(260, width - 4), height: this.wide ? 460 : Math.max(240, Math.min(420, window.innerHeight * 0.5)) };
+  }
+
+  resized() {
+    const width = this.root.clientWidth;
+    if (width === this.width) return;
+    this.width = width;
+    this.root.classList.toggle("wide", this.wide);
+    this.draw();
+  }
+
+  /// Shows a run that has just been made.
+  show(run, title) {
+    this.run = run;
+    this.title.textContent = title ?? "";
+    this.title.hidden = !title;
+    this.width = this.root.clientWidth;
+    this.root.classList.toggle("wide", this.wide);
+    this.source.show();
+    this.warps.show();
+    this.draw();
+  }
+
+  /// Chooses the panel that a narrow view shows.
+  choosePanel(id) {
+    this.panel = id;
+    for (const panel of this.panels) panel.root.classList.toggle("chosen", panel.id === id);
+    if (this.run) this.draw();
+  }
+
+  /// Draws what can be seen.
+  draw() {
+    if (!this.run?.look) return;
+    this.warps.draw();
+    this.source.draw();
+    for (const panel of this.panels) if (this.wide ? this.seen.has(panel) : panel.id === this.panel) panel.draw();
+  }
+
+  /// Looks at another thread, at the same time.
+  choose(chosen) {
+    return this.page.moved(this, this.run.time, { ...this.run.chosen, ...chosen });
+  }
+
+  /// Goes to a time, and looks at a thread there.
+  go(time, chosen = {}) {
+    return this.page.moved(this, time, { ...this.run.chosen, ...chosen });
+  }
+
+  /// Goes where a search leads.
+  async seek(options) {
+    const time = await this.run.seek(options);
+    if (time !== null) await this.go(time);
+    else this.page.say("There is no such place in the rest of the run.");
+  }
+
+  remove() {
+    this.watch.disconnect();
+    this.root.remove();
+    fill(this.root);
+  }
+}
