@@ -4,7 +4,7 @@ import { choose, element, fill } from "./elements.js";
 
 /// The longest side of a matrix.
 const LONGEST = 64;
-const ORDERS = [["warps", "each warp runs to its next barrier"], ["turns", "warps take turns"], ["blocks", "warps take turns, blocks side by side"]];
+const ORDERS = [["warps", "one warp after the other"], ["turns", "warps take turns"], ["blocks", "blocks take turns, too"]];
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 
@@ -38,7 +38,7 @@ export function sensible(data, choice) {
 }
 
 /// The form at the top of the page. `changed(choice)` is called when the reader asks for a run, `stop` when they stop it.
-export function makeChoice(root, data, { changed, stop }) {
+export function makeChoice(root, data, { changed, stop, predict }) {
   let choice = null;
   const groups = data.chapters.map(({ number, title, kernels }) => ({
     label: number ? `Step ${number}: ${title}` : title,
@@ -55,6 +55,7 @@ export function makeChoice(root, data, { changed, stop }) {
   const order = choose(ORDERS, { id: "order", onchange: listener("order") });
   const go = element("button", { type: "submit", class: "main", id: "run", text: "Run" });
   const halt = element("button", { type: "button", id: "stop", text: "Stop", hidden: true, onclick: stop });
+  const ask = element("button", { type: "button", id: "ask", text: "Predict", "aria-expanded": "false", "aria-controls": "predict", onclick: predict });
   const more = element("div", { class: "more" },
     element("label", {}, "Elements", dtype), fillWith ? element("label", {}, "Values", fillWith) : null, formLabel,
     element("label", { class: "order" }, "Order of execution", order), element("label", {}, "Compare with", other));
@@ -63,7 +64,7 @@ export function makeChoice(root, data, { changed, stop }) {
     toggle.setAttribute("aria-expanded", String(open));
     toggle.textContent = open ? "Less" : "More";
   } });
-  fill(root, element("label", { class: "kernel" }, "Kernel", kernel), element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)), go, halt, toggle, more);
+  fill(root, element("label", { class: "kernel" }, "Kernel", kernel), element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)), go, halt, ask, toggle, more);
   root.addEventListener("submit", (event) => {
     event.preventDefault();
     changed({ ...choice, size: sides.map((side) => Number(side.value)), sizeAsked: sides.map((side) => Number(side.value)) });
@@ -91,6 +92,12 @@ export function makeChoice(root, data, { changed, stop }) {
       formLabel.hidden = able.length < 2;
       fill(form, ...able.map((one) => element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id })));
       form.value = next.form ?? able[0]?.id ?? "";
+    },
+    /// Whether there are questions, and whether they are shown.
+    asking(number, shown) {
+      ask.hidden = number === 0;
+      ask.setAttribute("aria-expanded", String(shown));
+      ask.classList.toggle("pressed", shown);
     },
     /// While a run is being made, it can be stopped.
     busy(on) {

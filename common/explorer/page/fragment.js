@@ -13,7 +13,7 @@ export function readFragment(hash) {
     dtype: options.get("dtype"),
     order: options.get("order"),
     with: options.get("with"),
-    panel: options.has("predict") ? "predict" : options.get("panel"),
+    panel: options.get("panel"),
     predict: options.get("predict"),
   };
 }

@@ -9,12 +9,12 @@ const [LABEL, BETWEEN] = [16, 12];
 
 /// Where the three matrices lie in `width` by at most `height` pixels.
 function layOutMatrices({ m, n, k }, width, height) {
-  const cell = cellSize(Math.min((width - BETWEEN - LABEL) / (k + n), (height - BETWEEN - LABEL) / (k + m)), 1, 34);
+  const cell = cellSize(Math.min((width - BETWEEN - LABEL) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
   const [left, top] = [k * cell + BETWEEN, LABEL + k * cell + BETWEEN];
   return {
     cell,
     width: left + n * cell + 2,
-    height: top + m * cell + 2,
+    height: top + m * cell + LABEL,
     A: { x: 0, y: top, rows: m, columns: k },
     B: { x: left, y: LABEL, rows: k, columns: n },
     C: { x: left, y: top, rows: m, columns: n },
@@ -57,12 +57,11 @@ function drawMatrices(canvas, run, width, height) {
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
-    if (name !== "C") context.fillText(`${name}  ${grid.rows}×${grid.columns}`, grid.x, grid.y - 4);
+    const line = name === "C" ? grid.y + grid.rows * places.cell + 12 : grid.y - 4;
+    context.fillText(`${name}  ${grid.rows}×${grid.columns}`, grid.x, line);
     const tile = run.look.tiles[name];
     if (tile) outline(context, grid, tile, tones.tile);
   }
-  context.textAlign = "right";
-  context.fillText(`C  ${run.facts.m}×${run.facts.n}`, places.C.x - BETWEEN, places.C.y - 4);
   return (x, y) => elementAt(places, x, y);
 }
 

@@ -4,7 +4,7 @@ import { element, fill } from "./elements.js";
 import { keepPrediction, predictions } from "./progress.js";
 import { count, ratio } from "./words.js";
 
-const shown = (value) => (Number.isInteger(value) ? count(value) : ratio(value));
+const numeral = (value) => (Number.isInteger(value) ? count(value) : ratio(value));
 
 /// Whether a prediction says what was counted, as exactly as the question asks.
 export function agrees(predicted, counted, digits = 0) {
@@ -48,7 +48,7 @@ export function makePredict(root, page) {
     const right = agrees(predicted, found.value, question.digits ?? 0);
     const parts = found.per === undefined || found.per === null || !question.per ? "" : ` (${count(found.of)} in ${count(found.per)})`;
     return element("p", { class: right ? "right" : "not" },
-      element("strong", { text: right ? "Right. " : "Not quite. " }), `You said ${shown(predicted)}. Counted: `, element("strong", { text: shown(found.value) }), `${parts}. `, question.after ?? "");
+      element("strong", { text: right ? "Right. " : "Not quite. " }), `You said ${numeral(predicted)}. Counted: `, element("strong", { text: numeral(found.value) }), `${parts}. `, question.after ?? "");
   }
 
   async function draw() {

@@ -3,7 +3,7 @@
 import { element, fill } from "./elements.js";
 import { place, value } from "./words.js";
 
-const shown = (number) => (number === null ? "" : typeof number === "number" ? value(number) : number);
+const registerValue = (number) => (number === null ? "" : typeof number === "number" ? value(number) : number);
 
 /// The sums as a small copy of C: only the rows and columns that the thread computes.
 function sumsTable(sums, registers) {
@@ -17,7 +17,7 @@ function sumsTable(sums, registers) {
     const done = sum.value !== null && Math.abs(sum.value - sum.expected) <= 1e-4 * Math.max(1, Math.abs(sum.expected));
     return element("td", {
       class: [fresh.has(sum.register) && "fresh", done && "done"].filter(Boolean).join(" "),
-      text: sum.value === null ? "" : shortly(sum.value), title: `C[${row}][${column}] is ${shown(sum.value) || "not begun"}, and becomes ${shown(sum.expected)} (${sum.register})`,
+      text: sum.value === null ? "" : shortly(sum.value), title: `C[${row}][${column}] is ${registerValue(sum.value) || "not begun"}, and becomes ${registerValue(sum.expected)} (${sum.register})`,
     });
   };
   return element("table", { class: "sums" },
@@ -31,7 +31,7 @@ function registerList(registers) {
   return element("ul", { class: "registers" }, ...registers.map(({ name, label, type, value: number, now }) =>
     element("li", { class: now ? "fresh" : "", title: `${name}, ${type}` },
       element("span", { class: "name", text: label ?? name }), label ? element("span", { class: "muted", text: ` ${name}` }) : null,
-      element("span", { class: "is", text: shown(number) }))));
+      element("span", { class: "is", text: registerValue(number) }))));
 }
 
 /// The panel.

@@ -10,8 +10,8 @@ import { makeShared } from "./shared.js";
 import { makeSource } from "./source.js";
 import { makeWarps } from "./warps.js";
 
-/// A view is wide from this many pixels on.
-const WIDE = 980;
+/// From these widths on, in pixels, a view shows its source beside the chosen panel, and all panels at once.
+const [MIDDLE, WIDE] = [600, 980];
 
 /// The panels in the order of their tabs.
 export const PANELS = [["matrices", "Matrices"], ["request", "Request"], ["shared", "Shared memory"], ["registers", "Registers"], ["counts", "Counts"], ["hazards", "Hazards"]];
@@ -26,11 +26,12 @@ export class View {
     this.warps = makeWarps(this);
     this.panels = [makeMatrices(this), makeRequest(this), makeShared(this), makeRegisters(this), makeCounts(this), makeHazards(this)];
     this.title = element("h2", { class: "view-title", hidden: true });
+    this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true" });
     const [matrices, request, shared, registers, counts, hazards] = this.panels;
     for (const panel of this.panels) panel.root.prepend(element("h2", { class: "panel-title", text: panel.title }));
     this.left = element("div", { class: "column" }, this.source.root, counts.root, hazards.root);
     this.right = element("div", { class: "column" }, matrices.root, request.root, shared.root, registers.root);
-    this.root = element("article", { class: "view" }, this.title, this.warps.root, element("div", { class: "columns" }, this.left, this.right));
+    this.root = element("article", { class: "view" }, this.title, this.sentence, this.warps.root, element("div", { class: "columns" }, this.left, this.right));
     this.seen = new Set();
     new ResizeObserver(() => this.resized()).observe(this.root);
     this.watch = new IntersectionObserver((entries) => {
@@ -50,17 +51,26 @@ export class View {
     return this.width >= WIDE;
   }
 
+  get middle() {
+    return this.width >= MIDDLE && !this.wide;
+  }
+
   /// The pixels that a panel's drawing may take.
   room() {
-    const width = this.wide ? this.right.clientWidth : this.root.clientWidth;
-    return { width: Math.max(260, width - 4), height: this.wide ? 460 : Math.max(240, Math.min(420, window.innerHeight * 0.5)) };
+    const width = this.wide ? this.right.clientWidth : this.panels.find(({ id }) => id === this.panel).root.clientWidth;
+    return { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(240, Math.min(440, window.innerHeight * 0.55)) };
+  }
+
+  /// Lays the view out for its width.
+  layOut() {
+    this.width = this.root.clientWidth;
+    this.root.classList.toggle("wide", this.wide);
+    this.root.classList.toggle("middle", this.middle);
   }
 
   resized() {
-    const width = this.root.clientWidth;
-    if (width === this.width) return;
-    this.width = width;
-    this.root.classList.toggle("wide", this.wide);
+    if (this.root.clientWidth === this.width) return;
+    this.layOut();
     this.draw();
   }
 
@@ -69,8 +79,7 @@ export class View {
     this.run = run;
     this.title.textContent = title ?? "";
     this.title.hidden = !title;
-    this.width = this.root.clientWidth;
-    this.root.classList.toggle("wide", this.wide);
+    this.layOut();
     this.source.show();
     this.warps.show();
     this.draw();
@@ -106,6 +115,12 @@ export class View {
     const time = await this.run.seek(options);
     if (time !== null) await this.go(time);
     else this.page.say("There is no such place in the rest of the run.");
+  }
+
+  /// Says what has happened in this view, when there are two.
+  say(text) {
+    this.sentence.textContent = text;
+    this.sentence.hidden = text === "";
   }
 
   remove() {

@@ -36,3 +36,9 @@ export function ranges(numbers) {
   }
   return parts.join(", ");
 }
+
+/// A message of the engine as a sentence of the page.
+export function sentenceOf(text) {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
