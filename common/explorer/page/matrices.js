@@ -9,7 +9,7 @@ const [LABEL, BETWEEN] = [16, 12];
 
 /// Where the three matrices lie in `width` by at most `height` pixels.
 function layOutMatrices({ m, n, k }, width, height) {
-  const cell = cellSize(Math.min((width - BETWEEN - LABEL) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
+  const cell = cellSize(Math.min((width - BETWEEN - 2) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
   const [left, top] = [k * cell + BETWEEN, LABEL + k * cell + BETWEEN];
   return {
     cell,

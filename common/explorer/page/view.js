@@ -58,7 +58,7 @@ export class View {
   /// The pixels that a panel's drawing may take.
   room() {
     const width = this.wide ? this.right.clientWidth : this.panels.find(({ id }) => id === this.panel).root.clientWidth;
-    return { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(240, Math.min(440, window.innerHeight * 0.55)) };
+    return { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)) };
   }
 
   /// Lays the view out for its width.

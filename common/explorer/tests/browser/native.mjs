@@ -1,0 +1,49 @@
+// Every kernel at three sizes in the browser, against the same runs made by native code.
+
+/// The fragment that asks for a run.
+export function fragmentOf({ kernel, form, size, dtype, order }) {
+  const options = new URLSearchParams({ size: size.join("x"), dtype, order: order ?? "warps" });
+  if (form) options.set("form", form);
+  return `#${kernel}?${options}`;
+}
+
+/// A hazard in one line, so that two lists of them can be compared.
+const hazardLine = ({ kind, place, count, parties }) =>
+  [kind, place, count, ...parties.map(({ block, thread, action, line }) => `${block} ${thread} ${action} ${line}`)].join(" | ");
+
+/// Counters without those that are zero.
+const counted = (totals) => JSON.stringify(Object.entries(totals).filter(([, value]) => value !== 0).sort());
+
+/// Checks one run.
+async function checkRun(opened, run, check) {
+  const name = `${run.kernel} ${run.form ?? ""} at ${run.size.join("×")}`;
+  const facts = await opened.follow(fragmentOf(run));
+  if (!facts) return check(run.stopped !== null && run.totals === undefined, `${name}: the page says: ${await opened.message()}`);
+  const form = await opened.do(() => window.explorer.runs[0].form.id);
+  check(!run.form || form === run.form, `${name}: runs with ${form} in place of ${run.form}`);
+  await opened.jump();
+  const end = await opened.do(() => window.explorer.runs[0].look.totals);
+  const shown = await opened.do(() => Object.fromEntries([...document.querySelectorAll(".counters tbody th[scope=row]")].map((head) => [head.textContent, head.nextSibling.textContent.replaceAll(",", "")])));
+  check(counted(facts.totals) === counted(run.totals), `${name}: totals ${counted(facts.totals)}, natively ${counted(run.totals)}`);
+  check(counted(end) === counted(run.totals), `${name}: at the end ${counted(end)}, natively ${counted(run.totals)}`);
+  const different = Object.entries(run.totals).filter(([counter, value]) => value !== 0 && shown[counter] !== String(value)).map(([counter]) => counter);
+  check(different.length === 0, `${name}: the table shows another number of ${different.join(", ")}`);
+  const [here, there] = [facts.hazards, run.hazards].map((hazards) => hazards.map(hazardLine).sort());
+  check(JSON.stringify(here) === JSON.stringify(there), `${name}: hazards ${here.join("; ") || "none"}, natively ${there.join("; ") || "none"}`);
+  check(facts.outcome.right === run.right, `${name}: the product is ${facts.outcome.right ? "right" : "not right"} here`);
+  if (typeof run.wrong === "number") check(facts.outcome.wrong === run.wrong, `${name}: ${facts.outcome.wrong} wrong elements, natively ${run.wrong}`);
+  return undefined;
+}
+
+/// Checks all runs, and that none of the page's kernels is left out.
+export async function checkNative(opened, native, check) {
+  const sizes = new Map();
+  for (const run of native.runs) {
+    await checkRun(opened, run, check);
+    sizes.set(run.kernel, (sizes.get(run.kernel) ?? new Set()).add(run.size.join()));
+  }
+  const kernels = await opened.do(() => window.explorer.data.kernels.map(({ id }) => id));
+  for (const kernel of kernels) check((sizes.get(kernel)?.size ?? 0) >= 3, `${kernel} was run natively at ${sizes.get(kernel)?.size ?? 0} sizes in place of three`);
+  check(opened.complaints.length === 0, opened.complaints.join("; "));
+  return `${native.runs.length} runs of ${kernels.length} kernels`;
+}
