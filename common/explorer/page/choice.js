@@ -67,7 +67,7 @@ export function makeChoice(root, data, { changed, stop, predict }) {
   fill(root, element("label", { class: "kernel" }, "Kernel", kernel), element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)), go, halt, ask, toggle, more);
   root.addEventListener("submit", (event) => {
     event.preventDefault();
-    changed({ ...choice, size: sides.map((side) => Number(side.value)), sizeAsked: sides.map((side) => Number(side.value)) });
+    changed({ ...choice, size: sides.map((side) => Number(side.value)) });
   });
   for (const [index, side] of sides.entries()) {
     side.addEventListener("change", () => {

@@ -1,6 +1,6 @@
 // The counters as they grow, in total and for each line.
 
-import { choose, element, fill } from "./elements.js";
+import { choose, element, fill, keepRows, setText } from "./elements.js";
 import { count, ratio } from "./words.js";
 
 /// Ratios that say more than their parts: what they are called, and which counter is divided by which.
@@ -11,52 +11,66 @@ const RATIOS = [
   ["wavefronts per shared load", "shared_load_wavefronts", "shared_load_requests"],
 ];
 
-function totalsTable(now, end, describe) {
-  const row = (name, so, all, title) => element("tr", {},
-    element("th", { scope: "row", text: name, title }),
-    element("td", { class: "number", text: so }), element("td", { class: "number", text: all }),
-    element("td", { class: "bar" }, element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" })));
-  const rows = Object.keys(end).filter((name) => end[name] > 0).map((name) => {
-    const made = row(name, count(now[name] ?? 0), count(end[name]), describe(name));
-    made.querySelector("meter").value = (now[name] ?? 0) / end[name];
-    return made;
-  });
-  const ratios = RATIOS.filter(([, , per]) => end[per] > 0).map(([name, of, per]) => {
-    const share = (counts) => (counts[per] ? ratio(counts[of] / counts[per]) : "");
-    const made = row(name, share(now), share(end), `${of} / ${per}`);
-    made.querySelector("meter").remove();
-    return made;
-  });
-  return element("table", { class: "counts" },
-    element("thead", {}, element("tr", {}, ...["counter", "so far", "whole run", ""].map((text) => element("th", { scope: "col", text })))),
-    element("tbody", {}, ...rows, ...ratios));
+/// A row of the table of totals.
+function totalRow(name, title) {
+  const [now, end] = [element("td", { class: "number" }), element("td", { class: "number" })];
+  const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
+  return { now, end, meter, root: element("tr", { title }, element("th", { scope: "row", text: name }), now, end, element("td", { class: "bar" }, meter)) };
 }
 
-function linesTable(run, counter) {
-  const source = run.kernel.source.split("\n");
-  const all = Object.entries(run.look.by_line).filter(([, counts]) => counts[counter] > 0);
-  const most = Math.max(1, ...all.map(([, counts]) => counts[counter]));
-  const rows = all.map(([line, counts]) => {
-    const meter = element("meter", { min: 0, max: 1, value: counts[counter] / most, "aria-hidden": "true" });
-    return element("tr", {}, element("td", { class: "number", text: line }), element("td", { class: "number", text: count(counts[counter]) }), element("td", { class: "bar" }, meter),
-      element("td", {}, element("code", { text: (source[line - 1] ?? "").trim() })));
-  });
-  return element("table", { class: "counts lines" }, element("tbody", {}, ...rows));
+/// The table of totals, and how it is brought up to date.
+function makeTotals(describe) {
+  const body = element("tbody");
+  const rowsOf = keepRows(body, (name) => totalRow(name, describe(name)));
+  const share = (counts, [, of, per]) => (counts[per] ? ratio((counts[of] ?? 0) / counts[per]) : "");
+  const draw = (now, end) => {
+    const counters = Object.keys(end).filter((name) => end[name] > 0);
+    const ratios = RATIOS.filter(([, , per]) => end[per] > 0);
+    const rows = rowsOf([...counters, ...ratios.map(([name]) => name)]);
+    for (const name of counters) {
+      const row = rows.get(name);
+      setText(row.now, count(now[name] ?? 0));
+      setText(row.end, count(end[name]));
+      row.meter.value = (now[name] ?? 0) / end[name];
+    }
+    for (const one of ratios) {
+      const row = rows.get(one[0]);
+      setText(row.now, share(now, one));
+      setText(row.end, share(end, one));
+      row.meter.hidden = true;
+    }
+  };
+  const heads = ["counter", "so far", "whole run", ""].map((text) => element("th", { scope: "col", text }));
+  return { root: element("table", { class: "counts" }, element("thead", {}, element("tr", {}, ...heads)), body), draw };
+}
+
+/// A row of the table of lines.
+function lineRow(line, source) {
+  const now = element("td", { class: "number" });
+  const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
+  const code = /^\d+$/.test(line) ? (source[line - 1] ?? "").trim() : "";
+  return { now, meter, root: element("tr", {}, element("td", { class: "number", text: line }), now, element("td", { class: "bar" }, meter), element("td", {}, element("code", { text: code }))) };
 }
 
 /// The panel.
 export function makeCounts(view) {
   let counter = "instructions";
-  const totals = element("div", { class: "scroll-x" });
-  const lines = element("div", { class: "scroll" });
+  let source = [];
+  let shownRun = null;
+  const totals = makeTotals(view.describeCounter);
+  const body = element("tbody");
+  let rowsOf = () => new Map();
   const chooser = element("label", { text: "By line: " });
-  const root = element("section", { class: "panel counters", "aria-label": "Counters" }, totals, chooser, lines);
-  let listed = "";
+  const root = element("section", { class: "panel counters", "aria-label": "Counters" },
+    element("div", { class: "scroll-x" }, totals.root), chooser, element("div", { class: "scroll" }, element("table", { class: "counts lines-of" }, body)));
 
-  /// The counters that can be chosen, in a list that is made again only when they change.
-  function listCounters(names) {
-    if (names.join() === listed) return;
-    listed = names.join();
+  /// Begins with another run: its lines, and the counters that can be chosen.
+  function begin(run) {
+    shownRun = run;
+    source = run.kernel.source.split("\n");
+    fill(body);
+    rowsOf = keepRows(body, (line) => lineRow(line, source));
+    const names = Object.keys(run.facts.totals).filter((name) => run.facts.totals[name] > 0);
     if (!names.includes(counter)) counter = "instructions";
     const select = choose(names.map((name) => [name, name]), { onchange: (event) => {
       counter = event.target.value;
@@ -66,11 +80,21 @@ export function makeCounts(view) {
     fill(chooser, "By line: ", select);
   }
 
+  function drawLines(byLine) {
+    const lines = Object.keys(byLine).filter((line) => byLine[line][counter] > 0);
+    const most = Math.max(1, ...lines.map((line) => byLine[line][counter]));
+    const rows = rowsOf(lines);
+    for (const line of lines) {
+      setText(rows.get(line).now, count(byLine[line][counter]));
+      rows.get(line).meter.value = byLine[line][counter] / most;
+    }
+  }
+
   function draw() {
-    const { look, facts } = view.run;
-    fill(totals, totalsTable(look.totals, facts.totals, view.describeCounter));
-    listCounters(Object.keys(facts.totals).filter((name) => facts.totals[name] > 0));
-    fill(lines, linesTable(view.run, counter));
+    const { run } = view;
+    if (run !== shownRun) begin(run);
+    totals.draw(run.look.totals, run.facts.totals);
+    drawLines(run.look.by_line);
   }
   return { id: "counts", title: "Counts", root, draw };
 }

@@ -41,3 +41,26 @@ export function prepare(canvas, width, height) {
   context.clearRect(0, 0, width, height);
   return context;
 }
+
+/// Sets an element's text, if it is another one.
+export function setText(target, text) {
+  const wanted = String(text);
+  if (target.textContent !== wanted) target.textContent = wanted;
+}
+
+/// A list of rows under `parent` that are kept from one drawing to the next. `make(key)` makes a row with its `root`; rows are made again when
+/// the keys change.
+export function keepRows(parent, make) {
+  let known = null;
+  let rows = new Map();
+  return (keys) => {
+    const joined = keys.join("\n");
+    if (joined !== known) {
+      known = joined;
+      const before = rows;
+      rows = new Map(keys.map((key) => [key, before.get(key) ?? make(key)]));
+      parent.replaceChildren(...[...rows.values()].map(({ root }) => root));
+    }
+    return rows;
+  };
+}

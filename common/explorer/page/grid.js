@@ -20,26 +20,34 @@ export function cellSize(room, count, largest) {
   return Math.max(1, Math.min(largest, Math.floor((room / count) * scale) / scale));
 }
 
-/// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an element without a mark.
+/// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an element without a mark. Neighbours
+/// in a row that look alike are drawn as one where there is no gap between them.
 export function drawCells(context, { x, y, rows, columns, cell, high = cell, marks, base, colours }) {
   const gap = cell >= 6 ? 1 : 0;
-  for (let index = 0; index < rows * columns; index += 1) {
-    const left = x + (index % columns) * cell;
-    const top = y + Math.floor(index / columns) * high;
-    const [below, covering] = base(index);
-    if (below) {
-      context.globalAlpha = covering;
-      context.fillStyle = below;
-      context.fillRect(left, top, cell - gap, high - (high >= 6 ? 1 : 0));
+  const tall = high - (high >= 6 ? 1 : 0);
+  const cover = (left, top, wide, [colour, opacity]) => {
+    context.globalAlpha = opacity;
+    context.fillStyle = colour;
+    context.fillRect(left, top, wide, tall);
+  };
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; ) {
+      const index = row * columns + column;
+      const below = base(index);
+      const mark = marks[index] & ~MARK.written;
+      let same = 1;
+      while (gap === 0 && column + same < columns && (marks[index + same] & ~MARK.written) === mark && alike(base(index + same), below)) same += 1;
+      const [left, top, wide] = [x + column * cell, y + row * high, same * cell - gap];
+      cover(left, top, wide, below);
+      const marked = mark ? markColour(mark, colours) : null;
+      if (marked) cover(left, top, wide, marked);
+      column += same;
     }
-    const marked = marks ? markColour(marks[index], colours) : null;
-    if (!marked) continue;
-    context.globalAlpha = marked[1];
-    context.fillStyle = marked[0];
-    context.fillRect(left, top, cell - gap, high - (high >= 6 ? 1 : 0));
   }
   context.globalAlpha = 1;
 }
+
+const alike = (one, other) => one[0] === other[0] && one[1] === other[1];
 
 /// Writes the values into cells that are large enough for them.
 export function writeValues(context, { x, y, rows, columns, cell, high = cell, values, shown, marks, colours }) {

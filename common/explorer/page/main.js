@@ -10,7 +10,7 @@ async function startPage() {
   const message = document.getElementById("message");
   const missing = lacking();
   let page = null;
-  followTheme(() => page?.drawAll());
+  followTheme(() => page?.redraw());
   try {
     if (missing) throw new Error(missing);
     const data = JSON.parse(document.getElementById("explorer-data").textContent);

@@ -103,7 +103,7 @@ function blockOf(run, { row, column }) {
 
 /// The panel.
 export function makeMatrices(view) {
-  const canvas = element("canvas", { role: "img" });
+  const canvas = element("canvas", { role: "img", "aria-label": "Matrices A, B and C" });
   const hint = element("p", { class: "hint", text: "" });
   const legend = element("p", { class: "legend" });
   legend.innerHTML = `<i class="chosen"></i>the chosen thread <i class="read"></i>read by its warp <i class="write"></i>written by it <i class="others"></i>other warps of the block

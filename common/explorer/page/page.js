@@ -22,7 +22,7 @@ export class Page {
     this.views = [];
     this.runs = [];
     this.choice = null;
-    this.making = 0;
+    this.making = null;
     this.travel = new Travel(this);
     this.parts = Object.fromEntries(["choice", "idea", "time", "sentence", "message", "tabs", "predict", "views"].map((id) => [id, document.getElementById(id)]));
     this.controls = makeChoice(this.parts.choice, data, { changed: (choice) => this.choose(choice), stop: () => this.stop(), predict: () => this.togglePredict() });
@@ -62,6 +62,12 @@ export class Page {
   /// Moves a view, as it asks for.
   moved(view, time, chosen) {
     return this.travel.moved(view, time, chosen);
+  }
+
+  /// Draws everything again, in other colours.
+  redraw() {
+    this.timeline.drawMarks();
+    this.travel.drawAll();
   }
 
   /// What a counter counts, and the profiler's name for it.
@@ -109,18 +115,10 @@ export class Page {
     return kernel?.size ?? USUAL_SIZE;
   }
 
+  /// Runs what the reader, or the address, asks for.
   async choose(wanted, question) {
     const refused = wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
-    const before = this.choice;
-    this.choice = sensible(this.data, wanted);
-    if (before && before.name !== this.choice.name && !wanted.sizeAsked && wanted.size.join() === before.size.join()) this.choice.size = this.fittingSize(this.choice);
-    this.controls.show(this.choice);
-    this.keepChoice();
-    const kernel = this.kernel(this.choice.name);
-    this.showIdea(kernel);
-    this.chapter = this.data.chapters.find(({ id }) => id === kernel.step) ?? this.data.chapters[0];
-    this.parts.predict.hidden ||= this.chapter.questions.length === 0;
-    this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
+    if (refused === undefined || !this.choice) this.take(wanted);
     if (refused !== undefined) {
       this.tell(`A side of ${refused} does not fit here: choose whole numbers from 1 to 64. Larger products run with \`cargo run\`, in the course's own folder.`);
       return;
@@ -129,18 +127,27 @@ export class Page {
     if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.questions, question);
   }
 
+  /// Takes a choice over, as far as it can be run. Another kernel may need another size.
+  take(wanted) {
+    const before = this.choice;
+    this.choice = sensible(this.data, wanted);
+    if (before && before.name !== this.choice.name) this.choice.size = this.fittingSize(this.choice);
+    this.controls.show(this.choice);
+    this.keepChoice();
+    const kernel = this.kernel(this.choice.name);
+    this.parts.idea.textContent = kernel.about ?? "";
+    this.parts.idea.title = kernel.about ?? "";
+    this.chapter = this.data.chapters.find(({ id }) => id === kernel.step) ?? this.data.chapters[0];
+    this.parts.predict.hidden ||= this.chapter.questions.length === 0;
+    this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
+  }
+
   /// Shows the chapter's questions, or hides them.
   togglePredict() {
     const { hidden } = this.parts.predict;
     this.parts.predict.hidden = !hidden;
     this.controls.asking(this.chapter.questions.length, hidden);
     if (hidden) this.predict.show(this.chapter.id, this.chapter.questions);
-  }
-
-  /// Shows what a kernel is about. A narrow page shows the beginning.
-  showIdea({ about }) {
-    this.parts.idea.textContent = about;
-    this.parts.idea.title = about;
   }
 
   /// The size of the choice if a form of its kernel can run it, or else the kernel's usual one.
@@ -153,33 +160,44 @@ export class Page {
     return this.data.kernels.find((kernel) => kernel.id === id);
   }
 
-  /// Runs what is chosen, and shows it.
-  async make() {
-    const turn = (this.making += 1);
+  /// Runs what is chosen, and shows it. A run that is being made already is not begun again.
+  make() {
+    const key = JSON.stringify(this.choice);
+    if (this.making?.key !== key) {
+      if (this.making) for (const engine of this.engines) engine.end(STOPPED);
+      const making = { key };
+      this.making = making;
+      making.done = this.makeRuns(making);
+    }
+    return this.making.done;
+  }
+
+  async makeRuns(making) {
     this.timeline.stop();
     this.timeline.enable(false);
-    if (this.busy) for (const engine of this.engines) engine.end(STOPPED);
     this.tell(null);
-    this.busy = true;
     this.controls.busy(true);
     this.say("Running …");
     try {
       const names = [this.choice.name, this.choice.with].filter(Boolean);
       const runs = await Promise.all(names.map((name, index) => this.runOf(name, this.engines[index])));
-      if (turn !== this.making) return;
-      this.show(runs);
+      if (this.making === making) this.show(runs);
     } catch (error) {
-      if (turn !== this.making) return;
-      this.runs = [];
-      for (const view of this.views) view.root.hidden = true;
-      this.say("");
-      this.tell(sentenceOf(error.message));
+      if (this.making === making) this.fail(error);
     } finally {
-      if (turn === this.making) {
-        this.busy = false;
+      if (this.making === making) {
+        this.making = null;
         this.controls.busy(false);
       }
     }
+  }
+
+  /// Says why there is no run, and shows none.
+  fail(error) {
+    this.runs = [];
+    for (const view of this.views) view.root.hidden = true;
+    this.say("");
+    this.tell(sentenceOf(error.message));
   }
 
   async runOf(name, engine) {
@@ -207,6 +225,7 @@ export class Page {
       view.choosePanel(this.panel);
     });
     this.timeline.enable(true);
+    this.timeline.drawMarks();
     if (runs[0].facts.outcome.stopped) this.tell(sentenceOf(runs[0].facts.outcome.stopped));
     this.travel.showTime();
   }
@@ -218,13 +237,12 @@ export class Page {
 
   /// What was counted, in answer to a question: the kernel is run as the question says.
   async answer(question) {
-    const wanted = sensible(this.data, { ...this.choice, name: question.kernel, size: question.size ?? this.usualSize(question.kernel), dtype: question.dtype ?? "f32", form: question.form ?? null, order: question.order ?? "warps", with: null });
-    const same = ["name", "dtype", "form", "order", "with"].every((key) => (this.choice[key] ?? null) === (wanted[key] ?? null)) && this.choice.size.join() === wanted.size.join();
+    const { kernel: name, size, dtype, form, order } = question;
+    const wanted = { ...this.choice, name, size: size ?? this.usualSize(name), dtype: dtype ?? "f32", form: form ?? null, order: order ?? "warps", with: null };
+    const same = ["name", "dtype", "form", "order", "with"].every((key) => (this.choice[key] ?? null) === wanted[key]) && this.choice.size.join() === wanted.size.join();
     if (!same || this.runs.length === 0) {
-      this.choice = wanted;
-      this.controls.show(wanted);
-      this.keepChoice();
-      this.showIdea(this.kernel(wanted.name));
+      this.choice = null;
+      this.take(wanted);
       await this.make();
     }
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");

@@ -84,7 +84,7 @@ function describeWord(run, word) {
 
 /// The panel.
 export function makeShared(view) {
-  const canvas = element("canvas", { role: "img" });
+  const canvas = element("canvas", { role: "img", "aria-label": "Shared memory" });
   const scroll = element("div", { class: "scroll", tabindex: "0", "aria-label": "Words of shared memory" }, canvas);
   const hint = element("p", { class: "hint" });
   const copies = element("p", { class: "copies" });

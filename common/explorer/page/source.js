@@ -1,7 +1,7 @@
 // The kernel's source: the line that the chosen warp executed last is lit, and the margin says on which lines the other warps are.
 
-import { element, fill } from "./elements.js";
-import { count, ranges } from "./words.js";
+import { element, fill, setText } from "./elements.js";
+import { ranges } from "./words.js";
 
 /// The code of a line, with its comment set apart.
 function codeOf(text) {
@@ -22,9 +22,11 @@ export function makeSource(view) {
   const root = element("section", { class: "source", "aria-label": "Source of the kernel", tabindex: "0" }, list);
   let rows = [];
   let opened = null;
+  let shownLine = null;
 
   function show() {
     opened = null;
+    shownLine = null;
     const executed = new Set(view.run.facts.lines);
     rows = view.run.kernel.source.replace(/\n$/, "").split("\n").map((text, index) => {
       const line = index + 1;
@@ -71,12 +73,13 @@ export function makeSource(view) {
       row.classList.toggle("current", line === current);
       row.toggleAttribute("aria-current", line === current);
       const here = others.get(line) ?? [];
-      margin.textContent = here.length === 0 ? "" : here.length < 3 ? here.join(" ") : `×${here.length}`;
+      setText(margin, here.length === 0 ? "" : here.length < 3 ? here.join(" ") : `×${here.length}`);
       margin.title = here.length ? `${here.length === 1 ? "Warp" : "Warps"} ${ranges(here)} will execute this line next` : "";
       if (number.tagName === "BUTTON") number.setAttribute("aria-expanded", String(opened === line));
-      fill(ptx, ...(opened === line ? below(line, last) : []));
+      if (opened === line || ptx.firstChild) fill(ptx, ...(opened === line ? below(line, last) : []));
     });
-    if (current !== null) keepInView(rows[current - 1]?.row);
+    if (current !== null && current !== shownLine) keepInView(rows[current - 1]?.row);
+    shownLine = current;
   }
 
   /// Scrolls the source, and never the page around it.
@@ -88,5 +91,5 @@ export function makeSource(view) {
     }
   }
 
-  return { id: "source", root, show, draw, say: () => `${count(rows.length)} lines` };
+  return { root, show, draw };
 }

@@ -79,7 +79,7 @@ export function makeTimeline(root, page) {
     if (page.time() >= page.length()) await page.jump(0);
   }
 
-  /// Draws where hazards are.
+  /// Draws where hazards are: once for each run and each width.
   function drawMarks() {
     const width = slider.clientWidth - 16;
     if (width <= 0) return;
@@ -89,8 +89,10 @@ export function makeTimeline(root, page) {
     for (const { time } of page.hazards()) context.fillRect((time / page.length()) * width - 1, 0, 2.5, 8);
   }
 
+  new ResizeObserver(drawMarks).observe(slider);
+
   return {
-    toggle, stop, setUnit,
+    toggle, stop, setUnit, drawMarks,
     step: (way, other) => page.step(way, other ?? unit),
     enable(on) {
       for (const control of root.querySelectorAll("button, input, select")) control.disabled = !on;
@@ -100,7 +102,6 @@ export function makeTimeline(root, page) {
       slider.value = page.time();
       slider.setAttribute("aria-valuetext", `instruction ${count(page.time())} of ${count(page.length())}`);
       at.textContent = `${count(page.time())} of ${count(page.length())}`;
-      drawMarks();
     },
   };
 }

@@ -39,7 +39,7 @@ export class View {
         const panel = this.panels.find(({ root }) => root === target);
         if (isIntersecting) this.seen.add(panel);
         else this.seen.delete(panel);
-        if (isIntersecting && this.run) panel.draw();
+        if (isIntersecting && this.run && this.wide) panel.draw();
       }
     }, { rootMargin: "200px" });
     for (const { root } of this.panels) this.watch.observe(root);
@@ -55,10 +55,9 @@ export class View {
     return this.width >= MIDDLE && !this.wide;
   }
 
-  /// The pixels that a panel's drawing may take.
+  /// The pixels that a panel's drawing may take. They are measured when the view is laid out, and not in each frame.
   room() {
-    const width = this.wide ? this.right.clientWidth : this.panels.find(({ id }) => id === this.panel).root.clientWidth;
-    return { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)) };
+    return this.measured;
   }
 
   /// Lays the view out for its width.
@@ -66,6 +65,9 @@ export class View {
     this.width = this.root.clientWidth;
     this.root.classList.toggle("wide", this.wide);
     this.root.classList.toggle("middle", this.middle);
+    const panel = this.panels.find(({ id }) => id === this.panel).root;
+    const width = this.wide ? this.right.clientWidth : panel.clientWidth;
+    this.measured = { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)) };
   }
 
   resized() {
@@ -89,7 +91,9 @@ export class View {
   choosePanel(id) {
     this.panel = id;
     for (const panel of this.panels) panel.root.classList.toggle("chosen", panel.id === id);
-    if (this.run) this.draw();
+    if (!this.run) return;
+    this.layOut();
+    this.draw();
   }
 
   /// Draws what can be seen.

@@ -47,7 +47,7 @@ export async function scrubbing(opened, fragment) {
     for (let share = 0; share < 60; share += 1) {
       const begun = performance.now();
       await travel.jump(Math.floor((runs[0].facts.length * share) / 60));
-      for (const view of window.explorer.views) view.draw();
+      await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
       took.push(performance.now() - begun);
     }
     return took.sort((a, b) => a - b);

@@ -28,7 +28,7 @@ function beginWith(ptx, statement) {
 }
 
 const kernelOf = (data, id) => data.kernels.find((kernel) => kernel.id === id);
-const isSentence = (text) => typeof text === "string" && /^[A-Z"'`].*\.$/s.test(text) && !/undefined|NaN|\[object/.test(text);
+const isSentence = (text) => typeof text === "string" && /^[A-Z"'`].*[.?]$/s.test(text) && !/undefined|NaN|\[object/.test(text);
 
 /// A kernel that never ends: it is stopped, by the reader or by the limit.
 export async function checkEndless(browser, html, check) {
