@@ -8,13 +8,19 @@ export function lacking() {
   return null;
 }
 
-/// Unpacks the engine that is packed into the page.
-export async function unpackEngine() {
-  const packed = document.getElementById("explorer-wasm")?.textContent.trim();
-  if (!packed) throw new Error("this page was made without its engine: make it again with `cargo x explorer`");
+/// What is packed into the page under an id, unpacked.
+function unpack(id) {
+  const packed = document.getElementById(id)?.textContent.trim();
+  if (!packed) throw new Error("this page was made without its engine or its data: make it again with `cargo x explorer`");
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer();
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
 }
+
+/// The engine's code.
+export const unpackEngine = () => unpack("explorer-wasm").arrayBuffer();
+
+/// The kernels, and what the chapters say of them.
+export const unpackData = () => unpack("explorer-data").json();
 
 /// An instance of the engine in a worker of its own. It holds one run.
 export class Engine {

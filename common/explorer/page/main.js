@@ -1,6 +1,6 @@
 // Starts the page.
 
-import { lacking, unpackEngine } from "./engine.js";
+import { lacking, unpackData, unpackEngine } from "./engine.js";
 import { Page } from "./page.js";
 import { followTheme } from "./theme.js";
 import { watchVersion } from "./watch.js";
@@ -13,8 +13,8 @@ async function startPage() {
   followTheme(() => page?.redraw());
   try {
     if (missing) throw new Error(missing);
-    const data = JSON.parse(document.getElementById("explorer-data").textContent);
-    page = new Page(data, await unpackEngine());
+    const [data, wasm] = await Promise.all([unpackData(), unpackEngine()]);
+    page = new Page(data, wasm);
     watchVersion(data);
     window.addEventListener("hashchange", () => page.follow(location.hash));
     await page.follow(location.hash);

@@ -95,7 +95,7 @@ function describeElement(run, { name, row, column, index }) {
 /// The block whose tile holds an element of C, if the grid is laid over C in the usual way.
 function blockOf(run, { row, column }) {
   const [across, down, deep] = run.launch.grid;
-  const [rows, columns] = run.facts.tile ?? [0, 0];
+  const [columns, rows] = run.facts.tile ?? [0, 0];
   const [y, x] = [Math.floor(row / rows), Math.floor(column / columns)];
   const usual = deep === 1 && across === Math.ceil(run.facts.n / columns) && down === Math.ceil(run.facts.m / rows);
   return usual ? y * across + x : null;

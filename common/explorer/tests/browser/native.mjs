@@ -1,8 +1,8 @@
 // Every kernel at three sizes in the browser, against the same runs made by native code.
 
 /// The fragment that asks for a run.
-export function fragmentOf({ kernel, form, size, dtype, order }) {
-  const options = new URLSearchParams({ size: size.join("x"), dtype, order: order ?? "warps" });
+export function fragmentOf({ kernel, form, m, n, k, dtype, order }) {
+  const options = new URLSearchParams({ size: `${m}x${n}x${k}`, dtype, order: order ?? "warps" });
   if (form) options.set("form", form);
   return `#${kernel}?${options}`;
 }
@@ -14,9 +14,11 @@ const hazardLine = ({ kind, place, count, parties }) =>
 /// Counters without those that are zero.
 const counted = (totals) => JSON.stringify(Object.entries(totals).filter(([, value]) => value !== 0).sort());
 
+const byLine = (lines) => Object.keys(lines).sort().map((line) => `${line} ${counted(lines[line])}`).join("; ");
+
 /// Checks one run.
 async function checkRun(opened, run, check) {
-  const name = `${run.kernel} ${run.form ?? ""} at ${run.size.join("×")}`;
+  const name = `${run.kernel} ${run.form ?? ""} at ${run.m}×${run.n}×${run.k}`;
   const facts = await opened.follow(fragmentOf(run));
   if (!facts) return check(run.stopped !== null && run.totals === undefined, `${name}: the page says: ${await opened.message()}`);
   const form = await opened.do(() => window.explorer.runs[0].form.id);
@@ -25,13 +27,15 @@ async function checkRun(opened, run, check) {
   const end = await opened.do(() => window.explorer.runs[0].look.totals);
   const shown = await opened.do(() => Object.fromEntries([...document.querySelectorAll(".counters tbody th[scope=row]")].map((head) => [head.textContent, head.nextSibling.textContent.replaceAll(",", "")])));
   check(counted(facts.totals) === counted(run.totals), `${name}: totals ${counted(facts.totals)}, natively ${counted(run.totals)}`);
+  const lines = await opened.do(() => window.explorer.runs[0].look.by_line);
+  check(byLine(lines) === byLine(run.lines), `${name}: by line ${byLine(lines)}, natively ${byLine(run.lines)}`);
   check(counted(end) === counted(run.totals), `${name}: at the end ${counted(end)}, natively ${counted(run.totals)}`);
   const different = Object.entries(run.totals).filter(([counter, value]) => value !== 0 && shown[counter] !== String(value)).map(([counter]) => counter);
   check(different.length === 0, `${name}: the table shows another number of ${different.join(", ")}`);
   const [here, there] = [facts.hazards, run.hazards].map((hazards) => hazards.map(hazardLine).sort());
   check(JSON.stringify(here) === JSON.stringify(there), `${name}: hazards ${here.join("; ") || "none"}, natively ${there.join("; ") || "none"}`);
   check(facts.outcome.right === run.right, `${name}: the product is ${facts.outcome.right ? "right" : "not right"} here`);
-  if (typeof run.wrong === "number") check(facts.outcome.wrong === run.wrong, `${name}: ${facts.outcome.wrong} wrong elements, natively ${run.wrong}`);
+  check((facts.outcome.stopped === null) === (run.stopped === null), `${name}: ${facts.outcome.stopped ?? "not stopped"}, natively ${run.stopped ?? "not stopped"}`);
   return undefined;
 }
 
@@ -40,7 +44,7 @@ export async function checkNative(opened, native, check) {
   const sizes = new Map();
   for (const run of native.runs) {
     await checkRun(opened, run, check);
-    sizes.set(run.kernel, (sizes.get(run.kernel) ?? new Set()).add(run.size.join()));
+    sizes.set(run.kernel, (sizes.get(run.kernel) ?? new Set()).add(`${run.m} ${run.n} ${run.k}`));
   }
   const kernels = await opened.do(() => window.explorer.data.kernels.map(({ id }) => id));
   for (const kernel of kernels) check((sizes.get(kernel)?.size ?? 0) >= 3, `${kernel} was run natively at ${sizes.get(kernel)?.size ?? 0} sizes in place of three`);

@@ -4,17 +4,18 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { Opened } from "./browser.mjs";
 
-const DATA = /(<script type="application\/json" id="explorer-data">)([\s\S]*?)(<\/script>)/;
+const DATA = /(<script type="text\/plain" id="explorer-data">)([\s\S]*?)(<\/script>)/;
 
 /// A page whose data have been changed, as a file of its own.
 export function changedPage(html, change) {
   const file = path.join(mkdtempSync(path.join(tmpdir(), "explorer-")), "page.html");
   const changed = html.replace(DATA, (_, open, text, close) => {
-    const data = JSON.parse(text);
+    const data = JSON.parse(inflateRawSync(Buffer.from(text, "base64")).toString());
     change(data);
-    return open + JSON.stringify(data).replaceAll("<", "\\u003c") + close;
+    return open + deflateRawSync(JSON.stringify(data)).toString("base64") + close;
   });
   writeFileSync(file, changed);
   return pathToFileURL(file).href;

@@ -76,9 +76,10 @@ export async function checkPredict(opened, chapters, check) {
       await page.locator("#predict .prediction input").fill(String(counted.value));
       await page.locator("#predict .prediction input").press("Enter");
       await page.waitForSelector("#predict .right");
+      asked += 1;
+      if (counted.time === null) continue;
       await page.getByRole("button", { name: "Show me where" }).click();
       await page.waitForFunction((time) => window.explorer.runs[0].time === time, counted.time);
-      asked += 1;
     }
   }
   const kept = await opened.do(() => Object.keys(JSON.parse(localStorage.getItem("explorer-predictions") ?? "{}")).length);
