@@ -23,7 +23,7 @@ export function formsFor(kernel, { dtype, size, form }) {
 
 /// A kernel's name as the list shows it.
 export function kernelTitle(kernel) {
-  return kernel.role === "step" || kernel.role === "own" ? `${kernel.name}` : `${kernel.name} (${kernel.role === "beyond" ? "beyond the course" : kernel.role})`;
+  return kernel.role === "step" ? kernel.step : kernel.name;
 }
 
 /// A choice without what cannot be: sizes within the limits, an element type that the kernel has.

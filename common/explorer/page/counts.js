@@ -49,7 +49,7 @@ function lineRow(line, source) {
   const now = element("td", { class: "number" });
   const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
   const code = /^\d+$/.test(line) ? (source[line - 1] ?? "").trim() : "";
-  return { now, meter, root: element("tr", {}, element("td", { class: "number", text: line }), now, element("td", { class: "bar" }, meter), element("td", {}, element("code", { text: code }))) };
+  return { now, meter, root: element("tr", {}, element("td", { class: "number", text: line === "0" ? "none" : line }), now, element("td", { class: "bar" }, meter), element("td", {}, element("code", { text: code }))) };
 }
 
 /// The panel.

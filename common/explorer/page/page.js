@@ -27,7 +27,7 @@ export class Page {
     this.parts = Object.fromEntries(["choice", "idea", "time", "sentence", "message", "tabs", "predict", "views"].map((id) => [id, document.getElementById(id)]));
     this.controls = makeChoice(this.parts.choice, data, { changed: (choice) => this.choose(choice), stop: () => this.stop(), predict: () => this.togglePredict() });
     this.timeline = makeTimeline(this.parts.time, {
-      step: (way, unit) => this.travel.step(way, unit), jump: (time) => this.travel.jump(time), playing: (on) => this.parts.sentence.setAttribute("aria-live", on ? "off" : "polite"),
+      step: (way, unit) => this.travel.step(way, unit), jump: (time) => this.travel.jump(time), follow: (on) => this.travel.follow(on), playing: (on) => this.parts.sentence.setAttribute("aria-live", on ? "off" : "polite"),
       time: () => this.runs[0]?.time ?? 0, length: () => this.runs[0]?.facts.length ?? 1, hazards: () => this.runs[0]?.facts.hazards ?? [],
     });
     this.predict = makePredict(this.parts.predict, { answer: (question) => this.answer(question), look: (question, answer) => this.lookWhere(question, answer) });
@@ -221,7 +221,7 @@ export class Page {
     document.body.classList.toggle("comparing", runs.length > 1);
     this.views.forEach((view, index) => {
       view.root.hidden = false;
-      view.show(runs[index], runs.length > 1 ? `${runs[index].kernel.step}: ${kernelTitle(runs[index].kernel)}` : null);
+      view.show(runs[index], runs.length > 1 ? kernelTitle(runs[index].kernel) : null);
       view.choosePanel(this.panel);
     });
     this.timeline.enable(true);

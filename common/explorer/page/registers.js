@@ -13,7 +13,7 @@ function makeSums(sums) {
   const [rows, columns] = [sorted("row"), sorted("column")];
   const cells = new Map(sums.map((sum) => [sumKey(sum), element("td")]));
   const root = element("table", { class: "sums" },
-    element("thead", {}, element("tr", {}, element("th", { text: "row \\ column" }), ...columns.map((column) => element("th", { text: column })))),
+    element("thead", {}, element("tr", {}, element("th", { text: "row" }), ...columns.map((column) => element("th", { text: column })))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { text: row }), ...columns.map((column) => cells.get(sumKey({ row, column })) ?? element("td"))))));
   return { root, cells };
 }

@@ -7,12 +7,13 @@ const PER_SECTOR = 8;
 
 /// The measures of a drawing `width` pixels wide.
 function measures(side, width) {
-  const margin = side.shared ? 62 : 70;
+  const margin = side.shared ? (width < 420 ? 46 : 54) : 64;
   const cell = Math.min(22, (width - margin - 2) / COLUMNS);
   const many = side.rows.length > 12;
   const high = many ? Math.max(8, Math.min(cell, 10)) : Math.max(11, Math.min(cell, 18));
-  const from = 2 + cell + (side.rows.length > 1 ? 44 : 30);
-  return { margin, cell, high, from, at: (column) => margin + column * cell, y: (row) => from + row * (high + 2), height: from + side.rows.length * (high + 2) + 16 };
+  const top = cell < 13 ? 13 : 2; // Small lanes have their numbers above them.
+  const from = top + cell + (side.rows.length > 1 ? 44 : 30);
+  return { margin, cell, high, from, top, at: (column) => margin + column * cell, y: (row) => from + row * (high + 2), height: from + side.rows.length * (high + 2) + 16 };
 }
 
 /// What memory delivers: whole sectors, of which only some words may have been asked for, or a word from each bank.
@@ -50,7 +51,7 @@ function drawLinks(context, side, m, colours, chosen) {
     context.globalAlpha = lane === chosen ? 1 : 0.45;
     context.lineWidth = lane === chosen ? 2 : 1;
     context.beginPath();
-    context.moveTo(m.at(lane) + m.cell / 2, 2 + m.cell);
+    context.moveTo(m.at(lane) + m.cell / 2, m.top + m.cell);
     context.lineTo(m.at(column) + (m.cell * Math.min(words, COLUMNS - column)) / 2, m.y(row));
     context.stroke();
   }
@@ -62,18 +63,20 @@ function drawLanes(context, side, m, colours, chosen) {
   context.textAlign = "center";
   for (let lane = 0; lane < COLUMNS; lane += 1) {
     context.fillStyle = lane === chosen ? colours.chosen : active.has(lane) ? colours.muted : colours.raised;
-    context.fillRect(m.at(lane) + 0.5, 2, m.cell - 1, m.cell);
-    context.fillStyle = active.has(lane) || lane === chosen ? colours.bg : colours.muted;
-    if (m.cell >= 13 || (lane % 4 === 0 && m.cell >= 8)) context.fillText(lane, m.at(lane) + m.cell / 2, 2 + m.cell / 2 + 0.5);
+    context.fillRect(m.at(lane) + 0.5, m.top, m.cell - 1, m.cell);
+    const inside = m.cell >= 13;
+    context.fillStyle = inside && (active.has(lane) || lane === chosen) ? colours.bg : colours.muted;
+    if (inside) context.fillText(lane, m.at(lane) + m.cell / 2, m.top + m.cell / 2 + 0.5);
+    else if (lane % 4 === 0) context.fillText(lane, m.at(lane) + m.cell / 2, 6);
   }
   context.fillStyle = colours.muted;
   context.textAlign = "right";
-  context.fillText("lane", m.margin - 6, 2 + m.cell / 2 + 0.5);
+  context.fillText("lane", m.margin - 6, m.cell < 13 ? 6 : m.top + m.cell / 2 + 0.5);
   const below = m.y(side.rows.length) + 7;
   if (side.shared) context.fillText("bank", m.margin - 6, below);
   context.textAlign = "center";
   if (side.shared) for (let bank = 0; bank < COLUMNS; bank += m.cell >= 15 ? 1 : 4) context.fillText(bank, m.at(bank) + m.cell / 2, below);
-  else for (let sector = 0; sector < 4; sector += 1) context.fillText(m.cell > 9 ? "sector of 32 bytes" : "32 bytes", m.at(sector * PER_SECTOR + PER_SECTOR / 2), below);
+  else for (let sector = 0; sector < 4; sector += 1) context.fillText(m.cell >= 13 ? "sector of 32 bytes" : "32 bytes", m.at(sector * PER_SECTOR + PER_SECTOR / 2), below);
 }
 
 /// Draws a side `width` pixels wide. `label` names a line of global memory, `chosen` is a lane. Returns which lane lies at a point.
@@ -85,5 +88,5 @@ export function drawRequest(canvas, side, { width, colours, chosen, label }) {
   drawRows(context, side, m, colours, label);
   drawLinks(context, side, m, colours, chosen);
   drawLanes(context, side, m, colours, chosen);
-  return (x, y) => (y <= m.cell + 8 && x >= m.margin ? Math.min(COLUMNS - 1, Math.floor((x - m.margin) / m.cell)) : null);
+  return (x, y) => (y <= m.top + m.cell + 8 && x >= m.margin ? Math.min(COLUMNS - 1, Math.floor((x - m.margin) / m.cell)) : null);
 }

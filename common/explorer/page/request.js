@@ -5,7 +5,7 @@ import { drawRequest } from "./request-drawing.js";
 import { requestSide } from "./request-layout.js";
 import { accessPhrase } from "./sentence.js";
 import { colours } from "./theme.js";
-import { count } from "./words.js";
+import { count, sentenceOf } from "./words.js";
 
 /// The name of the first element in a line of 128 bytes of a matrix.
 function lineName(run, array, line) {
@@ -59,7 +59,7 @@ export function makeRequest(view) {
     }
     const line = request.line === null ? "" : `, line ${request.line}`;
     says.textContent = `${request.now ? "Now" : "Its latest request"}${line}: the warp ${accessPhrase(request)}.`;
-    note.textContent = [request.note, hintFor(request)].filter(Boolean).join(" ");
+    note.textContent = request.note ? sentenceOf(request.note) : hintFor(request);
     if (request.space === "local") return fill(drawings);
     fill(drawings, ...drawing(requestSide(request, request), request.to ? "Reads from global memory" : null),
       ...(request.to ? drawing(requestSide(request, request.to), "Writes to shared memory") : []));

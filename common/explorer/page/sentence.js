@@ -80,6 +80,7 @@ export function happening(run) {
   const who = `Block ${place(run.blockName(event.block))}, warp ${event.warp}${event.line === null ? "" : `, line ${event.line}`}`;
   const { request } = run.look;
   const what = isChosen && request?.now ? accessPhrase(request) : instructionPhrase(run, instruction);
+  const hazards = run.facts.hazards.filter(({ time }) => time === run.time).map(({ kind, place: where }) => ` Here is a hazard: ${kind}, ${where}.`).join("");
   const end = run.time === run.facts.length ? ` ${outcomeSentence(run.facts)}` : "";
-  return `${who}: ${what}.${end}`.replace(/;\.$/, ".");
+  return `${who}: ${what}.${hazards}${end}`.replace(/;\.$/, ".");
 }

@@ -8,6 +8,7 @@ import { value } from "./words.js";
 
 const BANKS = 32;
 const HEAD = 16;
+const FONT = "10px system-ui, sans-serif";
 
 /// The array that a word of shared memory belongs to, and the word's name in it.
 export function sharedName(arrays, word) {
@@ -22,23 +23,31 @@ export function sharedName(arrays, word) {
   return `${array.name}${(indices.length ? indices.reverse() : [rest]).map((index) => `[${index}]`).join("")}`;
 }
 
+/// Room for the longest name of a word.
+function marginOf(canvas, arrays) {
+  const context = canvas.getContext("2d");
+  context.font = FONT;
+  const longest = arrays.map(({ offset, bytes }) => context.measureText(sharedName(arrays, (offset + bytes) / 4 - 1) ?? "").width);
+  return 12 + Math.max(24, ...longest);
+}
+
 /// Draws the words. Returns which word lies at a point, and the rows that the chosen warp touches.
 function drawShared(canvas, run, width) {
   const { shared, marksShared } = run.values;
   const tones = colours();
+  const arrays = run.facts.shared[run.look.launch] ?? [];
   const rows = Math.ceil(shared.length / BANKS);
-  const margin = Math.min(84, width * 0.17);
+  const margin = marginOf(canvas, arrays);
   const cell = Math.min(26, (width - margin - 2) / BANKS);
   const high = rows > 96 ? 5 : rows > 48 ? 7 : Math.min(14, cell);
   const context = prepare(canvas, width, HEAD + rows * high + 2);
-  context.font = "10px system-ui, sans-serif";
+  context.font = FONT;
   context.fillStyle = tones.muted;
   context.textBaseline = "middle";
   context.textAlign = "center";
   for (let bank = 0; bank < BANKS; bank += cell >= 16 ? 1 : 4) context.fillText(bank, margin + (bank + 0.5) * cell, 7);
   context.textAlign = "right";
   context.fillText("bank", margin - 6, 7);
-  const arrays = run.facts.shared[run.look.launch] ?? [];
   const every = Math.max(1, Math.ceil(12 / high));
   const starts = new Set(arrays.map(({ offset }) => Math.floor(offset / 4 / BANKS)));
   for (let row = 0; row < rows; row += 1) {

@@ -5,9 +5,10 @@ import { ranges } from "./words.js";
 
 /// The code of a line, with its comment set apart.
 function codeOf(text) {
+  const [indent] = /^ */.exec(text);
   const comment = text.search(/\/\/|\/\*/);
-  const parts = comment < 0 ? [text] : [text.slice(0, comment), element("span", { class: "comment", text: text.slice(comment) })];
-  return element("code", {}, ...parts);
+  const code = comment < 0 ? text.slice(indent.length) : text.slice(indent.length, comment);
+  return element("code", {}, element("span", { class: "indent", text: indent }), code, comment < 0 ? null : element("span", { class: "comment", text: text.slice(comment) }));
 }
 
 /// The PTX of a line, with the instruction that was executed last.

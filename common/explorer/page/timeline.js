@@ -8,6 +8,7 @@ import { count } from "./words.js";
 const STEPS = [
   ["instruction", "Instruction", "the chosen warp executes one instruction"],
   ["line", "Line", "the chosen warp goes on to another line of the source"],
+  ["access", "Access", "the chosen warp reads or writes memory"],
   ["barrier", "Barrier", "the next barrier of the chosen block opens"],
   ["hazard", "Hazard", "the next hazard of the run"],
 ];
@@ -42,7 +43,9 @@ export function makeTimeline(root, page) {
     button("first", "Go to the start", () => page.jump(0)), button("back", "One step back", () => page.step(-1, unit)), play,
     button("forward", "One step forward", () => page.step(1, unit)), button("last", "Go to the end", () => page.jump(Infinity)),
   ];
-  fill(root, element("span", { class: "buttons" }, ...buttons), units, unitList, pace, element("span", { class: "scrub" }, slider, marks), at);
+  const follow = element("label", { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
+    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }), " follow");
+  fill(root, element("span", { class: "buttons" }, ...buttons), units, unitList, pace, follow, element("span", { class: "scrub" }, slider, marks), at);
 
   function setUnit(id) {
     unit = id;

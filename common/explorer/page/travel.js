@@ -9,6 +9,21 @@ export class Travel {
   constructor(page) {
     this.page = page;
     this.wished = null;
+    this.following = false;
+  }
+
+  /// From now on, looks at whichever warp executes; or at the chosen one again.
+  follow(on) {
+    this.following = on;
+    if (on && this.runs.length > 0) this.jump(this.runs[0].time);
+  }
+
+  /// Looks at a run at a time: at the chosen thread, or at the same lane of the warp that has just executed.
+  async look(run, time, chosen) {
+    await run.lookAt(time, chosen);
+    const { event } = run.look;
+    if (!this.following || !event || (event.block === run.chosen.block && event.warp === run.chosen.warp)) return;
+    await run.lookAt(time, { block: event.block, warp: event.warp, lane: run.chosen.lane });
   }
 
   get runs() {
@@ -20,8 +35,9 @@ export class Travel {
     const run = view.run;
     const other = this.runs.find((one) => one !== run);
     const travels = time !== run.time;
-    await run.lookAt(Math.max(0, Math.min(run.facts.length, time)), chosen);
-    if (other && travels) await other.lookAt(await this.sameWork(run, other), other.chosen);
+    const within = Math.max(0, Math.min(run.facts.length, time));
+    await (travels ? this.look(run, within, chosen) : run.lookAt(within, chosen));
+    if (other && travels) await this.look(other, await this.sameWork(run, other), other.chosen);
     this.drawAll();
   }
 
@@ -51,14 +67,7 @@ export class Travel {
     const back = way < 0;
     let went = false;
     try {
-      for (const run of this.runs) {
-        const time = await run.seek({ to: unit, back });
-        if (time === null && unit !== "hazard") await run.lookAt(back ? 0 : run.facts.length);
-        else if (time !== null) {
-          went = true;
-          await run.lookAt(time, unit === "hazard" ? this.threadAt(run, time) : run.chosen);
-        }
-      }
+      for (const run of this.runs) went = (await this.stepOne(run, unit, back)) || went;
     } catch (error) {
       this.page.tell(sentenceOf(error.message));
     } finally {
@@ -66,6 +75,16 @@ export class Travel {
     }
     this.drawAll();
     return went;
+  }
+
+  /// A step of one run. Past the last step lies the end, and before the first one the start.
+  async stepOne(run, unit, back) {
+    const each = this.following && unit === "instruction";
+    const next = run.time + (back ? -1 : 1);
+    const time = each ? (next < 0 || next > run.facts.length ? null : next) : await run.seek({ to: unit, back });
+    if (time !== null) await this.look(run, time, unit === "hazard" ? this.threadAt(run, time) : run.chosen);
+    else if (unit !== "hazard") await run.lookAt(back ? 0 : run.facts.length);
+    return time !== null;
   }
 
   /// The thread whose access completes the hazard at a time.
@@ -84,7 +103,7 @@ export class Travel {
       while (this.wished !== null) {
         const next = this.wished;
         this.wished = null;
-        await this.moved(this.page.views[0], next, this.runs[0].chosen);
+        await this.moved(this.page.views[0], Math.min(next, this.runs[0].facts.length), this.runs[0].chosen);
       }
     } catch (error) {
       this.page.tell(sentenceOf(error.message));

@@ -26,7 +26,7 @@ export class Opened {
     opened.context = await browser.newContext({ viewport: { width: options.width ?? 1200, height: options.height ?? 900 }, colorScheme: options.scheme ?? "light" });
     opened.complaints = [];
     opened.page = await opened.context.newPage();
-    opened.page.setDefaultTimeout(30_000);
+    opened.page.setDefaultTimeout(20_000);
     opened.page.on("console", (message) => ["error", "warning"].includes(message.type()) && opened.complaints.push(`console: ${message.text()}`));
     opened.page.on("pageerror", (error) => opened.complaints.push(`error: ${error.message}`));
     opened.page.on("requestfailed", (request) => opened.complaints.push(`request failed: ${request.url()}`));

@@ -4,8 +4,14 @@ export class Report {
   passed = 0;
   failures = [];
 
+  /// With `only`, the group of that name and no other.
+  constructor(only = null) {
+    this.only = only;
+  }
+
   /// Runs a group of checks. `body` is given `check(holds, what)`.
   async group(name, body) {
+    if (this.only !== null && this.only !== name) return;
     const before = this.failures.length;
     let number = 0;
     const check = (holds, what) => {

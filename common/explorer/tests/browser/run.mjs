@@ -1,7 +1,7 @@
-// Tests of the explorer in a browser: node run.mjs PAGE.html NATIVE.json [OWN.html]
+// Tests of the explorer in a browser: node run.mjs PAGE.html NATIVE.json [OWN.html] [--only GROUP]
 //
 // PAGE.html is the packed page, NATIVE.json what `cargo x explorer --native` writes, OWN.html a page that `cargo course explore` wrote for a
-// kernel of the learner's own.
+// kernel of the learner's own. `node faults.mjs PAGE.html NATIVE.json` plants a fault for each group and sees that it is found.
 
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -16,15 +16,17 @@ import { checkCompare, checkControls, checkFrame, checkNames, checkPredict } fro
 /// How much memory a run of step 4 at 64×64×64 may take.
 const MOST_BYTES = 50e6;
 
-const [pageFile, nativeFile, ownFile] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const only = words.includes("--only") ? words.splice(words.indexOf("--only"), 2)[1] : null;
+const [pageFile, nativeFile, ownFile] = words;
 if (!pageFile || !nativeFile) {
-  console.error("usage: node run.mjs PAGE.html NATIVE.json [OWN.html]");
+  console.error("usage: node run.mjs PAGE.html NATIVE.json [OWN.html] [--only GROUP]");
   process.exit(2);
 }
 const html = readFileSync(pageFile, "utf8");
 const address = pathToFileURL(path.resolve(pageFile)).href;
 const native = JSON.parse(readFileSync(nativeFile, "utf8"));
-const report = new Report();
+const report = new Report(only);
 const browser = await startBrowser();
 
 /// Opens the page for a group of checks, which also fails for whatever the browser complains of.
@@ -51,11 +53,11 @@ await report.group("opening", async (check) => {
   return `interactive, with its first run, after ${times.map((time) => `${Math.round(time)} ms`).join(", ")}; ${Math.round(html.length / 1000)} kB`;
 });
 
-let chapters = [];
-await withPage("chapters: forward and back", async (opened, check) => {
-  chapters = await opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
+const chaptersOf = (opened) => opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
+
+await withPage("forward and back", async (opened, check) => {
   const lengths = [];
-  for (const chapter of chapters) lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
+  for (const chapter of await chaptersOf(opened)) lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
   return `instructions: ${lengths.join(", ")}`;
 });
 await withPage("as natively", (opened, check) => checkNative(opened, native, check));
@@ -67,7 +69,7 @@ await withPage("scrubbing", async (opened, check) => {
 });
 await withPage("controls", checkControls);
 await withPage("names and room", checkNames);
-await withPage("predict", (opened, check) => checkPredict(opened, chapters, check));
+await withPage("predict", (opened, check) => chaptersOf(opened).then((chapters) => checkPredict(opened, chapters, check)));
 await withPage("compare", checkCompare);
 await report.group("endless kernel", (check) => checkEndless(browser, html, check));
 await report.group("bad input", (check) => checkBadInput(browser, html, check));
