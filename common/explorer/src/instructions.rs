@@ -1,6 +1,6 @@
 //! The instructions of the kernels of a run: their text, their lines, what kind they are, and what they write.
 
-use simt::Kernel;
+use simt::{Kernel, Location};
 use std::collections::HashMap;
 
 /// One register of a kernel.
@@ -49,6 +49,8 @@ pub struct Program {
     pub registers: Vec<Register>,
     /// Groups of 32 words that they take in a warp.
     pub groups: usize,
+    /// By register: the variable of the source that it most likely holds.
+    pub variables: Vec<Option<String>>,
 }
 
 /// What an instruction does, by the first part of its name.
@@ -100,19 +102,30 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
+/// The line of the source, if a place lies in it. Of a source that is PTX itself it is the PTX's.
+pub fn own_line(location: &Location, file: &str) -> Option<u32> {
+    if file.ends_with(".ptx") {
+        return Some(location.ptx_line);
+    }
+    let own = location.file.as_deref().is_some_and(|name| file_name(name) == file_name(file));
+    location.line.filter(|_| own)
+}
+
 impl Program {
     /// Reads a kernel. `file` is the source's; `keys` are the lines known so far, and grow.
     pub fn new(kernel: &Kernel, file: &str, keys: &mut Keys) -> Self {
-        let mut program = Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], groups: 0 };
+        let mut program =
+            Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], groups: 0, variables: vec![] };
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut latest = None;
         for index in 0..kernel.instruction_count() {
             let location = kernel.location(index);
-            let own = location.file.as_deref().is_some_and(|name| file_name(name) == file_name(file));
-            let name = location.file.as_deref().filter(|_| !own).map(file_name);
-            if own {
-                latest = location.line;
-            }
+            let own = own_line(&location, file);
+            let (name, number) = match own {
+                Some(line) => (None, Some(line)),
+                None => (location.file.as_deref().map(file_name), location.line),
+            };
+            latest = own.or(latest);
             let writes = kernel.registers_written(index).map(|register| {
                 *numbers.entry(register.name.to_owned()).or_insert_with(|| {
                     let (name, bytes, float) = (register.name.to_owned(), register.bytes(), register.float);
@@ -125,8 +138,8 @@ impl Program {
             let writes = writes.collect();
             program.instructions.push(Instruction {
                 kind: kind(&location.instruction),
-                key: keys.number(name, location.line),
-                line: if own { location.line } else { latest },
+                key: keys.number(name, number),
+                line: latest,
                 text: location.instruction,
                 writes,
             });

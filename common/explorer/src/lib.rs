@@ -14,18 +14,18 @@
 pub mod answer;
 mod bits;
 pub mod engine;
-mod instructions;
+pub mod instructions;
 mod look;
 pub mod matrices;
 pub mod plan;
 mod question;
 mod recorder;
-mod request;
+pub mod request;
 pub mod run;
 mod seek;
-mod state;
+pub mod state;
 mod sums;
-mod tape;
+pub mod tape;
 mod variables;
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "functions of a module are exported by name, and memory is handed over by address")]

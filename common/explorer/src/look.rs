@@ -2,12 +2,12 @@
 
 use crate::answer::{counts, real, whole};
 use crate::bits::lanes;
+use crate::instructions::own_line;
 use crate::request::LookRequest;
 use crate::run::{A, B, C, Found, Run};
 use crate::state::{Block, State};
 use crate::sums::{Sum, Sums};
 use crate::tape::{AccessEvent, CopyEvent, Event, LaunchTape};
-use crate::variables::variables;
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::{AccessKind, CopyAccess, Counts, Space};
@@ -163,16 +163,16 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
         }
     } else if let Some(copy) = tape.copy(number) {
         let CopyEvent { array, lanes: mask, bytes, bypass, source_bytes, from, to } = copy;
-        let reading = lanes(mask).filter(|&lane| source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane);
+        let reading = reading(&copy);
         answer["kind"] = json!("copy");
         answer["space"] = json!("global");
-        answer["array"] = json!(tape.arrays[array].name);
+        answer["array"] = json!(array.map(|array| &tape.arrays[array].name));
         answer["bytes"] = json!(bytes);
         answer["lanes"] = json!(mask);
         answer["addresses"] = by_lane(reading, |lane| from[lane]);
-        answer["elements"] = by_lane(reading, |lane| element(run, launch, Some(array), from[lane]));
+        answer["elements"] = by_lane(reading, |lane| element(run, launch, array, from[lane]));
         answer["sectors"] = sectors(reading, &from);
-        let base = tape.arrays[array].base;
+        let base = array.map_or(0, |array| tape.arrays[array].base);
         let found = Wavefronts::of_copy(&CopyAccess {
             warp: event.warp(),
             instruction: event.instruction,
@@ -192,6 +192,11 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
         }
     }
     answer
+}
+
+/// The lanes of a copy that read something.
+fn reading(copy: &CopyEvent) -> u32 {
+    lanes(copy.lanes).filter(|&lane| copy.source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane)
 }
 
 /// The addresses, with those of lanes that take no part set to one that does.
@@ -226,9 +231,9 @@ fn value(float: bool, bytes: u32, low: u32, high: u32) -> (Value, &'static str) 
     }
 }
 
-fn registers(run: &Run, launch: &LaunchTape, block: &Block, chosen: &Chosen, now: u32) -> Value {
+fn registers(launch: &LaunchTape, block: &Block, chosen: &Chosen, now: u32) -> Value {
     let Some(warp) = block.warps.get(chosen.warp as usize) else { return json!([]) };
-    let names = variables(&launch.program, &run.source);
+    let names = &launch.program.variables;
     let written = launch.program.registers.iter().zip(&warp.times).zip(names).filter(|((_, time), _)| **time > 0);
     let register = written.map(|((register, &time), label)| {
         let at = 32 * register.place + chosen.lane;
@@ -323,7 +328,8 @@ fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -
     let latest = |input: usize| own.and_then(|block| block.warps.iter().filter_map(|warp| warp.inputs[input]).max());
     let address = |number: u32| {
         let access = run.tape.access(number).map(|access| (access.lanes, access.addresses));
-        let (mask, addresses) = access.or_else(|| run.tape.copy(number).map(|copy| (copy.lanes, copy.from)))?;
+        let reads = |copy: CopyEvent| (reading(&copy), copy.from);
+        let (mask, addresses) = access.or_else(|| run.tape.copy(number).map(reads))?;
         Some(addresses[mask.trailing_zeros() as usize & 31] / 4)
     };
     let pass = |k: u32| k / run.work.tile_k * run.work.tile_k;
@@ -357,14 +363,9 @@ pub fn hazard(run: &Run, found: &Found) -> Value {
         let number = party.block.x + x * (party.block.y + y * party.block.z);
         let [x, y, _] = launch.block;
         let thread = party.thread.x + x * (party.thread.y + y * party.thread.z);
-        let own = party
-            .location
-            .file
-            .as_deref()
-            .is_some_and(|file| crate::instructions::file_name(file) == crate::instructions::file_name(&run.file));
         json!({
             "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action, "line": party.location.line.filter(|_| own), "number": number, "warp": thread / 32,
+            "action": party.action, "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
             "lane": thread % 32,
         })
     };
@@ -408,7 +409,9 @@ impl Marks {
             }
         } else if let Some(copy) = run.tape.copy(number) {
             for lane in lanes(copy.lanes & mask) {
-                self.mark(Some(copy.array), copy.from[lane], copy.source_bytes[lane], reads);
+                if copy.array.is_some() {
+                    self.mark(copy.array, copy.from[lane], copy.source_bytes[lane], reads);
+                }
                 if own {
                     self.mark(None, copy.to[lane], copy.bytes, writes);
                 }
@@ -493,7 +496,7 @@ pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &S
         "warps": warps(run, launch, block, chosen, ended, time),
         "tiles": tiles(run, launch, block, chosen),
         "request": latest.map(|number| request(run, launch, number, time)),
-        "registers": block.map_or_else(|| json!([]), |block| registers(run, launch, block, chosen, time)),
+        "registers": block.map_or_else(|| json!([]), |block| registers(launch, block, chosen, time)),
         "sums": sums(run, launch, state, chosen, all_sums),
         "copies": copies(run, launch, block),
         "totals": counts(&state.totals, true),

@@ -56,7 +56,10 @@ pub fn question(run: &Run, request: &QuestionRequest) -> Result<Value, String> {
                     Some(array) => tape.arrays[array].name == *wanted,
                     None => access.space == Space::Shared && shared(access.addresses[first(access.lanes)]),
                 },
-                Effect::Copy(copy) => tape.arrays[copy.array].name == *wanted || shared(copy.to[first(copy.lanes)]),
+                Effect::Copy(copy) => {
+                    copy.array.is_some_and(|array| tape.arrays[array].name == *wanted)
+                        || shared(copy.to[first(copy.lanes)])
+                }
                 _ => false,
             });
             if !fits {

@@ -203,8 +203,8 @@ impl Observer for BlockRecorder {
         let tape = locked(&self.tape);
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
         let placed = reading.and_then(|lane| placed(&tape.arrays, copy.from[lane]));
-        let array = placed.map_or(0, |(array, _)| array);
-        let start = tape.arrays.get(array).map_or(0, |array| array.base);
+        let array = placed.map(|(array, _)| array);
+        let start = array.map_or(0, |array| tape.arrays[array].base);
         self.effects.push(Effect::Copy(CopyEvent {
             array,
             lanes: copy.lanes,

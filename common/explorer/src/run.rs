@@ -6,6 +6,7 @@ use crate::plan::{Argument, Launch, Work};
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest};
 use crate::tape::{Array, LaunchTape, Tape};
+use crate::variables::variables;
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
@@ -59,6 +60,8 @@ pub struct Run {
     pub expected: Vec<u32>,
     /// Why the run ended early, if it did.
     pub stopped: Option<String>,
+    /// It was stopped because it was too long.
+    pub endless: bool,
     /// Extents of shared arrays.
     pub extents: Vec<(String, Extents)>,
 }
@@ -107,6 +110,7 @@ impl Run {
             hazards: vec![],
             expected,
             stopped: None,
+            endless: false,
             extents,
             work,
         };
@@ -121,6 +125,7 @@ impl Run {
         }
         if run.tape.full {
             run.stopped = Some("the run is too long to be recorded; choose a smaller size".into());
+            run.endless = true;
         }
         run.hazards.sort_by_key(|found| found.time);
         Ok(run)
@@ -185,7 +190,8 @@ impl Run {
         } else {
             kernel.static_shared_bytes()
         };
-        let program = Program::new(&kernel, &self.file, &mut tape.keys);
+        let mut program = Program::new(&kernel, &self.file, &mut tape.keys);
+        program.variables = variables(&program, &self.source);
         let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>().min(1 << 16) as usize;
         tape.launches.push(LaunchTape {
             program,
@@ -202,7 +208,10 @@ impl Run {
         let number = self.tape.launches.len() - 1;
         let stopped = match outcome {
             Ok(_) => None,
-            Err(error @ (Error::Fault(_) | Error::Limit(_))) => Some(error.to_string()),
+            Err(error @ (Error::Fault(_) | Error::Limit(_))) => {
+                self.endless = matches!(error, Error::Limit(_));
+                Some(error.to_string())
+            }
             Err(error) => return Err(error.to_string()),
         };
         // A launch that was stopped says nothing of how often an element was written.

@@ -71,7 +71,10 @@ fn accesses(run: &Run, request: &SeekRequest, number: u32, event: &Event) -> boo
             None if access.space == Space::Shared => wanted(shared(access.addresses[first(access.lanes)])),
             None => wanted("local"),
         },
-        Effect::Copy(copy) => wanted(&tape.arrays[copy.array].name) || wanted(shared(copy.to[first(copy.lanes)])),
+        Effect::Copy(copy) => {
+            copy.array.is_some_and(|array| wanted(&tape.arrays[array].name))
+                || wanted(shared(copy.to[first(copy.lanes)]))
+        }
         _ => false,
     })
 }

@@ -195,10 +195,10 @@ impl State {
                 }
                 Effect::Copy(copy) => {
                     warp.access = Some(number);
-                    if let Some(input) = warp.inputs.get_mut(copy.array) {
+                    if let Some(input) = warp.inputs.get_mut(copy.array.unwrap_or(usize::MAX)) {
                         *input = Some(number);
                     }
-                    if let Some([reads, _]) = touched.get_mut(copy.array) {
+                    if let Some([reads, _]) = touched.get_mut(copy.array.unwrap_or(usize::MAX)) {
                         let reads = Arc::make_mut(reads);
                         for lane in lanes(copy.lanes) {
                             let first = copy.from[lane] / 4;

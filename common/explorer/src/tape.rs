@@ -97,11 +97,15 @@ pub enum Effect {
 /// An access to memory.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessEvent {
+    /// What it does.
     pub kind: AccessKind,
+    /// Where.
     pub space: Space,
     /// The array of global memory.
     pub array: Option<usize>,
+    /// The lanes that take part.
     pub lanes: u32,
+    /// Bytes of a lane.
     pub bytes: u32,
     /// In bytes from the start of the array, or of shared memory.
     pub addresses: [u32; 32],
@@ -112,12 +116,19 @@ pub struct AccessEvent {
 /// An asynchronous copy.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyEvent {
-    pub array: usize,
+    /// The array that it reads; none if it only writes zeros.
+    pub array: Option<usize>,
+    /// The lanes that take part.
     pub lanes: u32,
+    /// Bytes that a lane writes.
     pub bytes: u32,
+    /// Whether it goes past the first-level cache.
     pub bypass: bool,
+    /// Bytes that each lane reads.
     pub source_bytes: [u32; 32],
+    /// Where each lane reads, in bytes from the start of the array.
     pub from: [u32; 32],
+    /// Where each lane writes, in bytes from the start of shared memory.
     pub to: [u32; 32],
 }
 
@@ -154,7 +165,7 @@ impl Effect {
             }
             Self::Copy(copy) => {
                 bytes.push(COPY);
-                put_number(bytes, copy.array as u64);
+                put_number(bytes, copy.array.map_or(0, |array| array as u64 + 1));
                 bytes.extend(copy.lanes.to_le_bytes());
                 bytes.extend([copy.bytes as u8, u8::from(copy.bypass)]);
                 for values in [&copy.source_bytes, &copy.from, &copy.to] {
@@ -208,7 +219,7 @@ impl Effect {
                 Self::Access(AccessEvent { kind, space, array, lanes, bytes, addresses, data })
             }
             COPY => {
-                let array = reader.number() as usize;
+                let array = (reader.number() as usize).checked_sub(1);
                 let lanes = mask(reader);
                 let (bytes, bypass) = (u32::from(reader.byte()), reader.byte() != 0);
                 let [source_bytes, from, to] = [0; 3].map(|_: u8| reader.lanes(lanes));

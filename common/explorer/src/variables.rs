@@ -1,6 +1,6 @@
 //! Which variable of the source a register most likely holds. PTX does not say; the lines of its instructions do, mostly.
 
-use crate::instructions::{Program, operands};
+use crate::instructions::{Program, Register, operands};
 use std::collections::HashMap;
 
 /// The variable that a line assigns to: of `float sum = 0;` and `sum += a * b;` it is `sum`, and whether it adds to it.
@@ -22,25 +22,43 @@ fn assigned(line: &str) -> Option<(&str, bool)> {
     (is_name && (adds || !left.contains('['))).then_some((name, adds))
 }
 
+/// Whether a register can hold the variable that a line declares: a pointer, a whole number, or something else.
+fn fits(line: &str, register: &Register) -> bool {
+    let line = line.trim().trim_start_matches("for").trim_start_matches([' ', '(']).trim_start_matches("const ");
+    let declared = line.split('=').next().unwrap_or("");
+    match declared.split_whitespace().next() {
+        Some("int" | "unsigned" | "bool") => !register.float && register.bytes == 4,
+        Some("float") => register.float,
+        _ if declared.contains("* ") || declared.contains(" *") => register.bytes == 8,
+        _ => register.bytes > 0,
+    }
+}
+
 /// The variable of each register, as far as the source tells.
 pub fn variables(program: &Program, source: &[String]) -> Vec<Option<String>> {
     let mut named: HashMap<usize, &str> = HashMap::new();
-    let same_line = program.instructions.chunk_by(|one, other| one.line == other.line);
-    for instructions in same_line {
-        let line = instructions.first().and_then(|first| first.line).and_then(|line| source.get(line as usize - 1));
-        let Some((name, adds)) = line.and_then(|line| assigned(line)) else { continue };
-        let sums = instructions.iter().filter(|instruction| {
-            let operation = instruction.text.as_str();
-            let product = adds && instruction.kind == "fma";
-            let number = operation.starts_with("add") && adds && operands(operation).len() == 3;
-            product || number
-        });
+    let same_line: Vec<_> = program.instructions.chunk_by(|one, other| one.line == other.line).collect();
+    let mut sure: HashMap<u32, usize> = HashMap::new();
+    for (number, instructions) in same_line.iter().enumerate() {
+        sure.extend(instructions.first().and_then(|first| first.line).map(|line| (line, number)));
+    }
+    for (number, instructions) in same_line.iter().enumerate() {
+        let Some(at) = instructions.first().and_then(|first| first.line) else { continue };
+        let Some(line) = source.get((at as usize).wrapping_sub(1)) else { continue };
+        let Some((name, adds)) = assigned(line) else { continue };
+        let can_hold = |number: &&usize| fits(line, &program.registers[**number]);
         let registers: Vec<usize> = if adds {
-            sums.filter_map(|instruction| instruction.writes.first().copied()).collect()
-        } else {
-            let is_data = |&&number: &&usize| program.registers[number].bytes > 0;
+            let sums = instructions.iter().filter(|instruction| {
+                instruction.kind == "fma"
+                    || instruction.text.starts_with("add") && operands(&instruction.text).len() == 3
+            });
+            sums.filter_map(|instruction| instruction.writes.first()).filter(can_hold).copied().collect()
+        } else if sure.get(&at) == Some(&number) {
             let written = instructions.iter().rev().flat_map(|instruction| &instruction.writes);
-            written.filter(is_data).take(1).copied().collect()
+            written.filter(can_hold).take(1).copied().collect()
+        } else {
+            // The compiler has spread the line; only its last part is sure to end with the variable.
+            continue;
         };
         for register in registers {
             named.entry(register).or_insert(name);

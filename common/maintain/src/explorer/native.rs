@@ -1,0 +1,205 @@
+//! Every run that the page can show, as the simulator counts it by itself: what the page is compared with in a browser.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, anyhow};
+use course::explore::data::{Data, Form, Kernel};
+use explorer::instructions::own_line;
+use explorer::matrices::{self, Dtype, Fill, UNWRITTEN, UNWRITTEN_F32};
+use explorer::plan::Argument;
+use serde::Serialize;
+use simt::analyses::declarations::shared_extents;
+use simt::{Arg, Counters, Counts, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
+
+/// Sizes at which every form is run: of each kernel the first three that it takes.
+const SIZES: [[u32; 3]; 9] = [
+    [64, 64, 64],
+    [33, 47, 20],
+    [48, 40, 33],
+    [64, 32, 32],
+    [32, 32, 64],
+    [16, 64, 64],
+    [24, 36, 17],
+    [16, 16, 16],
+    [7, 60, 45],
+];
+/// Runs of a form.
+const RUNS: usize = 3;
+
+/// All runs.
+#[derive(Debug, Serialize)]
+pub struct Native {
+    pub runs: Vec<NativeRun>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub struct NativeRun {
+    pub kernel: String,
+    pub form: String,
+    pub dtype: String,
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    pub fill: &'static str,
+    pub totals: BTreeMap<String, u64>,
+    pub lines: BTreeMap<String, BTreeMap<String, u64>>,
+    pub right: bool,
+    pub stopped: Option<String>,
+    pub hazards: Vec<NativeHazard>,
+}
+
+/// A hazard.
+#[derive(Debug, Serialize)]
+pub struct NativeHazard {
+    pub kind: &'static str,
+    pub place: String,
+    pub count: u64,
+    pub text: String,
+    pub parties: Vec<NativeParty>,
+}
+
+/// One side of a hazard.
+#[derive(Debug, Serialize)]
+pub struct NativeParty {
+    pub block: [u32; 3],
+    pub thread: [u32; 3],
+    pub action: &'static str,
+    pub line: Option<u32>,
+}
+
+/// Runs everything.
+pub fn native(data: &Data) -> Result<Native> {
+    let mut runs = vec![];
+    for kernel in &data.kernels {
+        for form in &kernel.forms {
+            let sizes = SIZES.into_iter().filter(|&size| form.plan.work(size).is_ok()).take(RUNS);
+            for size in sizes {
+                runs.push(
+                    run(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))?,
+                );
+            }
+        }
+    }
+    Ok(Native { runs })
+}
+
+/// Counts by name, those that are not zero.
+fn named(counts: &Counts, all: bool) -> BTreeMap<String, u64> {
+    let entries = counts.entries().into_iter().filter(|&(_, count)| all || count > 0);
+    entries.map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
+    let [m, n, k] = size;
+    let dtype = if form.dtype == "i32" { Dtype::I32 } else { Dtype::F32 };
+    let work = form.plan.work(size).map_err(|reason| anyhow!("{reason}"))?;
+    let (a, b) =
+        (matrices::elements(1, m * k, dtype, Fill::Uniform), matrices::elements(2, k * n, dtype, Fill::Uniform));
+    let expected = matrices::product(&a, &b, size, dtype);
+    let unwritten = if dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
+    let mut memory = GlobalMemory::new();
+    let mut pointers = vec![];
+    let workspace = vec![unwritten; work.workspace_elements as usize];
+    for (name, words) in [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", workspace)] {
+        let pointer = memory.alloc(name, (4 * words.len() as u64).max(4), 4)?;
+        memory.upload(pointer, 0, &words)?;
+        pointers.push(pointer);
+    }
+    let module = Module::parse(&form.ptx)?;
+    let defines = &form.plan.defines;
+    let constants: Vec<(&str, i64)> =
+        defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
+    let extents = shared_extents(&kernel.source, &constants);
+    let (mut total, mut lines, mut found, mut stopped) =
+        (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
+    let mut written = vec![];
+    for launch in &work.launches {
+        let mut hazards = Hazards::new();
+        for (name, known) in &extents {
+            hazards = hazards.extents(name, known.clone());
+        }
+        let mut args = vec![];
+        for argument in &launch.args {
+            let (array, offset) = match *argument {
+                Argument::A(offset) => (0, offset),
+                Argument::B(offset) => (1, offset),
+                Argument::C(offset) => (2, offset),
+                Argument::Workspace(offset) => (3, offset),
+                Argument::Int(value) => {
+                    args.push(Arg::U32(value as u32));
+                    continue;
+                }
+            };
+            if array == 2 || array == 3 && !written.contains(&array) {
+                hazards = hazards.output(pointers[array]);
+                written.push(array);
+            }
+            args.push(Arg::Pointer(pointers[array].offset(offset as i64 * 4)));
+        }
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        let config = LaunchConfig {
+            dynamic_shared_bytes: launch.shared_bytes,
+            shared_opt_in: true,
+            instruction_limit: explorer::run::LIMIT,
+            ..LaunchConfig::new(grid, block)
+        };
+        let code = module.kernel(&launch.entry)?;
+        let mut analyses = (Counters::new(), hazards);
+        let outcome = simt::launch(&code, &mut memory, &config, &args, &mut analyses);
+        let (counters, hazards) = &analyses;
+        total += &counters.total();
+        let files: BTreeMap<u32, &str> = module.source_files().collect();
+        for ((file, line), counts) in counters.lines() {
+            let file = files.get(&file).map_or("", |file| explorer::instructions::file_name(file));
+            let own = file == explorer::instructions::file_name(&kernel.file) || file.is_empty();
+            let name = if own { line.to_string() } else { format!("{file}:{line}") };
+            *lines.entry(name).or_default() += &counts;
+        }
+        let failed = match outcome {
+            Ok(_) => None,
+            Err(error @ (Error::Fault(_) | Error::Limit(_))) => Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        let counts = |hazard: &Hazard| failed.is_none() || !hazard.kind.is_coverage();
+        found.extend(hazards.report().into_iter().filter(counts).map(|hazard| native_hazard(&hazard, &kernel.file)));
+        if failed.is_some() {
+            stopped = failed;
+            break;
+        }
+    }
+    let mut c = vec![0_u32; expected.len()];
+    memory.download(pointers[2], 0, &mut c)?;
+    let equal = c.iter().zip(&expected).all(|(&value, &expected)| matrices::equal(value, expected, dtype));
+    found.sort_by(|one, other| (one.kind, &one.place, &one.text).cmp(&(other.kind, &other.place, &other.text)));
+    Ok(NativeRun {
+        kernel: kernel.id.clone(),
+        form: form.id.clone(),
+        dtype: form.dtype.clone(),
+        m,
+        n,
+        k,
+        fill: "uniform",
+        totals: named(&total, true),
+        lines: lines.iter().map(|(line, counts)| (line.clone(), named(counts, false))).collect(),
+        right: equal && stopped.is_none(),
+        stopped,
+        hazards: found,
+    })
+}
+
+fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
+    let party = |party: &simt::Party| NativeParty {
+        block: [party.block.x, party.block.y, party.block.z],
+        thread: [party.thread.x, party.thread.y, party.thread.z],
+        action: party.action,
+        line: own_line(&party.location, file),
+    };
+    NativeHazard {
+        kind: hazard.kind.name(),
+        place: hazard.place.clone(),
+        count: hazard.count,
+        text: hazard.to_string(),
+        parties: hazard.parties.iter().map(party).collect(),
+    }
+}
