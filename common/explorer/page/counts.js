@@ -19,9 +19,9 @@ function totalRow(name, title) {
 }
 
 /// The table of totals, and how it is brought up to date.
-function makeTotals(describe) {
+function makeTotals(counterOf) {
   const body = element("tbody");
-  const rowsOf = keepRows(body, (name) => totalRow(name, describe(name)));
+  const rowsOf = keepRows(body, (name) => totalRow(name, counterOf(name).words));
   const share = (counts, [, of, per]) => (counts[per] ? ratio((counts[of] ?? 0) / counts[per]) : "");
   const draw = (now, end) => {
     const counters = Object.keys(end).filter((name) => end[name] > 0);
@@ -44,6 +44,12 @@ function makeTotals(describe) {
   return { root: element("table", { class: "counts" }, element("thead", {}, element("tr", {}, ...heads)), body), draw };
 }
 
+/// What Nsight Compute calls the counters that it has, too.
+function namesTable(counters) {
+  const rows = counters.filter(({ metric }) => metric).map(({ name, metric }) => element("tr", {}, element("th", { scope: "row", text: name }), element("td", {}, element("code", { text: metric }))));
+  return element("div", { class: "scroll-x" }, element("table", { class: "counts" }, element("tbody", {}, ...rows)));
+}
+
 /// A row of the table of lines.
 function lineRow(line, source) {
   const now = element("td", { class: "number" });
@@ -57,12 +63,13 @@ export function makeCounts(view) {
   let counter = "instructions";
   let source = [];
   let shownRun = null;
-  const totals = makeTotals(view.describeCounter);
+  const totals = makeTotals(view.counter);
   const body = element("tbody");
   let rowsOf = () => new Map();
   const chooser = element("label", { text: "By line: " });
+  const names = element("details");
   const root = element("section", { class: "panel counters", "aria-label": "Counters" },
-    element("div", { class: "scroll-x" }, totals.root), chooser, element("div", { class: "scroll" }, element("table", { class: "counts lines-of" }, body)));
+    element("div", { class: "scroll-x" }, totals.root), names, chooser, element("div", { class: "scroll" }, element("table", { class: "counts lines-of" }, body)));
 
   /// Begins with another run: its lines, and the counters that can be chosen.
   function begin(run) {
@@ -70,9 +77,10 @@ export function makeCounts(view) {
     source = run.kernel.source.split("\n");
     fill(body);
     rowsOf = keepRows(body, (line) => lineRow(line, source));
-    const names = Object.keys(run.facts.totals).filter((name) => run.facts.totals[name] > 0);
-    if (!names.includes(counter)) counter = "instructions";
-    const select = choose(names.map((name) => [name, name]), { onchange: (event) => {
+    const counters = Object.keys(run.facts.totals).filter((name) => run.facts.totals[name] > 0);
+    fill(names, element("summary", { text: "The profiler's names" }), namesTable(counters.map(view.counter)));
+    if (!counters.includes(counter)) counter = "instructions";
+    const select = choose(counters.map((name) => [name, name]), { onchange: (event) => {
       counter = event.target.value;
       draw();
     } });

@@ -13,6 +13,11 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/// Words in which names of code stand between backticks, as the course's texts have them.
+export function withCode(text) {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));
+}
+
 /// Replaces the children of an element.
 export function fill(parent, ...children) {
   parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined));

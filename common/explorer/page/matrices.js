@@ -114,10 +114,12 @@ export function makeMatrices(view) {
   const say = () => {
     hint.textContent = pointed ? describeElement(view.run, pointed) : "Point at an element to see its value. Click on C to choose the block that computes it.";
   };
-  canvas.addEventListener("pointermove", (event) => {
-    pointed = at(event.offsetX, event.offsetY);
-    say();
-  });
+  for (const kind of ["pointermove", "pointerdown"]) {
+    canvas.addEventListener(kind, (event) => {
+      pointed = at(event.offsetX, event.offsetY);
+      say();
+    });
+  }
   canvas.addEventListener("pointerleave", () => {
     pointed = null;
     say();

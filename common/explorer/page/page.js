@@ -70,10 +70,9 @@ export class Page {
     this.travel.drawAll();
   }
 
-  /// What a counter counts, and the profiler's name for it.
-  describeCounter(name) {
-    const counter = this.data.counters?.find((one) => one.name === name);
-    return counter ? [counter.words, counter.metric].filter(Boolean).join(" ") : name;
+  /// A counter with what it counts, and the profiler's name for it.
+  counter(name) {
+    return this.data.counters?.find((one) => one.name === name) ?? { name, words: "", metric: null };
   }
 
   /// A sentence in place of the page's content; null takes it away.

@@ -1,6 +1,6 @@
 // Questions of a chapter: the reader commits to a number, the kernel runs, and the page says what was counted and where to look.
 
-import { element, fill } from "./elements.js";
+import { element, fill, withCode } from "./elements.js";
 import { keepPrediction, predictions } from "./progress.js";
 import { count, ratio } from "./words.js";
 
@@ -48,7 +48,7 @@ export function makePredict(root, page) {
     const right = agrees(predicted, found.value, question.digits ?? 0);
     const parts = found.per === undefined || found.per === null || !question.per ? "" : ` (${count(found.of)} in ${count(found.per)})`;
     return element("p", { class: right ? "right" : "not" },
-      element("strong", { text: right ? "Right. " : "Not quite. " }), `You said ${numeral(predicted)}. Counted: `, element("strong", { text: numeral(found.value) }), `${parts}. `, question.after ?? "");
+      element("strong", { text: right ? "Right. " : "Not quite. " }), `You said ${numeral(predicted)}. Counted: `, element("strong", { text: numeral(found.value) }), `${parts}. `, ...withCode(question.after ?? ""));
   }
 
   async function draw() {
@@ -62,7 +62,7 @@ export function makePredict(root, page) {
       "aria-label": `Question ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`, "data-done": known[key(index)] === undefined ? null : "", onclick: () => go(index),
     }));
     const body = element("div", { class: "question-body" });
-    fill(root, element("div", { class: "question" }, element("span", { class: "dots" }, ...dots), element("p", { text: question.words })), body);
+    fill(root, element("div", { class: "question" }, element("span", { class: "dots" }, ...dots), element("p", {}, ...withCode(question.words))), body);
     if (predicted === undefined) return fill(body, form(question));
     fill(body, element("p", { class: "muted", text: "Running …" }));
     const asked = at;

@@ -103,10 +103,12 @@ export function makeShared(view) {
   const none = element("p", { class: "muted", text: "This kernel uses no shared memory." });
   const root = element("section", { class: "panel shared", "aria-label": "Shared memory" }, none, scroll, hint, copies, legend);
   let wordAt = () => null;
-  canvas.addEventListener("pointermove", (event) => {
-    const word = wordAt(event.offsetX, event.offsetY);
-    hint.textContent = word === null ? "" : describeWord(view.run, word);
-  });
+  for (const kind of ["pointermove", "pointerdown"]) {
+    canvas.addEventListener(kind, (event) => {
+      const word = wordAt(event.offsetX, event.offsetY);
+      hint.textContent = word === null ? "" : describeWord(view.run, word);
+    });
+  }
   return {
     id: "shared", title: "Shared memory", root,
     draw() {

@@ -17,7 +17,7 @@ const [MIDDLE, WIDE] = [600, 980];
 export const PANELS = [["matrices", "Matrices"], ["request", "Request"], ["shared", "Shared memory"], ["registers", "Registers"], ["counts", "Counts"], ["hazards", "Hazards"]];
 
 export class View {
-  /// `page` has `moved(view, time, chosen)`, which moves all views that go in step, and `describeCounter(name)`.
+  /// `page` has `moved(view, time, chosen)`, which moves all views that go in step, and `counter(name)`.
   constructor(page) {
     this.page = page;
     this.run = null;
@@ -45,7 +45,7 @@ export class View {
     for (const { root } of this.panels) this.watch.observe(root);
   }
 
-  describeCounter = (name) => this.page.describeCounter(name);
+  counter = (name) => this.page.counter(name);
 
   get wide() {
     return this.width >= WIDE;

@@ -1,6 +1,6 @@
 // Whom the page looks at: a block, one of its warps, and a lane of that. Each warp shows whether it runs or waits.
 
-import { element, fill } from "./elements.js";
+import { element, fill, setText } from "./elements.js";
 import { coordinates } from "./run.js";
 import { place } from "./words.js";
 
@@ -38,6 +38,7 @@ export function makeWarps(view) {
     const { look, chosen } = run;
     listBlocks();
     blocks.value = String(chosen.block);
+    look.blocks.forEach((state, block) => setText(blocks.options[block], `${place(run.blockName(block))}${["", " runs", " has ended"][state]}`));
     if (document.activeElement !== lane) lane.value = chosen.lane;
     thread.textContent = `thread ${place(run.threadName())}`;
     if (chips.length !== look.warps.length) {

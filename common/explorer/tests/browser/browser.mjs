@@ -13,7 +13,9 @@ const ARGUMENTS = [
 /// Starts the browser.
 export async function startBrowser() {
   const library = process.env.PLAYWRIGHT ? pathToFileURL(path.join(process.env.PLAYWRIGHT, "index.mjs")).href : "playwright-core";
-  const { chromium } = await import(library);
+  const { chromium } = await import(library).catch(() => {
+    throw new Error("there is no playwright-core: run `npm install playwright-core`, or name the folder in which it lies in PLAYWRIGHT");
+  });
   const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place));
   if (!executablePath) throw new Error("there is no Chromium: install it, or name it in CHROMIUM");
   return chromium.launch({ executablePath, args: ARGUMENTS });

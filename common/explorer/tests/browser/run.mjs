@@ -27,7 +27,10 @@ const html = readFileSync(pageFile, "utf8");
 const address = pathToFileURL(path.resolve(pageFile)).href;
 const native = JSON.parse(readFileSync(nativeFile, "utf8"));
 const report = new Report(only);
-const browser = await startBrowser();
+const browser = await startBrowser().catch((error) => {
+  console.error(error.message);
+  process.exit(2);
+});
 
 /// Opens the page for a group of checks, which also fails for whatever the browser complains of.
 const withPage = (name, body) => report.group(name, async (check) => {
