@@ -41,7 +41,7 @@ function makeTotals(counterOf) {
     }
   };
   const heads = ["counter", "so far", "whole run", ""].map((text) => element("th", { scope: "col", text }));
-  return { root: element("table", { class: "counts" }, element("thead", {}, element("tr", {}, ...heads)), body), draw };
+  return { root: element("table", { class: "counts totals" }, element("thead", {}, element("tr", {}, ...heads)), body), draw };
 }
 
 /// What Nsight Compute calls the counters that it has, too.

@@ -55,9 +55,14 @@ export class Opened {
     return this.do(() => window.explorer.runs[0]?.facts ?? null);
   }
 
+  /// Waits until what is known has been drawn.
+  drawn() {
+    return this.do(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+
   /// Everything that is known at the present time: the engine's answer, the arrays, and the pixels that are drawn.
   async state() {
-    await this.do(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await this.drawn();
     return this.do(() => {
       const { runs } = window.explorer;
       const arrays = runs.map((run) => Object.fromEntries(Object.entries(run.values).map(([name, values]) => [name, Array.from(new Uint32Array(values.buffer)).join()])));
