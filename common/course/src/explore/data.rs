@@ -61,9 +61,31 @@ pub struct Kernel {
     pub file: String,
     /// Its text.
     pub source: String,
+    /// The size that the page shows first: M, N, K.
+    pub size: [u32; 3],
     /// What it is compiled to.
     pub forms: Vec<Form>,
 }
+
+impl Kernel {
+    /// Chooses the size that the page shows first: a large one, unless a thread computes so much of it by itself that a reader would
+    /// have to wait.
+    pub fn choose_size(&mut self) {
+        let fits = |size: &[u32; 3]| {
+            let work = self.forms.first().and_then(|form| form.plan.work(*size).ok());
+            work.is_some_and(|work| {
+                let threads = |launch: &explorer::plan::Launch| launch.grid.iter().chain(&launch.block).product::<u32>();
+                let threads = work.launches.iter().map(threads).max().unwrap_or(1).max(1);
+                size.iter().product::<u32>() / threads <= LONGEST
+            })
+        };
+        let sizes = [[64, 64, 64], [32, 32, 64], [32, 32, 32], [16, 16, 16], [8, 8, 8]];
+        self.size = sizes.into_iter().find(fits).unwrap_or([8, 8, 8]);
+    }
+}
+
+/// Multiply-adds that a thread may make in the run that a page begins with.
+const LONGEST: u32 = 8192;
 
 /// A kernel with the constants it was compiled with, and its launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

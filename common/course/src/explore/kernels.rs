@@ -98,7 +98,7 @@ fn kernel(
     if all.is_empty() {
         return Err(anyhow!("{id} has no plan for a product of up to 64×64×64; leave it out of the explorer"));
     }
-    let kernel = Kernel {
+    let mut kernel = Kernel {
         id,
         step: step.name.clone(),
         name: variant.unwrap_or("kernel").to_owned(),
@@ -106,8 +106,10 @@ fn kernel(
         about: source.comment(),
         file: source.display.clone(),
         source: source.text.clone(),
+        size: [0; 3],
         forms: all,
     };
+    kernel.choose_size();
     Ok((kernel, specialisations))
 }
 

@@ -62,7 +62,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     for (specialisation, form) in forms::forms(&plans, Dtype::F32, &|_| true)? {
         all.push(Form { ptx: code(&source, &specialisation, &device)?, ..form });
     }
-    let kernel = Kernel {
+    let mut kernel = Kernel {
         id: "own".into(),
         step: step.map_or_else(String::new, |step| step.name),
         name: source.stem(),
@@ -70,8 +70,10 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         about: source.comment(),
         file: source.display.clone(),
         source: source.text.clone(),
+        size: [0; 3],
         forms: all,
     };
+    kernel.choose_size();
     try_out(&kernel)?;
     Ok(kernel)
 }

@@ -203,3 +203,79 @@ fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
         parties: hazard.parties.iter().map(party).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explorer::contents::request;
+    use crate::programs;
+    use course::explore::{packed_page, page};
+    use course::files;
+    use explorer::run::Run;
+    use std::collections::BTreeSet;
+
+    fn data() -> Data {
+        page::data(&files::read(&packed_page()).unwrap()).unwrap()
+    }
+
+    fn hazards(of: &[NativeHazard]) -> Vec<(&str, &str, &str)> {
+        of.iter().map(|hazard| (hazard.kind, hazard.place.as_str(), hazard.text.as_str())).collect()
+    }
+
+    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block.
+    #[test]
+    fn what_is_recorded_counts_what_the_simulator_counts() {
+        let data = data();
+        let native = native(&data).unwrap();
+        assert!(native.runs.len() > 100, "{}", native.runs.len());
+        for theirs in &native.runs {
+            let name = format!(
+                "{} as {} {} at {}x{}x{}",
+                theirs.kernel, theirs.form, theirs.dtype, theirs.m, theirs.n, theirs.k
+            );
+            let kernel = data.kernels.iter().find(|kernel| kernel.id == theirs.kernel).unwrap();
+            let form =
+                kernel.forms.iter().find(|form| (&form.id, &form.dtype) == (&theirs.form, &theirs.dtype)).unwrap();
+            let run = Run::new(&request(kernel, form, [theirs.m, theirs.n, theirs.k])).unwrap();
+            assert_eq!(run.stopped, theirs.stopped, "{name}");
+            let c = run.tape.end.arrays[explorer::run::C].to_vec();
+            assert_eq!(run.wrong(&c).next().is_none() && run.stopped.is_none(), theirs.right, "{name}");
+            let mut ours: Vec<NativeHazard> =
+                run.hazards.iter().map(|found| native_hazard(&found.hazard, &kernel.file)).collect();
+            ours.sort_by(|one, other| (one.kind, &one.place, &one.text).cmp(&(other.kind, &other.place, &other.text)));
+            assert_eq!(hazards(&ours), hazards(&theirs.hazards), "{name}");
+            if run.stopped.is_none() {
+                assert_eq!(named(run.totals(), true), theirs.totals, "{name}");
+                let lines = run.tape.keys.names.iter().zip(&run.tape.end.lines);
+                let lines = lines.filter(|(_, counts)| **counts != Counts::default());
+                let lines: BTreeMap<_, _> = lines.map(|(line, counts)| (line.clone(), named(counts, false))).collect();
+                assert_eq!(lines, theirs.lines, "{name}");
+            }
+        }
+    }
+
+    /// What a step's program prints with `--counters` is what the page shows.
+    #[test]
+    fn the_page_shows_what_the_programs_print() {
+        let native = native(&data()).unwrap();
+        let mut compared = BTreeSet::new();
+        for ours in native.runs.iter().filter(|run| run.dtype == "f32" && run.stopped.is_none()) {
+            let (step, variant) = course::steps::split(&ours.kernel);
+            let size = format!("{}x{}x{}", ours.m, ours.n, ours.k);
+            // The course's own tiling for this size; others are not run by its programs.
+            if ours.form.starts_with("small") || ours.form.ends_with("v1") && ours.n % 4 == 0 {
+                continue;
+            }
+            let mut arguments = vec!["--size", &size];
+            if let Some(variant) = variant {
+                arguments.extend(["--variant", variant]);
+            }
+            let report = programs::json(step, &arguments).unwrap();
+            for (name, count) in &ours.totals {
+                assert_eq!(report["counters"][name].as_u64(), Some(*count), "{name} of {} at {size}", ours.kernel);
+            }
+            compared.insert(&ours.kernel);
+        }
+        assert!(compared.len() > 25, "{compared:?}");
+    }
+}
