@@ -58,7 +58,7 @@ export function makeChoice(root, data, { changed, stop, predict }) {
   const ask = element("button", { type: "button", id: "ask", text: "Predict", "aria-expanded": "false", "aria-controls": "predict", onclick: predict });
   const more = element("div", { class: "more" },
     element("label", {}, "Elements", dtype), fillWith ? element("label", {}, "Values", fillWith) : null, formLabel,
-    element("label", { class: "order" }, "Order of execution", order), element("label", {}, "Compare with", other));
+    element("label", { class: "order" }, "Order of execution", order), element("label", { hidden: data.kernels.length < 2 }, "Compare with", other));
   const toggle = element("button", { type: "button", class: "toggle", text: "More", "aria-expanded": "false", onclick: () => {
     const open = root.classList.toggle("open");
     toggle.setAttribute("aria-expanded", String(open));

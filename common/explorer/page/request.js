@@ -61,7 +61,8 @@ export function makeRequest(view) {
     says.textContent = `${request.now ? "Now" : "Its latest request"}${line}: the warp ${accessPhrase(request)}.`;
     note.textContent = request.note ? sentenceOf(request.note) : hintFor(request);
     if (request.space === "local") return fill(drawings);
-    fill(drawings, ...drawing(requestSide(request, request), request.to ? "Reads from global memory" : null),
+    const reads = request.addresses.some((address) => address !== null);
+    fill(drawings, ...(reads ? drawing(requestSide(request, request), request.to ? "Reads from global memory" : null) : []),
       ...(request.to ? drawing(requestSide(request, request.to), "Writes to shared memory") : []));
     fill(table, ...(addresses.open ? [addressTable(request)] : []));
   }

@@ -1,6 +1,6 @@
 // What happens at a time, as a sentence.
 
-import { count, place, several, value } from "./words.js";
+import { count, place, sentenceOf, several, value } from "./words.js";
 
 const VERBS = { load: "loads", store: "stores", atomic: "updates", copy: "starts to copy" };
 
@@ -33,7 +33,8 @@ export function costOf(request) {
 
 /// An access as a phrase: "loads Bs[0][0] to Bs[0][31] from shared memory (1 wavefront)".
 export function accessPhrase(request) {
-  const lanes = request.addresses.filter((address) => address !== null).length;
+  const [lanes, written] = [request, request.to].map((side) => (side ? side.addresses.filter((address) => address !== null).length : 0));
+  if (lanes === 0 && request.to) return `starts to write zeros to ${elementsOf(request.to.elements)}, ${several(written, "lane")}: ${costOf({ ...request, space: "shared", ...request.to })}`;
   const from = { global: "global memory", shared: "shared memory", local: "local memory" }[request.space];
   const direction = request.kind === "store" ? "to" : request.kind === "atomic" ? "in" : "from";
   const target = request.to ? ` to ${elementsOf(request.to.elements)}` : "";
@@ -61,7 +62,7 @@ function instructionPhrase(run, instruction) {
 
 /// How the run ended, once it has.
 export function outcomeSentence({ outcome, hazards }) {
-  if (outcome.stopped) return outcome.stopped;
+  if (outcome.stopped) return sentenceOf(outcome.stopped);
   const errors = hazards.filter(({ warning }) => !warning).length;
   const found = errors > 0 ? ` ${several(errors, "hazard")} ${errors === 1 ? "was" : "were"} found.` : "";
   if (outcome.right) return `The product is right.${found}`;
@@ -74,7 +75,7 @@ export function outcomeSentence({ outcome, hazards }) {
 /// What has just happened.
 export function happening(run) {
   const { event } = run.look;
-  if (!event) return "Nothing has been executed yet. Press play, or step.";
+  if (!event) return `Nothing has been executed yet. Press play, or step.${run.facts.outcome.right && run.facts.hazards.length === 0 ? "" : ` At the end: ${outcomeSentence(run.facts)}`}`;
   const instruction = run.facts.instructions[event.instruction];
   const isChosen = event.block === run.chosen.block && event.warp === run.chosen.warp;
   const who = `Block ${place(run.blockName(event.block))}, warp ${event.warp}${event.line === null ? "" : `, line ${event.line}`}`;

@@ -13,6 +13,7 @@ const IN_PAGE = [
   ["opening", "the data cannot be unpacked", "DecompressionStream(\"deflate-raw\")", "DecompressionStream(\"gzip\")"],
   ["forward and back", "a step back goes forward", "seek({ to: unit, back })", "seek({ to: unit, back: false })"],
   ["forward and back", "what is drawn depends on the way there", "this.look = answer;", "this.look = answer; this.values.readsA = this.values.readsA.map((reads) => reads + (this.visits = (this.visits ?? 0) + 1));"],
+  ["everywhere", "something has no name", "place(run.threadName())", "place(run.threadName()) + run.nothing"],
   ["as natively", "the table shows another number", "setText(row.end, count(end[name]))", "setText(row.end, count(end[name] + 1))"],
   ["as natively", "the last instruction is left out", "Math.min(next, this.runs[0].facts.length)", "Math.min(next, this.runs[0].facts.length - 1)"],
   ["as natively", "another form is run", "return [...able.filter((one) => one.id === form), ...able.filter((one) => one.id !== form)];", "return able.reverse();"],
@@ -37,6 +38,8 @@ const IN_PAGE = [
   ["without WebAssembly", "nobody looks whether it is there", "typeof WebAssembly !== \"object\"", "false"],
   ["without storage", "a missing storage is not caught", "    return { ...held };\n  }", "    throw new Error(\"no storage\");\n  }"],
   ["in the book's frame", "the book's theme is not read", "const root = bookRoot();", "const root = null;"],
+  ["watching", "it never asks", "if (!script) return;", "return;"],
+  ["watching", "it always reloads", "window.explorerVersion !== own", "true"],
 ];
 
 /// In the native runs: what is wrong, and the change.

@@ -9,9 +9,9 @@ import { pathToFileURL } from "node:url";
 import { Opened, startBrowser } from "./browser.mjs";
 import { checkNative } from "./native.mjs";
 import { Report } from "./report.mjs";
-import { checkChapter, scrubbing } from "./time.mjs";
+import { checkChapter, checkEverywhere, scrubbing } from "./time.mjs";
 import { checkBadInput, checkEndless, checkLacking, checkNoStorage } from "./trouble.mjs";
-import { checkCompare, checkControls, checkFrame, checkNames, checkPredict } from "./use.mjs";
+import { checkCompare, checkControls, checkFrame, checkNames, checkPredict, checkWatching } from "./use.mjs";
 
 /// How much memory a run of step 4 at 64×64×64 may take.
 const MOST_BYTES = 50e6;
@@ -63,6 +63,7 @@ await withPage("forward and back", async (opened, check) => {
   for (const chapter of await chaptersOf(opened)) lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
   return `instructions: ${lengths.join(", ")}`;
 });
+await withPage("everywhere", checkEverywhere);
 await withPage("as natively", (opened, check) => checkNative(opened, native, check));
 await withPage("scrubbing", async (opened, check) => {
   const { median, worst, bytes } = await scrubbing(opened, "#step04_tiled?size=64x64x64&order=turns");
@@ -79,6 +80,7 @@ await report.group("bad input", (check) => checkBadInput(browser, html, check));
 await report.group("without WebAssembly", (check) => checkLacking(browser, address, check));
 await report.group("without storage", (check) => checkNoStorage(browser, address, check));
 await report.group("in the book's frame", (check) => checkFrame(browser, html, check));
+await report.group("watching", (check) => checkWatching(browser, html, check));
 if (ownFile) {
   await report.group("a learner's page", async (check) => {
     const opened = await Opened.at(browser, pathToFileURL(path.resolve(ownFile)).href);

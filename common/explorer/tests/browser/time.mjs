@@ -55,3 +55,32 @@ export async function scrubbing(opened, fragment) {
   const bytes = await opened.do(() => window.explorer.runs[0].facts.bytes);
   return { median: took[30], worst: took[59], bytes };
 }
+
+/// Every kernel, at a size that fits none of its tiles: at many times, in every panel, the page says nothing that is no word.
+export async function checkEverywhere(opened, check) {
+  await opened.page.setViewportSize({ width: 720, height: 760 });
+  const kernels = await opened.do(() => window.explorer.data.kernels.map(({ id, forms }) => ({ id, some: forms.some(({ when }) => Object.keys(when ?? {}).length === 0) })));
+  for (const { id, some } of kernels) {
+    const size = id.startsWith("step01") ? "9x7x5" : id.startsWith("step03") ? "17x31x20" : some ? "33x47x20" : "32x64x32";
+    const facts = await opened.follow(`#${id}?size=${size}&order=blocks`);
+    check(facts !== null, `${id} does not run at ${size}: ${await opened.message()}`);
+    if (!facts) continue;
+    const odd = await opened.do(async () => {
+      const { travel, runs } = window.explorer;
+      const found = new Set();
+      for (let share = 0; share <= 30; share += 1) {
+        travel.following = share % 2 === 0;
+        await travel.jump(Math.round((runs[0].facts.length * share) / 30));
+        for (const panel of window.explorer.views[0].panels) {
+          panel.draw();
+          for (const text of panel.root.innerText.split("\n")) if (/undefined|\[object|null/.test(text)) found.add(text);
+        }
+        if (/undefined|\[object|null/.test(document.getElementById("sentence").textContent)) found.add(document.getElementById("sentence").textContent);
+      }
+      travel.following = false;
+      return [...found];
+    });
+    check(odd.length === 0, `${id} at ${size} says: ${odd.slice(0, 3).join(" | ")}`);
+  }
+  return `${kernels.length} kernels at 31 times each`;
+}

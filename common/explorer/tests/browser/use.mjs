@@ -1,4 +1,9 @@
-// What a reader does on the page: keys, threads, panels, questions, two kernels side by side, the theme.
+// What a reader does on the page: keys, threads, panels, questions, two kernels side by side, the theme, a page that is made again.
+
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Opened } from "./browser.mjs";
+import { changedPage } from "./trouble.mjs";
 
 /// The keyboard, and choosing another thread.
 export async function checkControls(opened, check) {
@@ -121,4 +126,22 @@ export async function checkFrame(browser, html, check) {
   await page.waitForTimeout(200);
   check((await look()) === "light rgb(255, 255, 255)", `after a change to light the page is ${await look()}`);
   await context.close();
+}
+
+/// A page that is made again whenever the kernel is saved: it asks the script beside it, and reloads itself.
+export async function checkWatching(browser, html, check) {
+  const address = changedPage(html, (data) => Object.assign(data, { version_script: "page.version.js", version_text: "first" }));
+  const script = fileURLToPath(new URL("page.version.js", address));
+  writeFileSync(script, "window.explorerVersion = \"first\";");
+  const opened = await Opened.at(browser, `${address}#step04_tiled?size=32x32x32`);
+  await opened.do(() => { window.sameAsBefore = true; });
+  await opened.page.waitForTimeout(1500);
+  check(await opened.do(() => window.sameAsBefore === true), "it reloads without a new version");
+  writeFileSync(fileURLToPath(address), html);
+  writeFileSync(script, "window.explorerVersion = \"second\";");
+  await opened.page.waitForFunction(() => window.sameAsBefore === undefined);
+  await opened.page.waitForSelector("html[data-ready]", { state: "attached" });
+  check((await opened.do(() => location.hash)).startsWith("#step04_tiled?size=32x32x32"), "after reloading it shows something else");
+  check(opened.complaints.length === 0, opened.complaints.join("; "));
+  await opened.close();
 }
