@@ -4,7 +4,11 @@ import { choose, element, fill } from "./elements.js";
 
 /// The longest side of a matrix.
 const LONGEST = 64;
-const ORDERS = [["warps", "one warp after the other"], ["turns", "warps take turns"], ["blocks", "blocks take turns, too"]];
+const ORDERS = [
+  ["warps", "one warp after the other"],
+  ["turns", "warps take turns"],
+  ["blocks", "blocks take turns, too"],
+];
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 
@@ -12,7 +16,10 @@ const FILLS = { uniform: "fractions", integers: "whole numbers" };
 export function fits(form, [m, n, k]) {
   const sides = { M: m, N: n, K: k };
   const sizes = form.plan?.sizes;
-  return Object.entries(form.when ?? {}).every(([side, factor]) => sides[side] % factor === 0) && (!sizes || sizes.some((size) => size.join() === [m, n, k].join()));
+  return (
+    Object.entries(form.when ?? {}).every(([side, factor]) => sides[side] % factor === 0) &&
+    (!sizes || sizes.some((size) => size.join() === [m, n, k].join()))
+  );
 }
 
 /// The forms of a kernel that can run a choice, the one to take first.
@@ -33,38 +40,83 @@ export function sensible(data, choice) {
   const size = choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
   const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
   const order = ORDERS.some(([id]) => id === choice.order) ? choice.order : "warps";
+  const values = data.fills?.includes(choice.fill) ? choice.fill : null;
   const other = data.kernels.some(({ id }) => id === choice.with) ? choice.with : null;
-  return { ...choice, name: kernel.id, size, dtype, order, with: other };
+  return { ...choice, name: kernel.id, size, dtype, fill: values, order, with: other };
 }
 
-/// The form at the top of the page. `changed(choice)` is called when the reader asks for a run, `stop` when they stop it.
+/// The form at the top of the page. `changed(choice)` is called when the reader asks for a run, `stop` when they stop
+/// it.
 export function makeChoice(root, data, { changed, stop, predict }) {
   let choice = null;
   const groups = data.chapters.map(({ number, title, kernels }) => ({
     label: number ? `Step ${number}: ${title}` : title,
     options: kernels.map((id) => [id, kernelTitle(data.kernels.find((kernel) => kernel.id === id))]),
   }));
-  const listener = (key) => (event) => changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? { form: null } : {}) });
+  const listener = (key) => (event) =>
+    changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? { form: null } : {}) });
   const kernel = choose(groups, { id: "kernel", onchange: listener("name") });
   const other = choose([["", "nothing"], ...groups], { id: "with", onchange: listener("with") });
-  const sides = ["M", "N", "K"].map((side) => element("input", { type: "number", min: 1, max: LONGEST, "aria-label": side, id: `side-${side}`, title: `${side}: at most ${LONGEST}` }));
+  const sides = ["M", "N", "K"].map((side) =>
+    element("input", {
+      type: "number",
+      min: 1,
+      max: LONGEST,
+      "aria-label": side,
+      id: `side-${side}`,
+      title: `${side}: at most ${LONGEST}`,
+    }),
+  );
   const dtype = element("select", { id: "dtype", onchange: listener("dtype") });
   const form = element("select", { id: "form", onchange: listener("form") });
   const formLabel = element("label", {}, "Tiles", form);
-  const fillWith = data.fills ? choose(data.fills.map((id) => [id, FILLS[id] ?? id]), { id: "fill", onchange: listener("fill") }) : null;
+  const fillWith = data.fills
+    ? choose(
+        data.fills.map((id) => [id, FILLS[id] ?? id]),
+        { id: "fill", onchange: listener("fill") },
+      )
+    : null;
   const order = choose(ORDERS, { id: "order", onchange: listener("order") });
   const go = element("button", { type: "submit", class: "main", id: "run", text: "Run" });
   const halt = element("button", { type: "button", id: "stop", text: "Stop", hidden: true, onclick: stop });
-  const ask = element("button", { type: "button", id: "ask", text: "Predict", "aria-expanded": "false", "aria-controls": "predict", onclick: predict });
-  const more = element("div", { class: "more" },
-    element("label", {}, "Elements", dtype), fillWith ? element("label", {}, "Values", fillWith) : null, formLabel,
-    element("label", { class: "order" }, "Order of execution", order), element("label", { hidden: data.kernels.length < 2 }, "Compare with", other));
-  const toggle = element("button", { type: "button", class: "toggle", text: "More", "aria-expanded": "false", onclick: () => {
-    const open = root.classList.toggle("open");
-    toggle.setAttribute("aria-expanded", String(open));
-    toggle.textContent = open ? "Less" : "More";
-  } });
-  fill(root, element("label", { class: "kernel" }, "Kernel", kernel), element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)), go, halt, ask, toggle, more);
+  const ask = element("button", {
+    type: "button",
+    id: "ask",
+    text: "Predict",
+    "aria-expanded": "false",
+    "aria-controls": "predict",
+    onclick: predict,
+  });
+  const more = element(
+    "div",
+    { class: "more" },
+    element("label", {}, "Elements", dtype),
+    fillWith ? element("label", {}, "Values", fillWith) : null,
+    formLabel,
+    element("label", { class: "order" }, "Order of execution", order),
+    element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
+  );
+  const toggle = element("button", {
+    type: "button",
+    class: "toggle",
+    text: "More",
+    "aria-expanded": "false",
+    onclick: () => {
+      const open = root.classList.toggle("open");
+      toggle.setAttribute("aria-expanded", String(open));
+      toggle.textContent = open ? "Less" : "More";
+    },
+  });
+  fill(
+    root,
+    element("label", { class: "kernel" }, "Kernel", kernel),
+    element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)),
+    go,
+    halt,
+    ask,
+    toggle,
+    more,
+  );
   root.addEventListener("submit", (event) => {
     event.preventDefault();
     changed({ ...choice, size: sides.map((side) => Number(side.value)) });
@@ -86,11 +138,21 @@ export function makeChoice(root, data, { changed, stop, predict }) {
       order.value = next.order;
       if (fillWith) fillWith.value = next.fill ?? data.fills[0];
       sides.forEach((side, index) => (side.value = next.size[index]));
-      fill(dtype, ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) => element("option", { value: id, text: `${ELEMENTS[id] ?? id} (${id})` })));
+      fill(
+        dtype,
+        ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) =>
+          element("option", { value: id, text: `${ELEMENTS[id] ?? id} (${id})` }),
+        ),
+      );
       dtype.value = next.dtype;
       const able = formsFor(chosen, { ...next, form: null });
       formLabel.hidden = able.length < 2;
-      fill(form, ...able.map((one) => element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id })));
+      fill(
+        form,
+        ...able.map((one) =>
+          element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id }),
+        ),
+      );
       form.value = next.form ?? able[0]?.id ?? "";
     },
     /// Whether there are questions, and whether they are shown.

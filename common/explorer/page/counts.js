@@ -15,7 +15,19 @@ const RATIOS = [
 function totalRow(name, title) {
   const [now, end] = [element("td", { class: "number" }), element("td", { class: "number" })];
   const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
-  return { now, end, meter, root: element("tr", { title }, element("th", { scope: "row", text: name }), now, end, element("td", { class: "bar" }, meter)) };
+  return {
+    now,
+    end,
+    meter,
+    root: element(
+      "tr",
+      { title },
+      element("th", { scope: "row", text: name }),
+      now,
+      end,
+      element("td", { class: "bar" }, meter),
+    ),
+  };
 }
 
 /// The table of totals, and how it is brought up to date.
@@ -41,12 +53,24 @@ function makeTotals(counterOf) {
     }
   };
   const heads = ["counter", "so far", "whole run", ""].map((text) => element("th", { scope: "col", text }));
-  return { root: element("table", { class: "counts totals" }, element("thead", {}, element("tr", {}, ...heads)), body), draw };
+  return {
+    root: element("table", { class: "counts totals" }, element("thead", {}, element("tr", {}, ...heads)), body),
+    draw,
+  };
 }
 
 /// What Nsight Compute calls the counters that it has, too.
 function namesTable(counters) {
-  const rows = counters.filter(({ metric }) => metric).map(({ name, metric }) => element("tr", {}, element("th", { scope: "row", text: name }), element("td", {}, element("code", { text: metric }))));
+  const rows = counters
+    .filter(({ metric }) => metric)
+    .map(({ name, metric }) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row", text: name }),
+        element("td", {}, element("code", { text: metric })),
+      ),
+    );
   return element("div", { class: "scroll-x" }, element("table", { class: "counts" }, element("tbody", {}, ...rows)));
 }
 
@@ -55,7 +79,18 @@ function lineRow(line, source) {
   const now = element("td", { class: "number" });
   const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
   const code = /^\d+$/.test(line) ? (source[line - 1] ?? "").trim() : "";
-  return { now, meter, root: element("tr", {}, element("td", { class: "number", text: line === "0" ? "none" : line }), now, element("td", { class: "bar" }, meter), element("td", {}, element("code", { text: code }))) };
+  return {
+    now,
+    meter,
+    root: element(
+      "tr",
+      {},
+      element("td", { class: "number", text: line === "0" ? "none" : line }),
+      now,
+      element("td", { class: "bar" }, meter),
+      element("td", {}, element("code", { text: code })),
+    ),
+  };
 }
 
 /// The panel.
@@ -68,8 +103,14 @@ export function makeCounts(view) {
   let rowsOf = () => new Map();
   const chooser = element("label", { text: "By line: " });
   const names = element("details");
-  const root = element("section", { class: "panel counters", "aria-label": "Counters" },
-    element("div", { class: "scroll-x" }, totals.root), names, chooser, element("div", { class: "scroll" }, element("table", { class: "counts lines-of" }, body)));
+  const root = element(
+    "section",
+    { class: "panel counters", "aria-label": "Counters" },
+    element("div", { class: "scroll-x" }, totals.root),
+    names,
+    chooser,
+    element("div", { class: "scroll" }, element("table", { class: "counts lines-of" }, body)),
+  );
 
   /// Begins with another run: its lines, and the counters that can be chosen.
   function begin(run) {
@@ -80,10 +121,15 @@ export function makeCounts(view) {
     const counters = Object.keys(run.facts.totals).filter((name) => run.facts.totals[name] > 0);
     fill(names, element("summary", { text: "The profiler's names" }), namesTable(counters.map(view.counter)));
     if (!counters.includes(counter)) counter = "instructions";
-    const select = choose(counters.map((name) => [name, name]), { onchange: (event) => {
-      counter = event.target.value;
-      draw();
-    } });
+    const select = choose(
+      counters.map((name) => [name, name]),
+      {
+        onchange: (event) => {
+          counter = event.target.value;
+          draw();
+        },
+      },
+    );
     select.value = counter;
     fill(chooser, "By line: ", select);
   }

@@ -27,7 +27,8 @@ export function fill(parent, ...children) {
 export function choose(options, attributes) {
   const option = ([value, text]) => element("option", { value, text });
   const entries = options.map((entry) =>
-    Array.isArray(entry) ? option(entry) : element("optgroup", { label: entry.label }, ...entry.options.map(option)));
+    Array.isArray(entry) ? option(entry) : element("optgroup", { label: entry.label }, ...entry.options.map(option)),
+  );
   return element("select", attributes, ...entries);
 }
 
@@ -53,8 +54,8 @@ export function setText(target, text) {
   if (target.textContent !== wanted) target.textContent = wanted;
 }
 
-/// A list of rows under `parent` that are kept from one drawing to the next. `make(key)` makes a row with its `root`; rows are made again when
-/// the keys change.
+/// A list of rows under `parent` that are kept from one drawing to the next. `make(key)` makes a row with its `root`;
+/// rows are made again when the keys change.
 export function keepRows(parent, make) {
   let known = null;
   let rows = new Map();

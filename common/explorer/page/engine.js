@@ -1,17 +1,20 @@
-// The engine as the page sees it: questions and promises of answers. It runs in a worker, so that the page stays responsive, and so that a
-// run can be stopped.
+// The engine as the page sees it: questions and promises of answers. It runs in a worker, so that the page stays
+// responsive, and so that a run can be stopped.
 
 /// Why the page cannot run kernels in this browser; null if it can.
 export function lacking() {
-  if (typeof WebAssembly !== "object") return "This browser does not have WebAssembly, in which kernels run here. Open the page in a current Chrome, Edge, Firefox or Safari.";
-  if (typeof Worker !== "function" || typeof DecompressionStream !== "function") return "This browser is too old for this page: kernels run in a worker here. Open the page in a current Chrome, Edge, Firefox or Safari.";
+  if (typeof WebAssembly !== "object")
+    return "This browser does not have WebAssembly, in which kernels run here. Open the page in a current Chrome, Edge, Firefox or Safari.";
+  if (typeof Worker !== "function" || typeof DecompressionStream !== "function")
+    return "This browser is too old for this page: kernels run in a worker here. Open the page in a current Chrome, Edge, Firefox or Safari.";
   return null;
 }
 
 /// What is packed into the page under an id, unpacked.
 function unpack(id) {
   const packed = document.getElementById(id)?.textContent.trim();
-  if (!packed) throw new Error("this page was made without its engine or its data: make it again with `cargo x explorer`");
+  if (!packed)
+    throw new Error("this page was made without its engine or its data: make it again with `cargo x explorer`");
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
 }
@@ -40,7 +43,8 @@ export class Engine {
     this.worker = new Worker(address);
     URL.revokeObjectURL(address);
     this.worker.onmessage = ({ data }) => this.arrived(data);
-    this.worker.onerror = (event) => this.end(`the engine failed: ${event.message ?? "the browser does not say why"}; reload the page`);
+    this.worker.onerror = (event) =>
+      this.end(`the engine failed: ${event.message ?? "the browser does not say why"}; reload the page`);
     this.ready = this.send({ wasm: this.wasm });
   }
 

@@ -11,6 +11,7 @@ export function readFragment(hash) {
     size: sizes ? [sizes[1], sizes[2] ?? sizes[1], sizes[3] ?? sizes[1]].map(Number) : null,
     form: options.get("form"),
     dtype: options.get("dtype"),
+    fill: options.get("fill"),
     order: options.get("order"),
     with: options.get("with"),
     panel: options.get("panel"),
@@ -22,6 +23,7 @@ export function readFragment(hash) {
 export function writeFragment(choice) {
   const options = new URLSearchParams();
   options.set("size", choice.size.join("x"));
-  for (const name of ["form", "dtype", "order", "with", "panel"]) if (choice[name]) options.set(name, choice[name]);
+  for (const name of ["form", "dtype", "fill", "order", "with", "panel"])
+    if (choice[name]) options.set(name, choice[name]);
   return `#${choice.name}?${options}`;
 }

@@ -20,8 +20,8 @@ export function cellSize(room, count, largest) {
   return Math.max(1, Math.min(largest, Math.floor((room / count) * scale) / scale));
 }
 
-/// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an element without a mark. Neighbours
-/// in a row that look alike are drawn as one where there is no gap between them.
+/// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an
+/// element without a mark. Neighbours in a row that look alike are drawn as one where there is no gap between them.
 export function drawCells(context, { x, y, rows, columns, cell, high = cell, marks, base, colours }) {
   const gap = cell >= 6 ? 1 : 0;
   const tall = high - (high >= 6 ? 1 : 0);
@@ -31,12 +31,18 @@ export function drawCells(context, { x, y, rows, columns, cell, high = cell, mar
     context.fillRect(left, top, wide, tall);
   };
   for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < columns; ) {
+    for (let column = 0; column < columns;) {
       const index = row * columns + column;
       const below = base(index);
       const mark = marks[index] & ~MARK.written;
       let same = 1;
-      while (gap === 0 && column + same < columns && (marks[index + same] & ~MARK.written) === mark && alike(base(index + same), below)) same += 1;
+      while (
+        gap === 0 &&
+        column + same < columns &&
+        (marks[index + same] & ~MARK.written) === mark &&
+        alike(base(index + same), below)
+      )
+        same += 1;
       const [left, top, wide] = [x + column * cell, y + row * high, same * cell - gap];
       cover(left, top, wide, below);
       const marked = mark ? markColour(mark, colours) : null;
@@ -60,8 +66,15 @@ export function writeValues(context, { x, y, rows, columns, cell, high = cell, v
     if (!shown(index)) continue;
     const text = fitting(values[index], room);
     if (text === null) continue;
-    context.fillStyle = marks && marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites) ? colours.bg : colours.fg;
-    context.fillText(text, x + (index % columns) * cell + (cell - 1) / 2, y + Math.floor(index / columns) * high + (high - 1) / 2 + 0.5);
+    context.fillStyle =
+      marks && marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites)
+        ? colours.bg
+        : colours.fg;
+    context.fillText(
+      text,
+      x + (index % columns) * cell + (cell - 1) / 2,
+      y + Math.floor(index / columns) * high + (high - 1) / 2 + 0.5,
+    );
   }
 }
 

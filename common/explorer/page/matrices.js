@@ -36,11 +36,13 @@ function baseOf(name, run, tones) {
   return (index) => [tones.fg, 0.08 + Math.min(0.34, Math.log2(1 + reads[index]) * scale)];
 }
 
-/// Tells which elements of C hold a wrong value. Rounding differs with the order of the additions, so a little is allowed.
+/// Tells which elements of C hold a wrong value. Rounding differs with the order of the additions, so a little is
+/// allowed.
 function wrongElements({ facts, values }) {
   if (facts.outcome.right) return () => false;
   const allowed = facts.dtype === "i32" ? 0 : 1e-5 * facts.k;
-  return (index) => !(Math.abs(values.c[index] - values.expected[index]) <= allowed * Math.max(1, Math.abs(values.expected[index])));
+  return (index) =>
+    !(Math.abs(values.c[index] - values.expected[index]) <= allowed * Math.max(1, Math.abs(values.expected[index])));
 }
 
 /// Draws all three. Returns which element lies at a point.
@@ -48,7 +50,11 @@ function drawMatrices(canvas, run, width, height) {
   const tones = colours();
   const places = layOutMatrices(run.facts, width, height);
   const context = prepare(canvas, places.width, places.height);
-  const data = { A: [run.values.a, run.values.marksA], B: [run.values.b, run.values.marksB], C: [run.values.c, run.values.marksC] };
+  const data = {
+    A: [run.values.a, run.values.marksA],
+    B: [run.values.b, run.values.marksB],
+    C: [run.values.c, run.values.marksC],
+  };
   for (const [name, [values, marks]] of Object.entries(data)) {
     const grid = { ...places[name], cell: places.cell, marks, colours: tones, base: baseOf(name, run, tones), values };
     drawCells(context, grid);
@@ -75,7 +81,8 @@ function elementAt(places, x, y) {
   for (const name of ["A", "B", "C"]) {
     const { x: left, y: top, rows, columns } = places[name];
     const [row, column] = [Math.floor((y - top) / places.cell), Math.floor((x - left) / places.cell)];
-    if (row >= 0 && row < rows && column >= 0 && column < columns) return { name, row, column, index: row * columns + column };
+    if (row >= 0 && row < rows && column >= 0 && column < columns)
+      return { name, row, column, index: row * columns + column };
   }
   return null;
 }
@@ -89,7 +96,9 @@ function describeElement(run, { name, row, column, index }) {
     return `${title} = ${value(all[index])}, read ${several(reads[index], "time")} so far`;
   }
   const should = `should become ${value(values.expected[index])}`;
-  return values.writesC[index] ? `${title} = ${value(values.c[index])}, written ${several(values.writesC[index], "time")}; ${should}` : `${title} has not been written; ${should}`;
+  return values.writesC[index]
+    ? `${title} = ${value(values.c[index])}, written ${several(values.writesC[index], "time")}; ${should}`
+    : `${title} has not been written; ${should}`;
 }
 
 /// The block whose tile holds an element of C, if the grid is laid over C in the usual way.
@@ -112,7 +121,9 @@ export function makeMatrices(view) {
   let at = () => null;
   let pointed = null;
   const say = () => {
-    hint.textContent = pointed ? describeElement(view.run, pointed) : "Point at an element to see its value. Click on C to choose the block that computes it.";
+    hint.textContent = pointed
+      ? describeElement(view.run, pointed)
+      : "Point at an element to see its value. Click on C to choose the block that computes it.";
   };
   for (const kind of ["pointermove", "pointerdown"]) {
     canvas.addEventListener(kind, (event) => {
@@ -130,12 +141,17 @@ export function makeMatrices(view) {
     if (block !== null) view.choose({ block });
   });
   return {
-    id: "matrices", title: "Matrices", root,
+    id: "matrices",
+    title: "Matrices",
+    root,
     draw() {
       const room = view.room();
       at = drawMatrices(canvas, view.run, room.width, room.height);
       const { reads, writes } = touched(view.run);
-      canvas.setAttribute("aria-label", `Matrices A, B and C. The chosen warp reads ${count(reads.A)} elements of A and ${count(reads.B)} of B now, and writes ${count(writes)} of C.`);
+      canvas.setAttribute(
+        "aria-label",
+        `Matrices A, B and C. The chosen warp reads ${count(reads.A)} elements of A and ${count(reads.B)} of B now, and writes ${count(writes)} of C.`,
+      );
       say();
     },
   };

@@ -1,4 +1,5 @@
-// Questions of a chapter: the reader commits to a number, the kernel runs, and the page says what was counted and where to look.
+// Questions of a chapter: the reader commits to a number, the kernel runs, and the page says what was counted and
+// where to look.
 
 import { element, fill, withCode } from "./elements.js";
 import { keepPrediction, predictions } from "./progress.js";
@@ -13,11 +14,15 @@ export function agrees(predicted, counted, digits = 0) {
 
 /// The number that a reader has typed; null if it is none. A comma between thousands, and a percent sign, are allowed.
 export function numberOf(text) {
-  const bare = text.trim().replace(/(\d),(?=\d{3})/g, "$1").replace(",", ".");
+  const bare = text
+    .trim()
+    .replace(/(\d),(?=\d{3})/g, "$1")
+    .replace(",", ".");
   return bare !== "" && Number.isFinite(Number(bare)) ? Number(bare) : null;
 }
 
-/// The questions. `page` has `answer(question)`, which runs the kernel and asks, and `look(question, answer)`, which shows where.
+/// The questions. `page` has `answer(question)`, which runs the kernel and asks, and `look(question, answer)`, which
+/// shows where.
 export function makePredict(root, page) {
   let questions = [];
   let chapter = "";
@@ -26,9 +31,21 @@ export function makePredict(root, page) {
   const key = (index) => `${chapter}/${questions[index].id ?? index}`;
 
   function form(question) {
-    const field = element("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your prediction", size: 9 });
+    const field = element("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      "aria-label": "Your prediction",
+      size: 9,
+    });
     const hint = element("span", { class: "fault", role: "alert" });
-    const made = element("form", { class: "prediction" }, field, element("button", { type: "submit", class: "main", text: "Commit and run" }), hint);
+    const made = element(
+      "form",
+      { class: "prediction" },
+      field,
+      element("button", { type: "submit", class: "main", text: "Commit and run" }),
+      hint,
+    );
     made.addEventListener("submit", (event) => {
       event.preventDefault();
       const number = numberOf(field.value);
@@ -46,9 +63,19 @@ export function makePredict(root, page) {
   function verdict(question, predicted, found) {
     if (found.value === null) return element("p", { text: "This run has nothing to count for the question." });
     const right = agrees(predicted, found.value, question.digits ?? 0);
-    const parts = found.per === undefined || found.per === null || !question.per ? "" : ` (${count(found.of)} in ${count(found.per)})`;
-    return element("p", { class: right ? "right" : "not" },
-      element("strong", { text: right ? "Right. " : "Not quite. " }), `You said ${numeral(predicted)}. Counted: `, element("strong", { text: numeral(found.value) }), `${parts}. `, ...withCode(question.after ?? ""));
+    const parts =
+      found.per === undefined || found.per === null || !question.per
+        ? ""
+        : ` (${count(found.of)} in ${count(found.per)})`;
+    return element(
+      "p",
+      { class: right ? "right" : "not" },
+      element("strong", { text: right ? "Right. " : "Not quite. " }),
+      `You said ${numeral(predicted)}. Counted: `,
+      element("strong", { text: numeral(found.value) }),
+      `${parts}. `,
+      ...withCode(question.after ?? ""),
+    );
   }
 
   async function draw() {
@@ -57,12 +84,28 @@ export function makePredict(root, page) {
     if (!question) return fill(root, element("p", { class: "muted", text: "This chapter asks for no number here." }));
     const known = predictions();
     const predicted = known[key(at)];
-    const dots = questions.map((_, index) => element("button", {
-      type: "button", class: "dot", text: index + 1, "aria-pressed": String(index === at),
-      "aria-label": `Question ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`, "data-done": known[key(index)] === undefined ? null : "", onclick: () => go(index),
-    }));
+    const dots = questions.map((_, index) =>
+      element("button", {
+        type: "button",
+        class: "dot",
+        text: index + 1,
+        "aria-pressed": String(index === at),
+        "aria-label": `Question ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`,
+        "data-done": known[key(index)] === undefined ? null : "",
+        onclick: () => go(index),
+      }),
+    );
     const body = element("div", { class: "question-body" });
-    fill(root, element("div", { class: "question" }, element("span", { class: "dots" }, ...dots), element("p", {}, ...withCode(question.words))), body);
+    fill(
+      root,
+      element(
+        "div",
+        { class: "question" },
+        element("span", { class: "dots" }, ...dots),
+        element("p", {}, ...withCode(question.words)),
+      ),
+      body,
+    );
     if (predicted === undefined) return fill(body, form(question));
     fill(body, element("p", { class: "muted", text: "Running …" }));
     const asked = at;
@@ -70,10 +113,28 @@ export function makePredict(root, page) {
       const found = await page.answer(question);
       if (asked !== at || questions[at] !== question) return;
       answer = found;
-      fill(body, verdict(question, predicted, found), element("p", { class: "next" },
-        found.time === null ? null : element("button", { type: "button", text: "Show me where", onclick: () => page.look(question, found) }),
-        at + 1 < questions.length ? element("button", { type: "button", class: "main", text: "Next question", onclick: () => go(at + 1) }) : null,
-        element("button", { type: "button", text: "Predict again", onclick: () => { keepPrediction(key(at), null); draw(); } })));
+      fill(
+        body,
+        verdict(question, predicted, found),
+        element(
+          "p",
+          { class: "next" },
+          found.time === null
+            ? null
+            : element("button", { type: "button", text: "Show me where", onclick: () => page.look(question, found) }),
+          at + 1 < questions.length
+            ? element("button", { type: "button", class: "main", text: "Next question", onclick: () => go(at + 1) })
+            : null,
+          element("button", {
+            type: "button",
+            text: "Predict again",
+            onclick: () => {
+              keepPrediction(key(at), null);
+              draw();
+            },
+          }),
+        ),
+      );
     } catch (error) {
       fill(body, element("p", { class: "fault", text: error.message }));
     }

@@ -1,4 +1,5 @@
-// What a reader has predicted, kept in their browser. Where a browser keeps nothing, it is known until the page is closed.
+// What a reader has predicted, kept in their browser. Where a browser keeps nothing, it is known until the page is
+// closed.
 
 const KEY = "explorer-predictions";
 const held = {};

@@ -1,4 +1,5 @@
-// Draws one side of a request: the 32 lanes of the warp above, and below them the rows of memory that deliver what they ask for.
+// Draws one side of a request: the 32 lanes of the warp above, and below them the rows of memory that deliver what
+// they ask for.
 
 import { prepare } from "./elements.js";
 
@@ -13,7 +14,16 @@ function measures(side, width) {
   const high = many ? Math.max(8, Math.min(cell, 10)) : Math.max(11, Math.min(cell, 18));
   const top = cell < 13 ? 13 : 2; // Small lanes have their numbers above them.
   const from = top + cell + (side.rows.length > 1 ? 44 : 30);
-  return { margin, cell, high, from, top, at: (column) => margin + column * cell, y: (row) => from + row * (high + 2), height: from + side.rows.length * (high + 2) + 16 };
+  return {
+    margin,
+    cell,
+    high,
+    from,
+    top,
+    at: (column) => margin + column * cell,
+    y: (row) => from + row * (high + 2),
+    height: from + side.rows.length * (high + 2) + 16,
+  };
 }
 
 /// What memory delivers: whole sectors, of which only some words may have been asked for, or a word from each bank.
@@ -34,7 +44,8 @@ function drawRows(context, side, m, colours, label) {
       context.globalAlpha = 1;
     }
     context.fillStyle = strong;
-    for (const column of row.words.keys()) context.fillRect(m.at(column) + 1, y + 1, Math.max(1.5, m.cell - 2), m.high - 2);
+    for (const column of row.words.keys())
+      context.fillRect(m.at(column) + 1, y + 1, Math.max(1.5, m.cell - 2), m.high - 2);
     if (side.rows.length > 12 && index % 4 !== 0) return;
     context.fillStyle = colours.muted;
     context.textAlign = "right";
@@ -75,11 +86,20 @@ function drawLanes(context, side, m, colours, chosen) {
   const below = m.y(side.rows.length) + 7;
   if (side.shared) context.fillText("bank", m.margin - 6, below);
   context.textAlign = "center";
-  if (side.shared) for (let bank = 0; bank < COLUMNS; bank += m.cell >= 15 ? 1 : 4) context.fillText(bank, m.at(bank) + m.cell / 2, below);
-  else for (let sector = 0; sector < 4; sector += 1) context.fillText(m.cell >= 13 ? "sector of 32 bytes" : "32 bytes", m.at(sector * PER_SECTOR + PER_SECTOR / 2), below);
+  if (side.shared)
+    for (let bank = 0; bank < COLUMNS; bank += m.cell >= 15 ? 1 : 4)
+      context.fillText(bank, m.at(bank) + m.cell / 2, below);
+  else
+    for (let sector = 0; sector < 4; sector += 1)
+      context.fillText(
+        m.cell >= 13 ? "sector of 32 bytes" : "32 bytes",
+        m.at(sector * PER_SECTOR + PER_SECTOR / 2),
+        below,
+      );
 }
 
-/// Draws a side `width` pixels wide. `label` names a line of global memory, `chosen` is a lane. Returns which lane lies at a point.
+/// Draws a side `width` pixels wide. `label` names a line of global memory, `chosen` is a lane. Returns which lane
+/// lies at a point.
 export function drawRequest(canvas, side, { width, colours, chosen, label }) {
   const m = measures(side, width);
   const context = prepare(canvas, width, m.height);
@@ -88,5 +108,6 @@ export function drawRequest(canvas, side, { width, colours, chosen, label }) {
   drawRows(context, side, m, colours, label);
   drawLinks(context, side, m, colours, chosen);
   drawLanes(context, side, m, colours, chosen);
-  return (x, y) => (y <= m.top + m.cell + 8 && x >= m.margin ? Math.min(COLUMNS - 1, Math.floor((x - m.margin) / m.cell)) : null);
+  return (x, y) =>
+    y <= m.top + m.cell + 8 && x >= m.margin ? Math.min(COLUMNS - 1, Math.floor((x - m.margin) / m.cell)) : null;
 }

@@ -16,14 +16,32 @@ function lineName(run, array, line) {
 }
 
 function addressTable(request) {
-  const rows = request.addresses.map((address, lane) => address === null ? null : element("tr", {},
-    element("td", { text: lane }),
-    element("td", { text: request.elements[lane] }),
-    element("td", { text: count(address) }),
-    element("td", { text: request.space === "shared" ? (Math.floor(address / 4) % 32) : Math.floor(address / 32) }),
-    request.to ? element("td", { text: request.to.elements[lane] ?? "" }) : null));
-  const heads = ["lane", "element", "byte", request.space === "shared" ? "bank" : "sector", ...(request.to ? ["goes to"] : [])];
-  return element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { text })))), element("tbody", {}, ...rows.filter(Boolean)));
+  const rows = request.addresses.map((address, lane) =>
+    address === null
+      ? null
+      : element(
+          "tr",
+          {},
+          element("td", { text: lane }),
+          element("td", { text: request.elements[lane] }),
+          element("td", { text: count(address) }),
+          element("td", { text: request.space === "shared" ? Math.floor(address / 4) % 32 : Math.floor(address / 32) }),
+          request.to ? element("td", { text: request.to.elements[lane] ?? "" }) : null,
+        ),
+  );
+  const heads = [
+    "lane",
+    "element",
+    "byte",
+    request.space === "shared" ? "bank" : "sector",
+    ...(request.to ? ["goes to"] : []),
+  ];
+  return element(
+    "table",
+    { class: "plain" },
+    element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { text })))),
+    element("tbody", {}, ...rows.filter(Boolean)),
+  );
 }
 
 /// The panel.
@@ -35,12 +53,22 @@ export function makeRequest(view) {
   const table = element("div", { class: "scroll" });
   addresses.append(table);
   addresses.addEventListener("toggle", () => draw());
-  const root = element("section", { class: "panel request", "aria-label": "The request" }, says, drawings, note, addresses);
+  const root = element(
+    "section",
+    { class: "panel request", "aria-label": "The request" },
+    says,
+    drawings,
+    note,
+    addresses,
+  );
 
   function drawing(side, heading) {
     const canvas = element("canvas", { role: "img", "aria-label": says.textContent });
     const laneAt = drawRequest(canvas, side, {
-      width: view.room().width, colours: colours(), chosen: view.run.chosen.lane, label: (line) => lineName(view.run, side.array, line),
+      width: view.room().width,
+      colours: colours(),
+      chosen: view.run.chosen.lane,
+      label: (line) => lineName(view.run, side.array, line),
     });
     canvas.addEventListener("click", (event) => {
       const lane = laneAt(event.offsetX, event.offsetY);
@@ -62,8 +90,11 @@ export function makeRequest(view) {
     note.textContent = request.note ? sentenceOf(request.note) : hintFor(request);
     if (request.space === "local") return fill(drawings);
     const reads = request.addresses.some((address) => address !== null);
-    fill(drawings, ...(reads ? drawing(requestSide(request, request), request.to ? "Reads from global memory" : null) : []),
-      ...(request.to ? drawing(requestSide(request, request.to), "Writes to shared memory") : []));
+    fill(
+      drawings,
+      ...(reads ? drawing(requestSide(request, request), request.to ? "Reads from global memory" : null) : []),
+      ...(request.to ? drawing(requestSide(request, request.to), "Writes to shared memory") : []),
+    );
     fill(table, ...(addresses.open ? [addressTable(request)] : []));
   }
   return { id: "request", title: "Request", root, draw };
@@ -71,7 +102,8 @@ export function makeRequest(view) {
 
 /// What the colours of the drawing mean for this request.
 function hintFor(request) {
-  if (request.space === "shared") return "A pass delivers one word from each bank. Different words of one bank need a pass each.";
+  if (request.space === "shared")
+    return "A pass delivers one word from each bank. Different words of one bank need a pass each.";
   if (request.space === "global") return "Strong: the words asked for. Pale: what a sector of 32 bytes brings along.";
   return "";
 }

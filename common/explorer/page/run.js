@@ -1,12 +1,44 @@
 // A run of a kernel, and the time and the thread at which it is looked at.
 
 /// The numbers of the engine's bulk arrays.
-export const BULK = { a: 0, b: 1, c: 2, expected: 3, readsA: 4, readsB: 5, writesC: 6, marksA: 7, marksB: 8, marksC: 9, shared: 10, marksShared: 11 };
+export const BULK = {
+  a: 0,
+  b: 1,
+  c: 2,
+  expected: 3,
+  readsA: 4,
+  readsB: 5,
+  writesC: 6,
+  marksA: 7,
+  marksB: 8,
+  marksC: 9,
+  shared: 10,
+  marksShared: 11,
+};
 const ONCE = [BULK.a, BULK.b, BULK.expected];
-const EACH_TIME = [BULK.c, BULK.readsA, BULK.readsB, BULK.writesC, BULK.marksA, BULK.marksB, BULK.marksC, BULK.shared, BULK.marksShared];
+const EACH_TIME = [
+  BULK.c,
+  BULK.readsA,
+  BULK.readsB,
+  BULK.writesC,
+  BULK.marksA,
+  BULK.marksB,
+  BULK.marksC,
+  BULK.shared,
+  BULK.marksShared,
+];
 
 /// The bits of the marks.
-export const MARK = { laneReads: 1, warpReads: 2, laneWrites: 4, warpWrites: 8, sameBlock: 16, otherBlock: 32, copying: 64, written: 128 };
+export const MARK = {
+  laneReads: 1,
+  warpReads: 2,
+  laneWrites: 4,
+  warpWrites: 8,
+  sameBlock: 16,
+  otherBlock: 32,
+  copying: 64,
+  written: 128,
+};
 
 export class Run {
   constructor(engine, kernel, form) {
@@ -22,7 +54,17 @@ export class Run {
   async start({ size: [m, n, k], order, fill, limit }) {
     const { ptx, plan, dtype } = this.form;
     const { source, file } = this.kernel;
-    const request = { do: "run", kernel: { ptx, source, file, plan }, m, n, k, dtype, order, fill: fill ?? undefined, limit };
+    const request = {
+      do: "run",
+      kernel: { ptx, source, file, plan },
+      m,
+      n,
+      k,
+      dtype,
+      order,
+      fill: fill ?? undefined,
+      limit,
+    };
     const { answer, copies } = await this.engine.ask(request, ONCE);
     this.facts = answer;
     this.take(copies);
@@ -58,7 +100,14 @@ export class Run {
   /// What was counted, in answer to a question of the book.
   async question(asked) {
     const { metric, per, line, contains, array } = asked;
-    const { answer } = await this.engine.ask({ do: "question", metric, per: per ?? undefined, line, contains: contains ?? undefined, array: array ?? undefined });
+    const { answer } = await this.engine.ask({
+      do: "question",
+      metric,
+      per: per ?? undefined,
+      line,
+      contains: contains ?? undefined,
+      array: array ?? undefined,
+    });
     return answer;
   }
 

@@ -27,7 +27,9 @@ export function sharedName(arrays, word) {
 function marginOf(canvas, arrays) {
   const context = canvas.getContext("2d");
   context.font = FONT;
-  const longest = arrays.map(({ offset, bytes }) => context.measureText(sharedName(arrays, (offset + bytes) / 4 - 1) ?? "").width);
+  const longest = arrays.map(
+    ({ offset, bytes }) => context.measureText(sharedName(arrays, (offset + bytes) / 4 - 1) ?? "").width,
+  );
   return 12 + Math.max(24, ...longest);
 }
 
@@ -51,13 +53,29 @@ function drawShared(canvas, run, width) {
   const every = Math.max(1, Math.ceil(12 / high));
   const starts = new Set(arrays.map(({ offset }) => Math.floor(offset / 4 / BANKS)));
   for (let row = 0; row < rows; row += 1) {
-    if (!starts.has(row) && (row % (4 * every) !== 0 || [1, 2, 3].some((near) => starts.has(row - near) || starts.has(row + near)))) continue;
+    if (
+      !starts.has(row) &&
+      (row % (4 * every) !== 0 || [1, 2, 3].some((near) => starts.has(row - near) || starts.has(row + near)))
+    )
+      continue;
     const name = sharedName(arrays, row * BANKS);
     if (name) context.fillText(name, margin - 6, HEAD + (row + 0.5) * high);
   }
   const shown = (index) => (marksShared[index] & MARK.written) !== 0;
   const base = (index) => (shown(index) ? [tones.fg, 0.16] : [tones.fg, 0.045]);
-  const grid = { x: margin, y: HEAD, rows, columns: BANKS, cell, high, marks: marksShared, values: shared, base, shown, colours: tones };
+  const grid = {
+    x: margin,
+    y: HEAD,
+    rows,
+    columns: BANKS,
+    cell,
+    high,
+    marks: marksShared,
+    values: shared,
+    base,
+    shown,
+    colours: tones,
+  };
   // The last row may be shorter.
   drawCells(context, grid);
   writeValues(context, grid);
@@ -72,7 +90,9 @@ function drawShared(canvas, run, width) {
     context.lineTo(margin + BANKS * cell, HEAD + row * high - 0.5);
     context.stroke();
   }
-  const live = marksShared.findIndex((mark) => mark & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites));
+  const live = marksShared.findIndex(
+    (mark) => mark & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites),
+  );
   return {
     wordAt: (x, y) => {
       const [row, bank] = [Math.floor((y - HEAD) / high), Math.floor((x - margin) / cell)];
@@ -101,7 +121,15 @@ export function makeShared(view) {
   legend.innerHTML = `<i class="chosen"></i>the chosen thread <i class="read"></i>read by its warp <i class="write"></i>written by it <i class="others"></i>other warps
     <i class="copying"></i>a copy on its way <i class="stored"></i>written before`;
   const none = element("p", { class: "muted", text: "This kernel uses no shared memory." });
-  const root = element("section", { class: "panel shared", "aria-label": "Shared memory" }, none, scroll, hint, copies, legend);
+  const root = element(
+    "section",
+    { class: "panel shared", "aria-label": "Shared memory" },
+    none,
+    scroll,
+    hint,
+    copies,
+    legend,
+  );
   let wordAt = () => null;
   for (const kind of ["pointermove", "pointerdown"]) {
     canvas.addEventListener(kind, (event) => {
@@ -110,7 +138,9 @@ export function makeShared(view) {
     });
   }
   return {
-    id: "shared", title: "Shared memory", root,
+    id: "shared",
+    title: "Shared memory",
+    root,
     draw() {
       const used = view.run.values.shared.length > 0;
       none.hidden = used;
@@ -120,7 +150,10 @@ export function makeShared(view) {
       if (!used) return;
       const drawn = drawShared(canvas, view.run, view.room().width - 14);
       wordAt = drawn.wordAt;
-      if (drawn.live !== null && (drawn.live < scroll.scrollTop || drawn.live > scroll.scrollTop + scroll.clientHeight - 20)) {
+      if (
+        drawn.live !== null &&
+        (drawn.live < scroll.scrollTop || drawn.live > scroll.scrollTop + scroll.clientHeight - 20)
+      ) {
         scroll.scrollTop = Math.max(0, drawn.live - 40);
       }
       canvas.setAttribute("aria-label", `${view.run.values.shared.length} words of shared memory in 32 banks.`);

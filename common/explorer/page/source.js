@@ -1,4 +1,5 @@
-// The kernel's source: the line that the chosen warp executed last is lit, and the margin says on which lines the other warps are.
+// The kernel's source: the line that the chosen warp executed last is lit, and the margin says on which lines the
+// other warps are.
 
 import { element, fill, setText } from "./elements.js";
 import { ranges } from "./words.js";
@@ -8,13 +9,25 @@ function codeOf(text) {
   const [indent] = /^ */.exec(text);
   const comment = text.search(/\/\/|\/\*/);
   const code = comment < 0 ? text.slice(indent.length) : text.slice(indent.length, comment);
-  return element("code", {}, element("span", { class: "indent", text: indent }), code, comment < 0 ? null : element("span", { class: "comment", text: text.slice(comment) }));
+  return element(
+    "code",
+    {},
+    element("span", { class: "indent", text: indent }),
+    code,
+    comment < 0 ? null : element("span", { class: "comment", text: text.slice(comment) }),
+  );
 }
 
 /// The PTX of a line, with the instruction that was executed last.
 function ptxOf(run, line, last) {
-  const list = run.facts.instructions.map((instruction, number) => ({ ...instruction, number })).filter((one) => one.line === line && one.launch === run.look.launch);
-  return element("pre", { class: "ptx" }, ...list.map(({ text, number }) => element("span", { class: number === last ? "lit" : "", text: `${text}\n` })));
+  const list = run.facts.instructions
+    .map((instruction, number) => ({ ...instruction, number }))
+    .filter((one) => one.line === line && one.launch === run.look.launch);
+  return element(
+    "pre",
+    { class: "ptx" },
+    ...list.map(({ text, number }) => element("span", { class: number === last ? "lit" : "", text: `${text}\n` })),
+  );
 }
 
 /// The panel.
@@ -29,15 +42,25 @@ export function makeSource(view) {
     opened = null;
     shownLine = null;
     const executed = new Set(view.run.facts.lines);
-    rows = view.run.kernel.source.replace(/\n$/, "").split("\n").map((text, index) => {
-      const line = index + 1;
-      const margin = element("span", { class: "margin" });
-      const number = executed.has(line)
-        ? element("button", { type: "button", class: "plain line-number", text: line, "aria-expanded": "false", title: "Show the PTX of this line", onclick: () => toggle(line) })
-        : element("span", { class: "line-number", text: line });
-      const ptx = element("div", { class: "below" });
-      return { row: element("li", {}, margin, number, codeOf(text), ptx), margin, number, ptx };
-    });
+    rows = view.run.kernel.source
+      .replace(/\n$/, "")
+      .split("\n")
+      .map((text, index) => {
+        const line = index + 1;
+        const margin = element("span", { class: "margin" });
+        const number = executed.has(line)
+          ? element("button", {
+              type: "button",
+              class: "plain line-number",
+              text: line,
+              "aria-expanded": "false",
+              title: "Show the PTX of this line",
+              onclick: () => toggle(line),
+            })
+          : element("span", { class: "line-number", text: line });
+        const ptx = element("div", { class: "below" });
+        return { row: element("li", {}, margin, number, codeOf(text), ptx), margin, number, ptx };
+      });
     fill(list, ...rows.map(({ row }) => row));
     root.scrollTop = 0;
   }
@@ -52,9 +75,12 @@ export function makeSource(view) {
 
   function below(line, last) {
     return [
-      element("div", { class: "visits" },
+      element(
+        "div",
+        { class: "visits" },
         element("button", { type: "button", text: "◀ visit before", onclick: () => visit(line, true) }),
-        element("button", { type: "button", text: "next visit ▶", onclick: () => visit(line, false) })),
+        element("button", { type: "button", text: "next visit ▶", onclick: () => visit(line, false) }),
+      ),
       ptxOf(view.run, line, last),
     ];
   }
@@ -63,7 +89,7 @@ export function makeSource(view) {
     const { look, chosen } = view.run;
     const mine = look.warps[chosen.warp];
     const last = mine?.last ?? null;
-    const current = last === null ? mine?.line ?? null : view.run.facts.instructions[last].line;
+    const current = last === null ? (mine?.line ?? null) : view.run.facts.instructions[last].line;
     const others = new Map();
     look.warps.forEach((warp, number) => {
       if (number === chosen.warp || warp.line === null || warp.state === "done" || warp.state === "waits") return;
@@ -75,7 +101,9 @@ export function makeSource(view) {
       row.toggleAttribute("aria-current", line === current);
       const here = others.get(line) ?? [];
       setText(margin, here.length === 0 ? "" : here.length < 3 ? here.join(" ") : `×${here.length}`);
-      margin.title = here.length ? `${here.length === 1 ? "Warp" : "Warps"} ${ranges(here)} will execute this line next` : "";
+      margin.title = here.length
+        ? `${here.length === 1 ? "Warp" : "Warps"} ${ranges(here)} will execute this line next`
+        : "";
       if (number.tagName === "BUTTON") number.setAttribute("aria-expanded", String(opened === line));
       if (opened === line || ptx.firstChild) fill(ptx, ...(opened === line ? below(line, last) : []));
     });

@@ -13,9 +13,19 @@ const STEPS = [
   ["hazard", "Hazard", "the next hazard of the run"],
 ];
 /// The pictures on the buttons: fonts do not all have them.
-const ICONS = Object.fromEntries(Object.entries({
-  first: "M3 3h2v10H3zM13 3v10L6 8z", back: "M11 3v10L4 8z", play: "M4 2.5v11l9-5.5z", pause: "M4 3h3v10H4zM9 3h3v10H9z", forward: "M5 3v10l7-5z", last: "M11 3h2v10h-2zM3 3v10l7-5z",
-}).map(([name, path]) => [name, `<svg viewBox="0 0 16 16" width="16" height="16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`]));
+const ICONS = Object.fromEntries(
+  Object.entries({
+    first: "M3 3h2v10H3zM13 3v10L6 8z",
+    back: "M11 3v10L4 8z",
+    play: "M4 2.5v11l9-5.5z",
+    pause: "M4 3h3v10H4zM9 3h3v10H9z",
+    forward: "M5 3v10l7-5z",
+    last: "M11 3h2v10h-2zM3 3v10l7-5z",
+  }).map(([name, path]) => [
+    name,
+    `<svg viewBox="0 0 16 16" width="16" height="16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`,
+  ]),
+);
 /// Steps a second while it plays.
 const SPEEDS = [2, 5, 15, 60];
 
@@ -25,27 +35,76 @@ export function makeTimeline(root, page) {
   let speed = 5;
   let timer = null;
   const button = (icon, label, action, attributes = {}) => {
-    const made = element("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick: action, ...attributes });
+    const made = element("button", {
+      type: "button",
+      class: "icon",
+      "aria-label": label,
+      title: label,
+      onclick: action,
+      ...attributes,
+    });
     made.innerHTML = ICONS[icon];
     return made;
   };
   const play = button("play", "Play", () => toggle(), { class: "icon main" });
-  const units = element("span", { class: "steps", role: "group", "aria-label": "Length of a step" }, ...STEPS.map(([id, text, title]) =>
-    element("button", { type: "button", text, title, "data-unit": id, "aria-pressed": String(id === unit), onclick: () => setUnit(id) })));
-  const unitList = choose(STEPS.map(([id, text]) => [id, text]), { class: "unit-list", "aria-label": "Length of a step", onchange: () => setUnit(unitList.value) });
+  const units = element(
+    "span",
+    { class: "steps", role: "group", "aria-label": "Length of a step" },
+    ...STEPS.map(([id, text, title]) =>
+      element("button", {
+        type: "button",
+        text,
+        title,
+        "data-unit": id,
+        "aria-pressed": String(id === unit),
+        onclick: () => setUnit(id),
+      }),
+    ),
+  );
+  const unitList = choose(
+    STEPS.map(([id, text]) => [id, text]),
+    { class: "unit-list", "aria-label": "Length of a step", onchange: () => setUnit(unitList.value) },
+  );
   unitList.value = unit;
-  const pace = choose(SPEEDS.map((value) => [value, `${value} a second`]), { class: "pace", "aria-label": "Steps a second", onchange: () => (speed = Number(pace.value)) });
+  const pace = choose(
+    SPEEDS.map((value) => [value, `${value} a second`]),
+    { class: "pace", "aria-label": "Steps a second", onchange: () => (speed = Number(pace.value)) },
+  );
   pace.value = speed;
-  const slider = element("input", { type: "range", min: 0, max: 1, value: 0, step: 1, "aria-label": "Time, in instructions of all warps", oninput: () => page.jump(Number(slider.value)) });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: 1,
+    value: 0,
+    step: 1,
+    "aria-label": "Time, in instructions of all warps",
+    oninput: () => page.jump(Number(slider.value)),
+  });
   const marks = element("canvas", { "aria-hidden": "true" });
   const at = element("span", { class: "at number muted" });
   const buttons = [
-    button("first", "Go to the start", () => page.jump(0)), button("back", "One step back", () => page.step(-1, unit)), play,
-    button("forward", "One step forward", () => page.step(1, unit)), button("last", "Go to the end", () => page.jump(Infinity)),
+    button("first", "Go to the start", () => page.jump(0)),
+    button("back", "One step back", () => page.step(-1, unit)),
+    play,
+    button("forward", "One step forward", () => page.step(1, unit)),
+    button("last", "Go to the end", () => page.jump(Infinity)),
   ];
-  const follow = element("label", { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
-    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }), " follow");
-  fill(root, element("span", { class: "buttons" }, ...buttons), units, unitList, pace, follow, element("span", { class: "scrub" }, slider, marks), at);
+  const follow = element(
+    "label",
+    { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
+    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }),
+    " follow",
+  );
+  fill(
+    root,
+    element("span", { class: "buttons" }, ...buttons),
+    units,
+    unitList,
+    pace,
+    follow,
+    element("span", { class: "scrub" }, slider, marks),
+    at,
+  );
 
   function setUnit(id) {
     unit = id;
@@ -95,7 +154,10 @@ export function makeTimeline(root, page) {
   new ResizeObserver(drawMarks).observe(slider);
 
   return {
-    toggle, stop, setUnit, drawMarks,
+    toggle,
+    stop,
+    setUnit,
+    drawMarks,
     step: (way, other) => page.step(way, other ?? unit),
     enable(on) {
       for (const control of root.querySelectorAll("button, input, select")) control.disabled = !on;

@@ -120,7 +120,7 @@ export class Travel {
     this.page.say(sentences.join(" "));
     this.page.views.forEach((view) => view.say(runs.length > 1 ? happening(view.run) : ""));
     const { hazards } = runs[0].look;
-    document.getElementById("tab-hazards").textContent = hazards ? `Hazards (${hazards})` : "Hazards";
+    this.page.tabs.number("hazards", hazards);
     document.documentElement.dataset.time = String(runs[0].time);
   }
 }

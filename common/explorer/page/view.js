@@ -1,4 +1,5 @@
-// One run on the page: its warps, its source, and its panels. A wide view shows all panels at once, a narrow one the chosen one.
+// One run on the page: its warps, its source, and its panels. A wide view shows all panels at once, a narrow one the
+// chosen one.
 
 import { makeCounts } from "./counts.js";
 import { element, fill } from "./elements.js";
@@ -14,7 +15,14 @@ import { makeWarps } from "./warps.js";
 const [MIDDLE, WIDE] = [600, 980];
 
 /// The panels in the order of their tabs.
-export const PANELS = [["matrices", "Matrices"], ["request", "Request"], ["shared", "Shared memory"], ["registers", "Registers"], ["counts", "Counts"], ["hazards", "Hazards"]];
+export const PANELS = [
+  ["matrices", "Matrices"],
+  ["request", "Request"],
+  ["shared", "Shared memory"],
+  ["registers", "Registers"],
+  ["counts", "Counts"],
+  ["hazards", "Hazards"],
+];
 
 export class View {
   /// `page` has `moved(view, time, chosen)`, which moves all views that go in step, and `counter(name)`.
@@ -24,24 +32,41 @@ export class View {
     this.panel = "matrices";
     this.source = makeSource(this);
     this.warps = makeWarps(this);
-    this.panels = [makeMatrices(this), makeRequest(this), makeShared(this), makeRegisters(this), makeCounts(this), makeHazards(this)];
+    this.panels = [
+      makeMatrices(this),
+      makeRequest(this),
+      makeShared(this),
+      makeRegisters(this),
+      makeCounts(this),
+      makeHazards(this),
+    ];
     this.title = element("h2", { class: "view-title", hidden: true });
     this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true" });
     const [matrices, request, shared, registers, counts, hazards] = this.panels;
     for (const panel of this.panels) panel.root.prepend(element("h2", { class: "panel-title", text: panel.title }));
     this.left = element("div", { class: "column" }, this.source.root, counts.root, hazards.root);
     this.right = element("div", { class: "column" }, matrices.root, request.root, shared.root, registers.root);
-    this.root = element("article", { class: "view" }, this.title, this.sentence, this.warps.root, element("div", { class: "columns" }, this.left, this.right));
+    this.root = element(
+      "article",
+      { class: "view" },
+      this.title,
+      this.sentence,
+      this.warps.root,
+      element("div", { class: "columns" }, this.left, this.right),
+    );
     this.seen = new Set();
     new ResizeObserver(() => this.resized()).observe(this.root);
-    this.watch = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const panel = this.panels.find(({ root }) => root === target);
-        if (isIntersecting) this.seen.add(panel);
-        else this.seen.delete(panel);
-        if (isIntersecting && this.run && this.wide) panel.draw();
-      }
-    }, { rootMargin: "200px" });
+    this.watch = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const panel = this.panels.find(({ root }) => root === target);
+          if (isIntersecting) this.seen.add(panel);
+          else this.seen.delete(panel);
+          if (isIntersecting && this.run && this.wide) panel.draw();
+        }
+      },
+      { rootMargin: "200px" },
+    );
     for (const { root } of this.panels) this.watch.observe(root);
   }
 
@@ -67,7 +92,10 @@ export class View {
     this.root.classList.toggle("middle", this.middle);
     const panel = this.panels.find(({ id }) => id === this.panel).root;
     const width = this.wide ? this.right.clientWidth : panel.clientWidth;
-    this.measured = { width: Math.max(260, width - 2), height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)) };
+    this.measured = {
+      width: Math.max(260, width - 2),
+      height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)),
+    };
   }
 
   resized() {

@@ -8,14 +8,31 @@ const STATES = { waits: "has not started", runs: "runs", barrier: "waits at a ba
 
 /// The strip of warps, with the block and the lane beside it.
 export function makeWarps(view) {
-  const blocks = element("select", { "aria-label": "Block", onchange: () => view.choose({ block: Number(blocks.value) }) });
-  const lane = element("input", { type: "number", min: 0, max: 31, value: 0, "aria-label": "Lane", onchange: () => view.choose({ lane: Math.min(31, Math.max(0, Number(lane.value) || 0)) }) });
+  const blocks = element("select", {
+    "aria-label": "Block",
+    onchange: () => view.choose({ block: Number(blocks.value) }),
+  });
+  const lane = element("input", {
+    type: "number",
+    min: 0,
+    max: 31,
+    value: 0,
+    "aria-label": "Lane",
+    onchange: () => view.choose({ lane: Math.min(31, Math.max(0, Number(lane.value) || 0)) }),
+  });
   const thread = element("span", { class: "muted" });
   const strip = element("div", { class: "strip", role: "group", "aria-label": "Warps of the block" });
   const key = element("span", { class: "key" });
   key.innerHTML = `<i class="runs"></i>runs <i class="barrier"></i>waits at a barrier <i class="done"></i>has ended`;
-  const root = element("section", { class: "warps", "aria-label": "Block, warp and lane" },
-    element("label", {}, "Block ", blocks), element("label", {}, "Lane ", lane), thread, strip, key);
+  const root = element(
+    "section",
+    { class: "warps", "aria-label": "Block, warp and lane" },
+    element("label", {}, "Block ", blocks),
+    element("label", {}, "Lane ", lane),
+    thread,
+    strip,
+    key,
+  );
   let chips = [];
 
   function show() {
@@ -26,7 +43,9 @@ export function makeWarps(view) {
 
   function listBlocks() {
     const { grid, blocks: number } = view.run.launch;
-    const named = Array.from({ length: number }, (_, block) => element("option", { value: block, text: place(coordinates(block, grid)) }));
+    const named = Array.from({ length: number }, (_, block) =>
+      element("option", { value: block, text: place(coordinates(block, grid)) }),
+    );
     if (blocks.options.length !== number || blocks.dataset.grid !== grid.join()) {
       blocks.dataset.grid = grid.join();
       fill(blocks, ...named);
@@ -38,11 +57,15 @@ export function makeWarps(view) {
     const { look, chosen } = run;
     listBlocks();
     blocks.value = String(chosen.block);
-    look.blocks.forEach((state, block) => setText(blocks.options[block], `${place(run.blockName(block))}${["", " runs", " has ended"][state]}`));
+    look.blocks.forEach((state, block) =>
+      setText(blocks.options[block], `${place(run.blockName(block))}${["", " runs", " has ended"][state]}`),
+    );
     if (document.activeElement !== lane) lane.value = chosen.lane;
     thread.textContent = `thread ${place(run.threadName())}`;
     if (chips.length !== look.warps.length) {
-      chips = look.warps.map((_, warp) => element("button", { type: "button", class: "chip", text: warp, onclick: () => view.choose({ warp }) }));
+      chips = look.warps.map((_, warp) =>
+        element("button", { type: "button", class: "chip", text: warp, onclick: () => view.choose({ warp }) }),
+      );
       fill(strip, element("span", { class: "muted", text: "Warp" }), ...chips);
     }
     look.warps.forEach(({ state, line }, warp) => {

@@ -16,7 +16,9 @@ export const place = ([x, y, z]) => (z ? `(${x},${y},${z})` : `(${x},${y})`);
 export function value(number) {
   if (Number.isNaN(number)) return "NaN";
   if (Number.isInteger(number)) return String(number);
-  return Math.abs(number) >= 0.001 && Math.abs(number) < 10000 ? String(Number(number.toPrecision(5))) : number.toExponential(3);
+  return Math.abs(number) >= 0.001 && Math.abs(number) < 10000
+    ? String(Number(number.toPrecision(5)))
+    : number.toExponential(3);
 }
 
 /// "3", "3 and 4", "3, 4 and 5".
@@ -28,7 +30,7 @@ export function listed(items) {
 export function ranges(numbers) {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts = [];
-  for (let from = 0; from < sorted.length; ) {
+  for (let from = 0; from < sorted.length;) {
     let to = from;
     while (to + 1 < sorted.length && sorted[to + 1] === sorted[to] + 1) to += 1;
     parts.push(to - from > 1 ? `${sorted[from]} to ${sorted[to]}` : sorted.slice(from, to + 1).join(", "));

@@ -1,4 +1,5 @@
-// Runs in a worker of its own: holds one instance of the engine, and passes requests and answers between it and the page.
+// Runs in a worker of its own: holds one instance of the engine, and passes requests and answers between it and the
+// page.
 
 let engine = null;
 

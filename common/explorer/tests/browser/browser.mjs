@@ -1,5 +1,5 @@
-// A browser with the explorer in it, and what the checks need of it. Chromium is found by CHROMIUM, or where Linux has it; playwright-core by
-// PLAYWRIGHT, or where Node finds it.
+// A browser with the explorer in it, and what the checks need of it. Chromium is found by CHROMIUM, or where Linux has
+// it; playwright-core by PLAYWRIGHT, or where Node finds it.
 
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -7,14 +7,25 @@ import { pathToFileURL } from "node:url";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const ARGUMENTS = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 
 /// Starts the browser.
 export async function startBrowser() {
-  const library = process.env.PLAYWRIGHT ? pathToFileURL(path.join(process.env.PLAYWRIGHT, "index.mjs")).href : "playwright-core";
+  const library = process.env.PLAYWRIGHT
+    ? pathToFileURL(path.join(process.env.PLAYWRIGHT, "index.mjs")).href
+    : "playwright-core";
   const { chromium } = await import(library).catch(() => {
-    throw new Error("there is no playwright-core: run `npm install playwright-core`, or name the folder in which it lies in PLAYWRIGHT");
+    throw new Error(
+      "there is no playwright-core: run `npm install playwright-core`, or name the folder in which it lies in PLAYWRIGHT",
+    );
   });
   const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place));
   if (!executablePath) throw new Error("there is no Chromium: install it, or name it in CHROMIUM");
@@ -25,14 +36,24 @@ export async function startBrowser() {
 export class Opened {
   static async at(browser, address, options = {}) {
     const opened = new Opened();
-    opened.context = await browser.newContext({ viewport: { width: options.width ?? 1200, height: options.height ?? 900 }, colorScheme: options.scheme ?? "light" });
+    opened.context = await browser.newContext({
+      viewport: { width: options.width ?? 1200, height: options.height ?? 900 },
+      colorScheme: options.scheme ?? "light",
+    });
     opened.complaints = [];
     opened.page = await opened.context.newPage();
     opened.page.setDefaultTimeout(20_000);
-    opened.page.on("console", (message) => ["error", "warning"].includes(message.type()) && opened.complaints.push(`console: ${message.text()}`));
+    opened.page.on(
+      "console",
+      (message) =>
+        ["error", "warning"].includes(message.type()) && opened.complaints.push(`console: ${message.text()}`),
+    );
     opened.page.on("pageerror", (error) => opened.complaints.push(`error: ${error.message}`));
     opened.page.on("requestfailed", (request) => opened.complaints.push(`request failed: ${request.url()}`));
-    opened.context.on("request", (request) => !/^(file|blob|data):/.test(request.url()) && opened.complaints.push(`network: ${request.url()}`));
+    opened.context.on(
+      "request",
+      (request) => !/^(file|blob|data):/.test(request.url()) && opened.complaints.push(`network: ${request.url()}`),
+    );
     if (options.script) await opened.context.addInitScript(options.script);
     await opened.page.goto(address);
     await opened.page.waitForSelector("html[data-ready]", { state: "attached" });
@@ -65,8 +86,17 @@ export class Opened {
     await this.drawn();
     return this.do(() => {
       const { runs } = window.explorer;
-      const arrays = runs.map((run) => Object.fromEntries(Object.entries(run.values).map(([name, values]) => [name, Array.from(new Uint32Array(values.buffer)).join()])));
-      return JSON.stringify({ looks: runs.map((run) => run.look), arrays, drawn: document.querySelector(".matrices canvas").toDataURL(), sentence: document.getElementById("sentence").textContent });
+      const arrays = runs.map((run) =>
+        Object.fromEntries(
+          Object.entries(run.values).map(([name, values]) => [name, Array.from(new Uint32Array(values.buffer)).join()]),
+        ),
+      );
+      return JSON.stringify({
+        looks: runs.map((run) => run.look),
+        arrays,
+        drawn: document.querySelector(".matrices canvas").toDataURL(),
+        sentence: document.getElementById("sentence").textContent,
+      });
     });
   }
 
@@ -83,7 +113,9 @@ export class Opened {
   }
 
   message() {
-    return this.do(() => (document.getElementById("message").hidden ? null : document.getElementById("message").textContent));
+    return this.do(() =>
+      document.getElementById("message").hidden ? null : document.getElementById("message").textContent,
+    );
   }
 
   close() {

@@ -1,7 +1,8 @@
 // Tests of the explorer in a browser: node run.mjs PAGE.html NATIVE.json [OWN.html] [--only GROUP]
 //
-// PAGE.html is the packed page, NATIVE.json what `cargo x explorer --native` writes, OWN.html a page that `cargo course explore` wrote for a
-// kernel of the learner's own. `node faults.mjs PAGE.html NATIVE.json` plants a fault for each group and sees that it is found.
+// PAGE.html is the packed page, NATIVE.json what `cargo x explorer --native` writes, OWN.html a page that `cargo
+// course explore` wrote for a kernel of the learner's own. `node faults.mjs PAGE.html NATIVE.json` plants a fault for
+// each group and sees that it is found.
 
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -33,16 +34,17 @@ const browser = await startBrowser().catch((error) => {
 });
 
 /// Opens the page for a group of checks, which also fails for whatever the browser complains of.
-const withPage = (name, body) => report.group(name, async (check) => {
-  const opened = await Opened.at(browser, address);
-  try {
-    const note = await body(opened, check);
-    check(opened.complaints.length === 0, opened.complaints.join("; "));
-    return note;
-  } finally {
-    await opened.close();
-  }
-});
+const withPage = (name, body) =>
+  report.group(name, async (check) => {
+    const opened = await Opened.at(browser, address);
+    try {
+      const note = await body(opened, check);
+      check(opened.complaints.length === 0, opened.complaints.join("; "));
+      return note;
+    } finally {
+      await opened.close();
+    }
+  });
 
 await report.group("opening", async (check) => {
   const times = [];
@@ -56,11 +58,13 @@ await report.group("opening", async (check) => {
   return `interactive, with its first run, after ${times.map((time) => `${Math.round(time)} ms`).join(", ")}; ${Math.round(html.length / 1000)} kB`;
 });
 
-const chaptersOf = (opened) => opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
+const chaptersOf = (opened) =>
+  opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
 
 await withPage("forward and back", async (opened, check) => {
   const lengths = [];
-  for (const chapter of await chaptersOf(opened)) lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
+  for (const chapter of await chaptersOf(opened))
+    lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
   return `instructions: ${lengths.join(", ")}`;
 });
 await withPage("everywhere", checkEverywhere);
@@ -73,7 +77,9 @@ await withPage("scrubbing", async (opened, check) => {
 });
 await withPage("controls", checkControls);
 await withPage("names and room", checkNames);
-await withPage("predict", (opened, check) => chaptersOf(opened).then((chapters) => checkPredict(opened, chapters, check)));
+await withPage("predict", (opened, check) =>
+  chaptersOf(opened).then((chapters) => checkPredict(opened, chapters, check)),
+);
 await withPage("compare", checkCompare);
 await report.group("endless kernel", (check) => checkEndless(browser, html, check));
 await report.group("bad input", (check) => checkBadInput(browser, html, check));
@@ -88,7 +94,10 @@ if (ownFile) {
     check(shown.own !== null && shown.id === shown.own, `it shows ${shown.id}, and its own kernel is ${shown.own}`);
     check((await opened.facts())?.length > 0, `the kernel does not run: ${await opened.message()}`);
     await opened.jump();
-    check(/The product|instructions|fault/.test(await opened.page.locator("#sentence").textContent()), "it does not say how the run ended");
+    check(
+      /The product|instructions|fault/.test(await opened.page.locator("#sentence").textContent()),
+      "it does not say how the run ended",
+    );
     const asked = opened.complaints.filter((complaint) => !/version/.test(complaint));
     check(asked.length === 0, asked.join("; "));
     await opened.close();

@@ -1,6 +1,10 @@
 // Each chapter's explorer: it loads, runs, and stepping back leads through the same states as stepping forward.
 
-const UNITS = [["instruction", 6], ["line", 5], ["barrier", 2]];
+const UNITS = [
+  ["instruction", 6],
+  ["line", 5],
+  ["barrier", 2],
+];
 
 /// Steps forward and back by one unit, and compares what is seen at the same times.
 async function thereAndBack(opened, unit, steps, check) {
@@ -14,9 +18,15 @@ async function thereAndBack(opened, unit, steps, check) {
   for (let back = 0; back < taken; back += 1) {
     await opened.step(-1, unit);
     const state = seen.get(await opened.time());
-    check(state === undefined || state === (await opened.state()), `${unit}: at ${await opened.time()}, it looks different on the way back`);
+    check(
+      state === undefined || state === (await opened.state()),
+      `${unit}: at ${await opened.time()}, it looks different on the way back`,
+    );
   }
-  check((await opened.time()) === begun, `${unit}: ${taken} steps forward and back end at ${await opened.time()} in place of ${begun}`);
+  check(
+    (await opened.time()) === begun,
+    `${unit}: ${taken} steps forward and back end at ${await opened.time()} in place of ${begun}`,
+  );
   return taken;
 }
 
@@ -56,12 +66,24 @@ export async function scrubbing(opened, fragment) {
   return { median: took[30], worst: took[59], bytes };
 }
 
-/// Every kernel, at a size that fits none of its tiles: at many times, in every panel, the page says nothing that is no word.
+/// Every kernel, at a size that fits none of its tiles: at many times, in every panel, the page says nothing that is
+/// no word.
 export async function checkEverywhere(opened, check) {
   await opened.page.setViewportSize({ width: 720, height: 760 });
-  const kernels = await opened.do(() => window.explorer.data.kernels.map(({ id, forms }) => ({ id, some: forms.some(({ when }) => Object.keys(when ?? {}).length === 0) })));
+  const kernels = await opened.do(() =>
+    window.explorer.data.kernels.map(({ id, forms }) => ({
+      id,
+      some: forms.some(({ when }) => Object.keys(when ?? {}).length === 0),
+    })),
+  );
   for (const { id, some } of kernels) {
-    const size = id.startsWith("step01") ? "9x7x5" : id.startsWith("step03") ? "17x31x20" : some ? "33x47x20" : "32x64x32";
+    const size = id.startsWith("step01")
+      ? "9x7x5"
+      : id.startsWith("step03")
+        ? "17x31x20"
+        : some
+          ? "33x47x20"
+          : "32x64x32";
     const facts = await opened.follow(`#${id}?size=${size}&order=blocks`);
     check(facts !== null, `${id} does not run at ${size}: ${await opened.message()}`);
     if (!facts) continue;
@@ -73,9 +95,11 @@ export async function checkEverywhere(opened, check) {
         await travel.jump(Math.round((runs[0].facts.length * share) / 30));
         for (const panel of window.explorer.views[0].panels) {
           panel.draw();
-          for (const text of panel.root.innerText.split("\n")) if (/undefined|\[object|null/.test(text)) found.add(text);
+          for (const text of panel.root.innerText.split("\n"))
+            if (/undefined|\[object|null/.test(text)) found.add(text);
         }
-        if (/undefined|\[object|null/.test(document.getElementById("sentence").textContent)) found.add(document.getElementById("sentence").textContent);
+        if (/undefined|\[object|null/.test(document.getElementById("sentence").textContent))
+          found.add(document.getElementById("sentence").textContent);
       }
       travel.following = false;
       return [...found];

@@ -29,24 +29,34 @@ function beginWith(ptx, statement) {
 }
 
 const kernelOf = (data, id) => data.kernels.find((kernel) => kernel.id === id);
-const isSentence = (text) => typeof text === "string" && /^[A-Z"'`].*[.?]$/s.test(text) && !/undefined|NaN|\[object/.test(text);
+const isSentence = (text) =>
+  typeof text === "string" && /^[A-Z"'`].*[.?]$/s.test(text) && !/undefined|NaN|\[object/.test(text);
 
 /// A kernel that never ends: it is stopped, by the reader or by the limit.
 export async function checkEndless(browser, html, check) {
   const address = changedPage(html, (data) => {
-    for (const form of kernelOf(data, "step04_tiled").forms) form.ptx = beginWith(form.ptx, "$endless: bra.uni $endless;");
+    for (const form of kernelOf(data, "step04_tiled").forms)
+      form.ptx = beginWith(form.ptx, "$endless: bra.uni $endless;");
   });
   const opened = await Opened.at(browser, `${address}#step02_gpu_naive`);
-  opened.do(() => { window.explorer.follow("#step04_tiled?size=64x64x64"); });
+  opened.do(() => {
+    window.explorer.follow("#step04_tiled?size=64x64x64");
+  });
   await opened.page.locator("#stop").click();
   await opened.page.waitForFunction(() => !document.getElementById("message").hidden);
-  check(isSentence(await opened.message()) && /^The run was stopped\./.test(await opened.message()), `stopped by the reader, the page says: ${await opened.message()}`);
+  check(
+    isSentence(await opened.message()) && /^The run was stopped\./.test(await opened.message()),
+    `stopped by the reader, the page says: ${await opened.message()}`,
+  );
   const begun = Date.now();
   const facts = await opened.follow("#step04_tiled?size=64x64x64");
   const said = await opened.message();
   check(isSentence(said) && /instructions|end/.test(said), `at the limit, the page says: ${said}`);
   check(!facts || facts.outcome.stopped !== null, "the run that never ends has ended");
-  check((await opened.follow("#step02_gpu_naive"))?.outcome.right === true, `afterwards nothing runs: ${await opened.message()}`);
+  check(
+    (await opened.follow("#step02_gpu_naive"))?.outcome.right === true,
+    `afterwards nothing runs: ${await opened.message()}`,
+  );
   check((await opened.message()) === null, "the message stays");
   check(opened.complaints.length === 0, opened.complaints.join("; "));
   await opened.close();
@@ -56,7 +66,8 @@ export async function checkEndless(browser, html, check) {
 /// Sizes that do not fit, an instruction that is not supported, PTX that is none.
 export async function checkBadInput(browser, html, check) {
   const address = changedPage(html, (data) => {
-    for (const form of kernelOf(data, "step02_gpu_naive/uncoalesced").forms) form.ptx = beginWith(form.ptx, "tex.2d.v4.f32.f32 {%f1,%f1,%f1,%f1}, [nothing, {%f1,%f1}];");
+    for (const form of kernelOf(data, "step02_gpu_naive/uncoalesced").forms)
+      form.ptx = beginWith(form.ptx, "tex.2d.v4.f32.f32 {%f1,%f1,%f1,%f1}, [nothing, {%f1,%f1}];");
     for (const form of kernelOf(data, "step04_tiled/bank_conflicts").forms) form.ptx = "this is no PTX";
   });
   const opened = await Opened.at(browser, `${address}#step04_tiled`);
@@ -64,15 +75,24 @@ export async function checkBadInput(browser, html, check) {
     await opened.page.locator("#side-M").fill(String(size));
     await opened.page.locator("#run").click();
     await opened.page.waitForFunction(() => !document.getElementById("message").hidden);
-    check(isSentence(await opened.message()) && /64/.test(await opened.message()), `for M = ${size} the page says: ${await opened.message()}`);
+    check(
+      isSentence(await opened.message()) && /64/.test(await opened.message()),
+      `for M = ${size} the page says: ${await opened.message()}`,
+    );
     await opened.follow("#step04_tiled");
   }
   for (const id of ["step02_gpu_naive/uncoalesced", "step04_tiled/bank_conflicts"]) {
     await opened.follow(`#${id}?size=64x64x64`);
     check(isSentence(await opened.message()), `for bad PTX the page says: ${await opened.message()}`);
   }
-  check((await opened.follow("#no_such_step/at_all?size=what&order=none&dtype=f99"))?.length > 0, "a fragment that names nothing leads nowhere");
-  check((await opened.follow("#step04_tiled"))?.outcome.right === true, `afterwards nothing runs: ${await opened.message()}`);
+  check(
+    (await opened.follow("#no_such_step/at_all?size=what&order=none&dtype=f99"))?.length > 0,
+    "a fragment that names nothing leads nowhere",
+  );
+  check(
+    (await opened.follow("#step04_tiled"))?.outcome.right === true,
+    `afterwards nothing runs: ${await opened.message()}`,
+  );
   check(opened.complaints.length === 0, opened.complaints.join("; "));
   await opened.close();
 }
@@ -88,7 +108,7 @@ export async function checkLacking(browser, address, check) {
 
 /// A browser that keeps nothing: predictions work all the same.
 export async function checkNoStorage(browser, address, check) {
-  const script = "Object.defineProperty(window, \"localStorage\", { get() { throw new Error(\"no storage\"); } });";
+  const script = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage"); } });';
   const opened = await Opened.at(browser, `${address}#step04_tiled?predict=1`, { script });
   await opened.page.locator("#predict .prediction input").fill("1");
   await opened.page.locator("#predict .prediction input").press("Enter");
