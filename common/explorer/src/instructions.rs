@@ -2,6 +2,7 @@
 
 use simt::{Kernel, Location};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// One register of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +105,7 @@ pub fn file_name(path: &str) -> &str {
 
 /// The line of the source, if a place lies in it. Of a source that is PTX itself it is the PTX's.
 pub fn own_line(location: &Location, file: &str) -> Option<u32> {
-    if file.ends_with(".ptx") {
+    if Path::new(file).extension().is_some_and(|extension| extension == "ptx") {
         return Some(location.ptx_line);
     }
     let own = location.file.as_deref().is_some_and(|name| file_name(name) == file_name(file));

@@ -13,8 +13,10 @@
 
 pub mod answer;
 mod bits;
+pub mod effect;
 pub mod engine;
 pub mod instructions;
+pub mod log;
 mod look;
 pub mod matrices;
 pub mod plan;

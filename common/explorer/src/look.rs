@@ -2,12 +2,13 @@
 
 use crate::answer::{counts, real, whole};
 use crate::bits::lanes;
+use crate::effect::{AccessEvent, CopyEvent};
 use crate::instructions::own_line;
+use crate::log::{Event, LaunchTape};
 use crate::request::LookRequest;
 use crate::run::{A, B, C, Found, Run};
 use crate::state::{Block, State};
 use crate::sums::{Sum, Sums};
-use crate::tape::{AccessEvent, CopyEvent, Event, LaunchTape};
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::{AccessKind, CopyAccess, Counts, Space};
@@ -75,8 +76,8 @@ fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -
                     rest /= extent.max(1);
                 }
                 indices.push(rest);
-                let indices: String = indices.iter().rev().map(|index| format!("[{index}]")).collect();
-                format!("{}{indices}", found.source_name)
+                let indices = indices.iter().rev().map(u32::to_string).collect::<Vec<_>>().join("][");
+                format!("{}[{indices}]", found.source_name)
             }
             _ => format!("{}[{index}]", found.source_name),
         };

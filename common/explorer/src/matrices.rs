@@ -75,6 +75,7 @@ pub fn product(a: &[u32], b: &[u32], [m, n, k]: [u32; 3], dtype: Dtype) -> Vec<u
 }
 
 /// Whether two elements are equal as numbers: NaN is equal to nothing.
+#[allow(clippy::float_cmp)] // Sums of such numbers are exact.
 pub fn equal(one: u32, other: u32, dtype: Dtype) -> bool {
     match dtype {
         Dtype::F32 => f32::from_bits(one) == f32::from_bits(other),

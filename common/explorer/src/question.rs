@@ -1,8 +1,8 @@
 //! A number that was counted: of the whole run, or of some of its lines and one array.
 
+use crate::effect::Effect;
 use crate::request::QuestionRequest;
 use crate::run::Run;
-use crate::tape::Effect;
 use serde_json::{Value, json};
 use simt::{Counts, Space};
 

@@ -1,7 +1,9 @@
 //! Watches a launch and writes what happens to the tape, with the counters and the hazards as they come.
 
 use crate::bits::{lanes, put_lanes};
-use crate::tape::{AccessEvent, Array, CopyEvent, Effect, Tape};
+use crate::effect::{AccessEvent, CopyEvent, Effect};
+use crate::log::Array;
+use crate::tape::Tape;
 use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
 use simt::{
@@ -33,7 +35,7 @@ impl Recorder {
     pub fn finish(&self) -> Tape {
         let mut tape = std::mem::take(&mut *locked(&self.tape));
         let length = tape.length();
-        if let Some(launch) = tape.launches.last_mut() {
+        if let Some(launch) = tape.log.launches.last_mut() {
             launch.events.1 = length;
         }
         tape
@@ -296,7 +298,9 @@ impl Observer for BlockRecorder {
                     put_lanes(bytes, step.lanes, &values.map(|value| (value >> 32) as u32));
                 }
             }
-            effects.iter().for_each(|effect| effect.put(bytes));
+            for effect in &effects {
+                effect.put(bytes);
+            }
         });
         self.length.store(tape.length().into(), Ordering::Relaxed);
     }

@@ -1,11 +1,12 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
 use crate::instructions::Program;
+use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, Dtype, UNWRITTEN, UNWRITTEN_F32};
 use crate::plan::{Argument, Launch, Work};
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest};
-use crate::tape::{Array, LaunchTape, Tape};
+use crate::tape::Tape;
 use crate::variables::variables;
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
@@ -181,7 +182,7 @@ impl Run {
         };
         let mut tape = std::mem::take(&mut self.tape);
         if tape.arrays.is_empty() {
-            tape.arrays = arrays(memory)?;
+            tape.log.arrays = arrays(memory)?;
             tape.end = tape.start();
         }
         let shared_bytes = if launch.shared_bytes > 0 {
@@ -190,10 +191,10 @@ impl Run {
         } else {
             kernel.static_shared_bytes()
         };
-        let mut program = Program::new(&kernel, &self.file, &mut tape.keys);
+        let mut program = Program::new(&kernel, &self.file, &mut tape.log.keys);
         program.variables = variables(&program, &self.source);
         let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>().min(1 << 16) as usize;
-        tape.launches.push(LaunchTape {
+        tape.log.launches.push(LaunchTape {
             program,
             grid: launch.grid,
             block: launch.block,

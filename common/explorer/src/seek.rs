@@ -1,8 +1,9 @@
 //! Other times: the next instruction, line, barrier, hazard, access, or so much work.
 
+use crate::effect::Effect;
+use crate::log::Event;
 use crate::request::{Goal, SeekRequest};
 use crate::run::Run;
-use crate::tape::{Effect, Event};
 use simt::Space;
 
 /// The time that is asked for, if there is one.

@@ -1,7 +1,8 @@
 //! What a run looks like at one time, and how an event changes it.
 
 use crate::bits::lanes;
-use crate::tape::{AccessEvent, Effect, Tape};
+use crate::effect::{AccessEvent, Effect};
+use crate::log::Log;
 use simt::{AccessKind, Counts, Space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,11 +78,11 @@ pub struct State {
 
 impl State {
     /// Before the first event.
-    pub fn new(tape: &Tape) -> Self {
+    pub fn new(log: &Log) -> Self {
         let zeros = |words: usize| Arc::new(vec![0; words]);
         Self {
-            arrays: tape.arrays.iter().map(|array| Arc::new(array.words.clone())).collect(),
-            touched: tape.arrays.iter().map(|array| [zeros(array.words.len()), zeros(array.words.len())]).collect(),
+            arrays: log.arrays.iter().map(|array| Arc::new(array.words.clone())).collect(),
+            touched: log.arrays.iter().map(|array| [zeros(array.words.len()), zeros(array.words.len())]).collect(),
             ..Self::default()
         }
     }
@@ -112,21 +113,21 @@ impl State {
     }
 
     /// Applies the event that comes next.
-    pub fn apply(&mut self, tape: &Tape, number: u32) {
-        let Some(&event) = tape.events.get(number as usize) else { return };
-        let launch = tape.launch_of(number);
+    pub fn apply(&mut self, log: &Log, number: u32) {
+        let Some(&event) = log.events.get(number as usize) else { return };
+        let launch = log.launch_of(number);
         if launch != self.launch {
             self.launch = launch;
             self.blocks.clear();
         }
         self.time = number + 1;
-        let of_launch = &tape.launches[launch];
+        let of_launch = &log.launches[launch];
         let program = &of_launch.program;
-        let counts = tape.counts(&event);
+        let counts = log.counts(&event);
         let key = program.instructions.get(event.instruction as usize).map_or(0, |instruction| instruction.key);
         self.totals += counts;
         if self.lines.len() <= key {
-            self.lines.resize(tape.keys.names.len().max(key + 1), Counts::default());
+            self.lines.resize(log.keys.names.len().max(key + 1), Counts::default());
         }
         self.lines[key] += counts;
 
@@ -156,7 +157,7 @@ impl State {
         let Block { shared, written, warps, flights } = block;
         let Some(warp) = warps.get_mut(event.warp() as usize) else { return };
         warp.last = Some(number);
-        let effects = tape.effects(program, &event, |number, (low, high)| {
+        let effects = log.effects(program, &event, |number, (low, high)| {
             let register = &program.registers[number];
             let place = 32 * register.place;
             for lane in lanes(event.lanes) {
@@ -212,7 +213,9 @@ impl State {
                     flights.push(Flight { event: number, warp: event.warp(), group: warp.groups, closed: false });
                 }
                 Effect::Writes(None, words) => {
-                    words.into_iter().for_each(|(word, value)| set_shared(shared, written, word as usize, value));
+                    for (word, value) in words {
+                        set_shared(shared, written, word as usize, value);
+                    }
                 }
                 Effect::Writes(Some(array), words) => {
                     let (Some(array), Some([_, writes])) = (arrays.get_mut(array), touched.get_mut(array)) else {
@@ -246,7 +249,7 @@ impl State {
                 }
             }
         }
-        for opened in tape.opened_after(number) {
+        for opened in log.opened_after(number) {
             self.open(opened.block, opened.warps);
         }
         if of_launch.spans.get(event.block() as usize).is_some_and(|span| span.1 == number) {

@@ -1,8 +1,8 @@
 //! The sums of a thread that end up in C: followed backwards from the stores, through what the warp really executed.
 
+use crate::effect::Effect;
 use crate::instructions::{Program, operands};
 use crate::run::{C, Run};
-use crate::tape::Effect;
 use simt::AccessKind;
 use std::collections::HashMap;
 

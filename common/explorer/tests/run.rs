@@ -94,7 +94,7 @@ fn totals_and_products_do_not_depend_on_the_order() {
 fn warps_take_turns_if_they_are_asked_to() {
     let changes = |order| {
         let run = run("kernel", [64; 3], order);
-        let of = |event: &explorer::tape::Event| (event.block(), event.warp());
+        let of = |event: &explorer::log::Event| (event.block(), event.warp());
         let warps = run.tape.events.windows(2).filter(|pair| of(&pair[0]) != of(&pair[1])).count();
         let blocks = run.tape.events.windows(2).filter(|pair| pair[0].block() != pair[1].block()).count();
         (warps * 100 / run.tape.events.len(), blocks)

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use common::output::print;
 
-use crate::{chapters, commands, counters, explorer, links, pages, ptx};
+use crate::{chapters, commands, counters, explore, links, pages, ptx};
 
 /// What is checked, in words, and the check.
 type Check = (&'static str, fn() -> Result<bool>);
@@ -18,7 +18,7 @@ pub fn run() -> Result<bool> {
             pages::run(&pages::Options { check: true, ..pages::Options::default() })
         }),
         ("the explorer's page is what its sources give", || {
-            explorer::run(&explorer::Options { check: true, ..explorer::Options::default() })
+            explore::run(&explore::Options { check: true, ..explore::Options::default() })
         }),
         ("no link of the pages is dead", links),
         ("the commands that the pages show work", shown_commands),

@@ -5,7 +5,7 @@ mod charts;
 mod check;
 mod commands;
 mod counters;
-mod explorer;
+mod explore;
 mod figures;
 mod generated;
 mod house;
@@ -41,7 +41,7 @@ enum Command {
     /// tables and charts of records
     Pages(pages::Options),
     /// Make the explorer's page, with its engine, or check it
-    Explorer(explorer::Options),
+    Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     common::exit::start(Cli::try_parse(), |cli| match &cli.command {
         Command::Ptx(options) => ptx::run(options),
         Command::Pages(options) => pages::run(options),
-        Command::Explorer(options) => explorer::run(options),
+        Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
         Command::Shapes(options) => shapes::run(options),

@@ -74,7 +74,8 @@ impl Kernel {
         let fits = |size: &[u32; 3]| {
             let work = self.forms.first().and_then(|form| form.plan.work(*size).ok());
             work.is_some_and(|work| {
-                let threads = |launch: &explorer::plan::Launch| launch.grid.iter().chain(&launch.block).product::<u32>();
+                let threads =
+                    |launch: &explorer::plan::Launch| launch.grid.iter().chain(&launch.block).product::<u32>();
                 let threads = work.launches.iter().map(threads).max().unwrap_or(1).max(1);
                 size.iter().product::<u32>() / threads <= LONGEST
             })

@@ -67,7 +67,7 @@ mod tests {
     fn what_is_packed_into_a_page_can_be_taken_out_and_replaced() {
         let first = Data { version: 1, own: Some("first </script>".into()), ..Data::default() };
         let page = format!("<html>{}</html>", scripts(&first, b"engine").unwrap());
-        assert_eq!((engine(&page).unwrap(), data(&page).unwrap().own), (b"engine".to_vec(), first.own));
+        assert_eq!((engine(&page).unwrap(), data(&page).unwrap().own), (b"engine".to_vec(), first.own.clone()));
         let other = with_data(&page, &Data { own: Some("other".into()), ..Data::default() }).unwrap();
         assert_eq!((engine(&other).unwrap(), data(&other).unwrap().own), (b"engine".to_vec(), Some("other".into())));
         assert!(with_data("<html></html>", &first).is_err() && engine("x").is_err());

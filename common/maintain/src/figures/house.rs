@@ -1,4 +1,4 @@
-//! The house: every file of the four crates, on its floor.
+//! The house: every file of the five crates, on its floor.
 
 use anyhow::Result;
 use common::workspace;

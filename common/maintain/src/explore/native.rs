@@ -207,7 +207,7 @@ fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explorer::contents::request;
+    use crate::explore::contents::request;
     use crate::programs;
     use course::explore::{packed_page, page};
     use course::files;

@@ -111,3 +111,52 @@ fn right(kernel: &Kernel, form: &Form) -> bool {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use course::explore::{packed_page, page};
+    use explorer::engine::Engine;
+    use serde_json::json;
+
+    /// Each question asks about something that there is, and the run has an answer and a place to look at.
+    #[test]
+    fn every_question_is_answered_by_its_run() {
+        let data = page::data(&files::read(&packed_page()).unwrap()).unwrap();
+        let mut asked = 0;
+        for (chapter, all) in questions().unwrap() {
+            for question in all {
+                let name = format!("{chapter}: {}", question["words"]);
+                let id = question["kernel"].as_str().unwrap();
+                let kernel = data.kernels.iter().find(|kernel| kernel.id == id).unwrap_or_else(|| panic!("{name}"));
+                let form = match question["form"].as_str() {
+                    Some(form) => kernel.forms.iter().find(|known| known.id == form),
+                    None => kernel.forms.first(),
+                };
+                let form = form.unwrap_or_else(|| panic!("{name}: no such form"));
+                let size: [u32; 3] = serde_json::from_value(question["size"].clone()).unwrap();
+                let [m, n, k] = size;
+                let mut engine = Engine::new();
+                let order = question["order"].as_str().unwrap_or("warps");
+                let run = json!({
+                    "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order,
+                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "plan": form.plan },
+                });
+                let ask = |engine: &mut Engine, request: &Value| {
+                    let answer: Value = serde_json::from_str(&engine.answer(&request.to_string())).unwrap();
+                    assert!(answer.get("error").is_none(), "{name}: {answer}");
+                    answer
+                };
+                ask(&mut engine, &run);
+                let mut request = json!({ "do": "question" });
+                for part in ["metric", "per", "line", "contains", "array"] {
+                    request[part] = question[part].clone();
+                }
+                let answer = ask(&mut engine, &request);
+                assert!(answer["value"].is_number(), "{name}: {answer}");
+                asked += 1;
+            }
+        }
+        assert!(asked > 15, "{asked}");
+    }
+}
