@@ -106,6 +106,7 @@ export function makeCounts(view) {
   const root = element(
     "section",
     { class: "panel counters", "aria-label": "Counters" },
+    element("p", { class: "withheld", text: "The counts are shown when you have committed to a number." }),
     element("div", { class: "scroll-x" }, totals.root),
     names,
     chooser,

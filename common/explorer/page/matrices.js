@@ -74,7 +74,8 @@ function drawMatrices(canvas, run, width, height) {
 function outline(context, { x, y, cell }, [row, column, rows, columns], colour) {
   context.strokeStyle = colour;
   context.lineWidth = 2;
-  context.strokeRect(x + column * cell - 0.5, y + row * cell - 0.5, columns * cell, rows * cell);
+  // Around the cells, and not on them: a tile may be a single row or column.
+  context.strokeRect(x + column * cell - 1, y + row * cell - 1, columns * cell + 1, rows * cell + 1);
 }
 
 function elementAt(places, x, y) {
@@ -116,7 +117,7 @@ export function makeMatrices(view) {
   const hint = element("p", { class: "hint", text: "" });
   const legend = element("p", { class: "legend" });
   legend.innerHTML = `<i class="chosen"></i>the chosen thread <i class="read"></i>read by its warp <i class="write"></i>written by it <i class="others"></i>other warps of the block
-    <i class="tile"></i>the block's tile <i class="done"></i>written <i class="wrong"></i>wrong. A and B darken with every read.`;
+    <i class="copying"></i>a copy from here is on its way <i class="tile"></i>the block's tile <i class="done"></i>written <i class="wrong"></i>wrong. A and B darken with every read.`;
   const root = element("section", { class: "panel matrices", "aria-label": "The matrices" }, canvas, hint, legend);
   let at = () => null;
   let pointed = null;

@@ -107,10 +107,9 @@ export function makeRegisters(view) {
       }
       if (table) drawSums(table.cells, look.sums, look.registers);
       none.hidden = look.registers.length > 0;
-      const registers = [
-        ...look.registers.filter(({ label }) => label),
-        ...look.registers.filter(({ label }) => !label),
-      ];
+      const summed = new Set(look.sums.map(({ register }) => register));
+      const others = look.registers.filter(({ name }) => !summed.has(name));
+      const registers = [...others.filter(({ label }) => label), ...others.filter(({ label }) => !label)];
       const rows = rowsOf(registers.map(({ name, label }) => `${name} ${label ?? ""}`));
       for (const { name, label, value: holds, now } of registers) {
         const row = rows.get(`${name} ${label ?? ""}`);

@@ -21,11 +21,6 @@ export function value(number) {
     : number.toExponential(3);
 }
 
-/// "3", "3 and 4", "3, 4 and 5".
-export function listed(items) {
-  return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
-}
-
 /// Numbers with neighbours drawn together: "0 to 31", "0, 8 and 16".
 export function ranges(numbers) {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);

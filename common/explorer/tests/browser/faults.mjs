@@ -77,6 +77,7 @@ const IN_PAGE = [
   ["names and room", "the page is too wide", "</style>", ".warps { min-width: 800px; }</style>"],
   ["names and room", "a panel is not shown", "</style>", ".panel.shared { display: none !important; }</style>"],
   ["predict", "another number than was counted", "text: numeral(found.value)", "text: numeral(found.value + 1)"],
+  ["predict", "the counts are shown before", ".counters > :not(.panel-title) { display: none; }", ""],
   ["predict", "any number is right", "Math.abs(predicted - counted) <=", "0 <="],
   [
     "predict",

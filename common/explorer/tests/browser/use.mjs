@@ -92,6 +92,8 @@ export async function checkPredict(opened, chapters, check) {
       const text = () => page.locator("#predict").textContent();
       check((await text()).includes(question.words.replaceAll("`", "")), `${id}: question ${index + 1} is not shown`);
       check(!(await text()).includes("Counted"), `${id}: question ${index + 1} is answered before it is asked`);
+      await opened.do(() => window.explorer.choosePanel("counts"));
+      check(!(await page.locator(".totals").isVisible()), `${id}: the counts tell the answer of question ${index + 1}`);
       const field = page.locator("#predict .prediction input");
       await field.fill("no number");
       await field.press("Enter");
