@@ -93,7 +93,7 @@ const IN_PAGE = [
     "for (const run of this.runs) went",
     "for (const run of this.runs.slice(0, 1)) went",
   ],
-  ["endless kernel", "a run cannot be stopped", "stop: () => this.stop()", "stop: () => {}"],
+  ["endless kernel", "a run cannot be stopped", "stop: () => this.runner.stop()", "stop: () => {}"],
   [
     "endless kernel",
     "nothing says that a run was stopped",
