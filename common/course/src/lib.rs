@@ -7,6 +7,7 @@ pub mod book;
 pub mod compare;
 pub mod difference;
 pub mod doctor;
+pub mod explore;
 pub mod files;
 pub mod lab;
 pub mod least;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use course::{book, compare, difference, doctor, lab, standing};
+use course::{book, compare, difference, doctor, explore, lab, standing};
 
 /// Where you stand in the course, its labs, and how the steps compare.
 #[derive(Parser)]
@@ -22,6 +22,8 @@ enum Command {
     Diff(difference::Options),
     /// Run all steps on the same data, in turns: a table for each size; or show two saved comparisons
     Compare(compare::Options),
+    /// Write a page on which a kernel runs before your eyes: a file of yours, or a step
+    Explore(explore::Options),
     /// Say what this machine can do: GPU, driver, NVRTC, cuBLAS, PTX
     Doctor,
     /// Build the book and open it in a browser
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Some(Command::Lab(options)) => lab::run(options),
         Some(Command::Diff(options)) => difference::run(options),
         Some(Command::Compare(options)) => compare::run(options),
+        Some(Command::Explore(options)) => explore::run(options),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Book(options)) => book::run(options),
     })

@@ -3,19 +3,22 @@
 use anyhow::Result;
 use common::output::print;
 
-use crate::{chapters, commands, counters, links, pages, ptx};
+use crate::{chapters, commands, counters, explore, links, pages, ptx};
 
 /// What is checked, in words, and the check.
 type Check = (&'static str, fn() -> Result<bool>);
 
 /// Runs the command: every check, even after one has failed; `false` if any has.
 pub fn run() -> Result<bool> {
-    let checks: [Check; 6] = [
+    let checks: [Check; 7] = [
         ("committed PTX is what the sources give", || {
             ptx::run(&ptx::Options { check: true, ..ptx::Options::default() })
         }),
         ("generated parts of the pages are fresh", || {
             pages::run(&pages::Options { check: true, ..pages::Options::default() })
+        }),
+        ("the explorer's page is what its sources give", || {
+            explore::run(&explore::Options { check: true, ..explore::Options::default() })
         }),
         ("no link of the pages is dead", links),
         ("the commands that the pages show work", shown_commands),

@@ -12,7 +12,7 @@ pub use graph::{Room, floors};
 pub use read::rooms;
 
 /// The crates below the steps, the one that uses the others first.
-pub const CRATES: [&str; 4] = ["common/maintain", "common/course", "common", "common/simt"];
+pub const CRATES: [&str; 5] = ["common/maintain", "common/course", "common/explorer", "common", "common/simt"];
 
 #[cfg(test)]
 mod tests {
@@ -60,14 +60,15 @@ mod tests {
             let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default().split("\n[").next().unwrap();
             let ours = |line: &&str| {
                 let of = line.split(['.', ' ', '=']).next().unwrap_or_default();
-                ["common", "simt", "course", "maintain"].contains(&of) || of.starts_with("step")
+                ["common", "simt", "explorer", "course", "maintain"].contains(&of) || of.starts_with("step")
             };
             let found: Vec<&str> = dependencies.lines().filter(ours).collect();
             let allowed: &[&str] = match name.as_str() {
                 "common/simt" => &[],
                 "common" => &["simt"],
-                "common/course" => &["common", "simt"],
-                "common/maintain" => &["common", "course", "simt"],
+                "common/explorer" => &["simt"],
+                "common/course" => &["common", "explorer", "simt"],
+                "common/maintain" => &["common", "course", "explorer", "simt"],
                 _ => &["common"],
             };
             for line in found {

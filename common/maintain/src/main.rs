@@ -5,6 +5,7 @@ mod charts;
 mod check;
 mod commands;
 mod counters;
+mod explore;
 mod figures;
 mod generated;
 mod house;
@@ -39,6 +40,8 @@ enum Command {
     /// Regenerate all generated parts of README, book and chapters, or check them: outputs, counters, differences, figures,
     /// tables and charts of records
     Pages(pages::Options),
+    /// Make the explorer's page, with its engine, or check it
+    Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     common::exit::start(Cli::try_parse(), |cli| match &cli.command {
         Command::Ptx(options) => ptx::run(options),
         Command::Pages(options) => pages::run(options),
+        Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
         Command::Shapes(options) => shapes::run(options),

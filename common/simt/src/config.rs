@@ -41,6 +41,12 @@ pub struct LaunchConfig {
     pub instruction_limit: u64,
     /// Host threads to use; 0 means one per core. The result does not depend on it.
     pub threads: usize,
+    /// Warp instructions after which another warp of the block gets its turn; 0 means that a warp runs to its next barrier, as far as
+    /// others do not wait for it. A turn ends between basic blocks, or between instructions if they are watched one by one.
+    pub turn: u64,
+    /// Blocks that a host thread runs side by side, in turns; 0 means one, or as many as the kernel needs if its blocks may wait
+    /// for each other.
+    pub resident: usize,
     /// Vector instructions to use.
     pub instruction_set: InstructionSet,
 }
@@ -58,6 +64,8 @@ impl LaunchConfig {
             shared_opt_in: false,
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
             threads: 0,
+            turn: 0,
+            resident: 0,
             instruction_set: InstructionSet::Best,
         }
     }

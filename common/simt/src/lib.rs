@@ -89,5 +89,5 @@ pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch, launch_some};
 pub use lower::{Form, SharedArray, SharedLoad, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
-pub use module::{Kernel, Module, Param};
-pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads};
+pub use module::{Kernel, Module, Param, Register};
+pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads};

@@ -3,7 +3,7 @@
 use crate::ast::{Function, Position};
 use crate::config::LaunchConfig;
 use crate::error::{Error, Location};
-use crate::lower::{Code, SharedArray, lower};
+use crate::lower::{Code, Place, SharedArray, Write, lower};
 use crate::parsed::Parsed;
 use crate::parser;
 use std::sync::Arc;
@@ -89,6 +89,27 @@ pub struct Param {
     pub offset: u32,
 }
 
+/// A register of a kernel, as the PTX names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Register<'a> {
+    /// Its name in the PTX.
+    pub name: &'a str,
+    /// It is declared as a floating-point number.
+    pub float: bool,
+    pub(crate) place: Place,
+}
+
+impl Register<'_> {
+    /// Bytes that a lane has of it; none of a predicate.
+    pub fn bytes(&self) -> u32 {
+        match self.place {
+            Place::Predicate(_) => 0,
+            Place::Word(_) => 4,
+            Place::Double(_) => 8,
+        }
+    }
+}
+
 /// A kernel ready to be launched, as often as wanted.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -137,9 +158,12 @@ impl Kernel {
     }
 
     /// How many blocks a host thread keeps in the middle of their work: more than one only where blocks may wait for each
-    /// other.
+    /// other, unless the launch says how many.
     pub(crate) fn resident_blocks(&self, config: &LaunchConfig) -> usize {
         let code = &self.code;
+        if config.resident > 0 {
+            return config.resident;
+        }
         let warps = (config.block.count() as usize).div_ceil(32);
         // An observer keeps a multiple of a block's shared memory.
         let shared = self.shared_bytes(config) as usize * 16;
@@ -166,6 +190,14 @@ impl Kernel {
     /// The shared arrays it declares, by position.
     pub fn shared_arrays(&self) -> &[SharedArray] {
         &self.code.shared_arrays
+    }
+
+    /// The registers that instruction number `index` writes, but for those that nothing reads.
+    pub fn registers_written(&self, index: u32) -> impl Iterator<Item = Register<'_>> {
+        let writes = &self.code.writes;
+        let first = writes.partition_point(|write| write.instruction < index);
+        let of_it = writes[first..].iter().take_while(move |write| write.instruction == index);
+        of_it.map(|Write { name, place, float, .. }| Register { name, place: *place, float: *float })
     }
 
     /// The module it comes from.

@@ -3,7 +3,8 @@
 //! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes an [`Observer`] for every block,
 //! which belongs to the one thread that runs the block, and takes it back when the block has ended.
 
-use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, SharedLoad, Space};
+use crate::lower::Place;
+use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
 /// Makes and collects the observers of blocks.
 pub trait Analysis: Sync {
@@ -118,6 +119,35 @@ pub struct CopyAccess<'a> {
     pub to: &'a [u64; 32],
 }
 
+/// What a warp has just executed, and what it left in its registers and in memory.
+#[derive(Clone, Copy)]
+pub struct Executed<'a> {
+    /// Warp number in the block.
+    pub warp: u32,
+    /// Instruction number, see [`Kernel::location`].
+    pub instruction: u32,
+    /// Lanes that executed it; none if its guard was false for all of them.
+    pub lanes: u32,
+    /// Shared memory of the block, in words.
+    pub shared: &'a [u32],
+    /// Global memory.
+    pub memory: &'a GlobalMemory,
+    pub(crate) registers: &'a dyn RegisterFile,
+}
+
+/// The registers of a warp, to be looked at.
+pub(crate) trait RegisterFile {
+    /// The value in each lane; zeros for a place that the warp does not have.
+    fn values(&self, place: Place) -> [u64; 32];
+}
+
+impl Executed<'_> {
+    /// The value of a register in each lane: 0 or 1 of a predicate, the bits of every other one.
+    pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
+        self.registers.values(register.place)
+    }
+}
+
 /// A warp arrives at a barrier of its block.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
@@ -142,6 +172,8 @@ pub struct Arrival {
 pub trait Observer {
     /// False when nothing is watched: then the hooks are compiled away.
     const ACTIVE: bool = true;
+    /// True when [`Observer::executed`] is wanted, after each instruction. Instructions are then executed one by one.
+    const STEPS: bool = false;
 
     /// A warp starts a basic block: instructions `first..end`, by the lanes of `lanes`.
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
@@ -184,6 +216,9 @@ pub trait Observer {
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// Threads end.
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// A warp has executed an instruction, if [`Observer::STEPS`] asks for it. What the other methods say of the instruction they say
+    /// before; only barriers open after it.
+    fn executed(&mut self, step: &Executed<'_>) {}
 }
 
 impl Analysis for () {
@@ -221,6 +256,7 @@ macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         impl<O: Observer> Observer for Option<O> {
             const ACTIVE: bool = O::ACTIVE;
+            const STEPS: bool = O::STEPS;
             $(#[inline] fn $name(&mut self, $($argument: $type),*) {
                 if let Some(observer) = self {
                     observer.$name($($argument),*);
@@ -229,6 +265,7 @@ macro_rules! forward {
         }
         impl<A: Observer, B: Observer> Observer for (A, B) {
             const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
+            const STEPS: bool = A::STEPS || B::STEPS;
             $(#[inline] fn $name(&mut self, $($argument: $type),*) {
                 self.0.$name($($argument),*);
                 self.1.$name($($argument),*);
@@ -250,6 +287,7 @@ forward! {
     warp_sync(warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool);
     fence(warp: u32, instruction: u32, lanes: u32);
     exit(warp: u32, instruction: u32, lanes: u32);
+    executed(step: &Executed<'_>);
 }
 
 impl<A: Analysis, B: Analysis> Analysis for (A, B) {

@@ -59,7 +59,7 @@ mod tests {
             action,
             location: Location { line: Some(line), ..Location::default() },
         };
-        Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1 }
+        Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None }
     }
 
     #[test]

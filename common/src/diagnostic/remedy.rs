@@ -240,7 +240,8 @@ mod tests {
             let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
             Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
         };
-        let hazard_of = Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1 };
+        let hazard_of =
+            Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None };
         hazard(&hazard_of, &arrays(), &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
     }
 

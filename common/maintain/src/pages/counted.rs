@@ -80,8 +80,15 @@ pub fn table(words: &[&str]) -> Result<String> {
     Ok(table::markdown(&head, &rows))
 }
 
-/// The counters' names with their documentation, as the simulator's source has it.
+/// The counters' names with their documentation, as a table.
 pub fn names() -> Result<String> {
+    let rows: Vec<Vec<String>> =
+        explained()?.into_iter().map(|(name, words)| vec![format!("`{name}`"), words]).collect();
+    Ok(table::markdown(&["counter", "counts"], &rows))
+}
+
+/// The counters' names with their documentation, as the simulator's source has it.
+pub fn explained() -> Result<Vec<(String, String)>> {
     let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
     let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
     let (fields, _) =
@@ -92,11 +99,11 @@ pub fn names() -> Result<String> {
         if let Some(documentation) = line.strip_prefix("///") {
             words.push(documentation.trim());
         } else if let Some(name) = line.strip_suffix(',') {
-            rows.push(vec![format!("`{name}`"), words.join(" ")]);
+            rows.push((name.to_owned(), words.join(" ")));
             words.clear();
         }
     }
-    Ok(table::markdown(&["counter", "counts"], &rows))
+    Ok(rows)
 }
 
 #[cfg(test)]

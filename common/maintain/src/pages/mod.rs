@@ -2,7 +2,7 @@
 //! come from runs on the simulator, figures from recorded accesses, tables and charts of speed from the records.
 
 mod bound;
-mod counted;
+pub mod counted;
 mod markers;
 mod outputs;
 mod parts;

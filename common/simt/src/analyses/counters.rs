@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 mod passes;
 mod repeats;
+mod wavefronts;
+
+pub use wavefronts::{Wavefront, Wavefronts};
 
 /// Makes [`Counts`] from the list of its counters, of which everything else follows.
 macro_rules! counts {
@@ -347,6 +350,20 @@ fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option
 }
 
 impl BlockCounters {
+    /// Takes out what was counted of the instruction that the lanes have just executed. An observer that is told of each
+    /// instruction calls this after each: together they are what [`Counters::total`] says of a launch.
+    pub fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
+        let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
+        let index = instruction as usize;
+        counts.instructions = 1;
+        if let (Some(&(flop, fma)), Some(false)) = (self.plan.flop.get(index), self.plan.guarded.get(index)) {
+            let lanes = u64::from(lanes.count_ones());
+            counts.flop += u64::from(flop) * lanes;
+            counts.fma_threads += if fma { lanes } else { 0 };
+        }
+        counts
+    }
+
     /// Counts the loads that were made again since they were counted.
     fn count_repeats(&mut self, first: u32) {
         let Repeats { times, costs, .. } = &mut self.repeats[first as usize];

@@ -115,6 +115,8 @@ pub struct Hazard {
     pub parties: Vec<Party>,
     /// How many times the same lines met in this way.
     pub count: u64,
+    /// The time at which the representative was found, if it was told ([`super::hazards::BlockHazards::at`]).
+    pub time: Option<u64>,
 }
 
 impl fmt::Display for Hazard {

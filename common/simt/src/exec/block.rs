@@ -82,6 +82,8 @@ impl<'a> Worker<'a> {
     pub fn turn<O: Observer>(&mut self, observer: &mut O) -> Result<Turn, Outcome> {
         let code = &self.launch.kernel.code;
         let longest = if code.communicates { SHORT_QUANTUM } else { QUANTUM };
+        let Launch { config, .. } = self.launch;
+        let longest = if config.turn > 0 { longest.min(config.turn) } else { longest };
         let mut context = Context {
             launch: self.launch,
             code,
@@ -127,7 +129,7 @@ impl<'a> Worker<'a> {
             if !progress {
                 return Err(deadlock(&self.warps, &context));
             }
-            if over && code.communicates {
+            if over && (code.communicates || config.resident > 1) {
                 return Ok(Turn::Over);
             }
         }

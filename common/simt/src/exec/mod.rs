@@ -35,6 +35,7 @@ mod step;
 mod system;
 mod vector;
 mod warp;
+mod watch;
 
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;

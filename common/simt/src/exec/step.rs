@@ -11,11 +11,12 @@ use super::matrix::multiply;
 use super::registers::Registers;
 use super::system::system;
 use super::warp::{Parked, Warp};
+use super::watch::WarpRegisters;
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
 use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
-use crate::observe::Observer;
+use crate::observe::{Executed, Observer};
 
 /// Instructions of the host that this processor was found to have.
 #[derive(Clone, Copy)]
@@ -116,9 +117,17 @@ unsafe fn run<I: Isa, O: Observer>(
     let code = context.code;
     let insts = &code.insts[..];
     let mut budget = quantum;
+    // Instructions of this turn that are left, if they are watched one by one.
+    let mut left = context.launch.config.turn;
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
+        if O::STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run) {
+            if left == 0 {
+                break Stop::Yield;
+            }
+            left -= 1;
+        }
         warp.pc += 1;
         let mut mask = warp.active;
         if inst.guard != NO_GUARD {
@@ -128,6 +137,7 @@ unsafe fn run<I: Isa, O: Observer>(
                 context.observer.guarded(warp.number, inst.pc, mask);
             }
             if mask == 0 && inst.op != Op::Bra {
+                executed(warp, context, inst, r, 0);
                 continue;
             }
         }
@@ -150,6 +160,8 @@ unsafe fn run<I: Isa, O: Observer>(
                     context.observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
                 }
             }
+            // Watched one by one are the instructions that it stands for.
+            Op::Run if O::STEPS => continue,
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
@@ -182,11 +194,13 @@ unsafe fn run<I: Isa, O: Observer>(
                     context.observer.exit(warp.number, inst.pc, mask);
                 }
                 if !warp.end(mask) {
+                    executed(warp, context, inst, r, mask);
                     break Stop::Done;
                 }
             }
             Op::Bar | Op::BarRed => {
                 arrive(warp, context, inst, r, mask)?;
+                executed(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
             Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
@@ -236,9 +250,21 @@ unsafe fn run<I: Isa, O: Observer>(
             // SAFETY: the caller vouches for the instruction set.
             _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
         }
+        executed(warp, context, inst, r, mask);
     };
     context.executed += (quantum - budget) as u64;
     Ok(stop)
+}
+
+/// Tells an observer that wants to know of each instruction.
+#[inline(always)]
+fn executed<O: Observer>(warp: &Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers, lanes: u32) {
+    if O::STEPS && inst.op != Op::Enter {
+        let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
+        let (shared, memory) = (&*context.shared, context.launch.memory);
+        let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
+        context.observer.executed(&step);
+    }
 }
 
 /// What kernels do seldom, out of line, so that the loop above stays small.

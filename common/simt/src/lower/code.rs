@@ -44,11 +44,35 @@ pub(crate) struct Code {
     pub maybe_unset: Vec<String>,
     /// Instructions that read or set these: instruction number, number of the register, how.
     pub unset_steps: Vec<(u32, u32, Use)>,
+    /// The registers that instructions write, by instruction number.
+    pub writes: Vec<Write>,
     /// Some access to memory is narrower than a word.
     pub narrow: bool,
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
     pub traffic: Traffic,
+}
+
+/// An instruction writes a register.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    /// Instruction number.
+    pub instruction: u32,
+    pub name: String,
+    pub place: Place,
+    /// Declared as a floating-point number.
+    pub float: bool,
+}
+
+/// Where a warp keeps a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A bit for each lane: the predicate of this number.
+    Predicate(u32),
+    /// A word for each lane, from this word of the warp's registers on.
+    Word(u32),
+    /// Two of them.
+    Double(u32),
 }
 
 /// What an address in global memory was computed from.

@@ -26,7 +26,7 @@ mod shared;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Merged, Role, Use};
+pub(crate) use code::{Code, Facts, Merged, Place, Role, Use, Write};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;

@@ -1,7 +1,7 @@
 //! A place for every value: presets first, then the registers that live at a time, and predicates by themselves.
 
 use super::allocate::{Liveness, liveness};
-use super::code::{Code, Use};
+use super::code::{Code, Place, Use, Write};
 use super::flow::Block;
 use super::inst::{GUARD_NEGATED, NONE};
 use super::raw::{Decoded, Effect, Raw, Value};
@@ -46,7 +46,26 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
     }
     (code.planes, code.predicates) = (planes, predicates);
     note_unset(raws, values, &effects, &liveness, code);
+    code.writes = writes(values, &effects, &of);
     Ok(of)
+}
+
+/// The registers that instructions write, as far as anything reads them.
+fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
+    let mut writes = vec![];
+    for (instruction, effect) in (0u32..).zip(effects) {
+        for &number in effect.defs.iter().filter(|&&number| of[number as usize] != NONE) {
+            let (value, at) = (&values[number as usize], of[number as usize]);
+            let place = match value.slots() {
+                _ if value.kind == Type::Pred => Place::Predicate(at),
+                2 => Place::Double(at),
+                _ => Place::Word(at),
+            };
+            let float = matches!(value.kind, Type::F32 | Type::F64);
+            writes.push(Write { instruction, name: value.name.clone(), place, float });
+        }
+    }
+    writes
 }
 
 /// Notes which registers some path reads before it sets them, and the instructions that use those.

@@ -108,8 +108,13 @@ fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, First
         action: plan.action(record.instruction(), sort.writes),
     };
     for (first, second) in both_write.into_iter().chain(one_reads) {
-        let finding =
-            Finding { place: Place::Global(address), first: side(first), second: Some(side(second)), count: 1 };
+        let finding = Finding {
+            place: Place::Global(address),
+            first: side(first),
+            second: Some(side(second)),
+            count: 1,
+            time: None,
+        };
         found.add(HazardKind::Race, finding);
     }
 }

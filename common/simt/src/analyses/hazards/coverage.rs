@@ -82,7 +82,7 @@ impl Elements {
         let Self { count, first } = self;
         let more = if count > first.len() as u64 { ", ..." } else { "" };
         let place = format!("{}{more} ({count} of {elements} elements)", first.join(", "));
-        (count > 0).then(|| Hazard { kind, place, parties: vec![], count })
+        (count > 0).then(|| Hazard { kind, place, parties: vec![], count, time: None })
     }
 }
 

@@ -60,6 +60,8 @@ pub(super) struct Finding {
     pub first: Side,
     pub second: Option<Side>,
     pub count: u64,
+    /// When it was found, if somebody keeps the time.
+    pub time: Option<u64>,
 }
 
 impl Finding {
@@ -119,7 +121,7 @@ mod tests {
     }
 
     fn finding(first: Side, second: Option<Side>, address: u32) -> Finding {
-        Finding { place: Place::Shared(address), first, second, count: 1 }
+        Finding { place: Place::Shared(address), first, second, count: 1, time: None }
     }
 
     #[test]

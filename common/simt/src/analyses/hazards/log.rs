@@ -40,6 +40,8 @@ pub(super) struct Log {
     /// The block's number.
     pub block: u64,
     pub found: Found,
+    /// The time, if somebody keeps it.
+    pub now: Option<u64>,
 }
 
 impl Log {
@@ -52,7 +54,7 @@ impl Log {
     }
 
     pub(super) fn add(&mut self, kind: HazardKind, place: Place, first: Side, second: Option<Side>) {
-        self.found.add(kind, Finding { place, first, second, count: 1 });
+        self.found.add(kind, Finding { place, first, second, count: 1, time: self.now });
     }
 
     /// Notes a hazard that one access alone is.

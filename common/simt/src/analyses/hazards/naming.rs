@@ -20,7 +20,7 @@ impl Naming<'_> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();
             let parties = sides.map(|side| self.party(side)).collect();
-            Hazard { kind, place: self.place(finding.place), parties, count: finding.count }
+            Hazard { kind, place: self.place(finding.place), parties, count: finding.count, time: finding.time }
         };
         self.by_line(found).into_iter().map(hazard).collect()
     }

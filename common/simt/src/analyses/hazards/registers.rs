@@ -63,7 +63,7 @@ fn read(log: &mut Log, warp: u32, instruction: u32, number: u32, unset: u32) {
     if unset != 0 {
         let first = log.side(warp * 32 + unset.trailing_zeros(), instruction, Action::Reads);
         let count = u64::from(unset.count_ones());
-        log.found
-            .add(HazardKind::UnsetRegister, Finding { place: Place::Register(number), first, second: None, count });
+        let finding = Finding { place: Place::Register(number), first, second: None, count, time: log.now };
+        log.found.add(HazardKind::UnsetRegister, finding);
     }
 }

@@ -1,0 +1,117 @@
+//! What a page of the explorer carries: chapters, kernels and their forms, as the page reads them.
+
+use std::collections::BTreeMap;
+
+use explorer::plan::Plan;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Data {
+    /// Of this form of the data.
+    pub version: u32,
+    /// The chapters, in order.
+    pub chapters: Vec<Chapter>,
+    /// The kernels of all chapters.
+    pub kernels: Vec<Kernel>,
+    /// What A and B can hold.
+    pub fills: Vec<String>,
+    /// The counters, in the order in which reports have them.
+    pub counters: Vec<Counter>,
+    /// The kernel that the page is about, if it is about one.
+    pub own: Option<String>,
+    /// Of a page that is written again when its kernel changes: the version that it shows, and the script that names the latest one.
+    #[serde(default)]
+    pub version_text: Option<String>,
+    /// See `version_text`.
+    #[serde(default)]
+    pub version_script: Option<String>,
+}
+
+/// A chapter of the book.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Chapter {
+    /// The step's name.
+    pub id: String,
+    /// The step in one line.
+    pub title: String,
+    /// The step's number.
+    pub number: u32,
+    /// Its kernels, in the order of the path.
+    pub kernels: Vec<String>,
+    /// What the reader is asked, as `common/explorer/page/questions.json` has it.
+    pub questions: Vec<Value>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The step's name, and for a variant a slash and its name.
+    pub id: String,
+    /// The step.
+    pub step: String,
+    /// Its own name.
+    pub name: String,
+    /// `step`, `rung`, `counter-example`, `beyond` or `own`.
+    pub role: String,
+    /// The first comment of the file.
+    pub about: String,
+    /// The file.
+    pub file: String,
+    /// Its text.
+    pub source: String,
+    /// The size that the page shows first: M, N, K.
+    pub size: [u32; 3],
+    /// What it is compiled to.
+    pub forms: Vec<Form>,
+}
+
+impl Kernel {
+    /// Chooses the size that the page shows first: a large one, unless a thread computes so much of it by itself that a reader would
+    /// have to wait.
+    pub fn choose_size(&mut self) {
+        let fits = |size: &[u32; 3]| {
+            let work = self.forms.first().and_then(|form| form.plan.work(*size).ok());
+            work.is_some_and(|work| {
+                let threads =
+                    |launch: &explorer::plan::Launch| launch.grid.iter().chain(&launch.block).product::<u32>();
+                let threads = work.launches.iter().map(threads).max().unwrap_or(1).max(1);
+                size.iter().product::<u32>() / threads <= LONGEST
+            })
+        };
+        let sizes = [[64, 64, 64], [32, 32, 64], [32, 32, 32], [16, 16, 16], [8, 8, 8]];
+        self.size = sizes.into_iter().find(fits).unwrap_or([8, 8, 8]);
+    }
+}
+
+/// Multiply-adds that a thread may make in the run that a page begins with.
+const LONGEST: u32 = 8192;
+
+/// A kernel with the constants it was compiled with, and its launches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Form {
+    /// Tells it from the kernel's other forms.
+    pub id: String,
+    /// `f32` or `i32`.
+    pub dtype: String,
+    /// The PTX.
+    pub ptx: String,
+    /// The tiling that the course uses.
+    pub usual: bool,
+    /// Its launches.
+    pub plan: Plan,
+    /// What sizes must be multiples of, by name.
+    pub when: BTreeMap<String, u32>,
+}
+
+/// A counter, explained.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// What it counts.
+    pub words: String,
+    /// The profiler's metric that it equals or is like.
+    pub metric: Option<String>,
+}

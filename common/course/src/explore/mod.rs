@@ -1,0 +1,161 @@
+//! `cargo course explore`: a kernel in one page that opens from the disk, on which it runs before the reader's eyes.
+
+pub mod data;
+pub mod forms;
+pub mod kernels;
+pub mod own;
+pub mod page;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use common::{output, workspace};
+
+use crate::steps::{self, Kernel};
+use crate::{files, mine};
+use data::{Chapter, Data};
+
+/// Options of `cargo course explore`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// A kernel: a file (.cu or .ptx), a step by its number or name, or STEP/VARIANT
+    kernel: String,
+    /// The step whose launch the file takes, if its name does not say it and it has no launch line
+    #[arg(long)]
+    step: Option<String>,
+    /// Where to write the page; by default in mine/, or beside the file
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+    /// Write the page again each time the kernel is saved; the page shows the new one by itself
+    #[arg(long)]
+    watch: bool,
+}
+
+/// The book's page, which carries the engine.
+pub fn packed_page() -> PathBuf {
+    workspace::root().join("docs/src/explorer.html")
+}
+
+/// What is explored.
+enum Subject {
+    /// A learner's file.
+    File(PathBuf),
+    /// A kernel of the course, by its id.
+    OfTheCourse(String),
+}
+
+/// Runs the command.
+pub fn run(options: &Options) -> Result<bool> {
+    let subject = subject(&options.kernel)?;
+    let out = options.out.clone().map_or_else(|| default_out(&subject), Ok)?;
+    ensure!(
+        !out.is_dir(),
+        "{} is a folder; name the page to write, e.g. --out {}",
+        workspace::display(&out),
+        workspace::display(&out.join("page.html"))
+    );
+    let script = options.watch.then(|| version_script(&out));
+    write(&subject, options, &out, script.as_deref())?;
+    output::print(&format!("{} is written: open it in a browser\n", files::from_here(&out)))?;
+    if options.open {
+        // The path is said, so that it does not matter if there is no browser.
+        let _ = open::that_detached(&out);
+    }
+    if let (true, Subject::File(file)) = (options.watch, &subject) {
+        watch(file, &subject, options, &out, script.as_deref())?;
+    }
+    Ok(true)
+}
+
+/// A file that is there, or else a kernel of the course.
+fn subject(name: &str) -> Result<Subject> {
+    let file = PathBuf::from(name);
+    let is_file_name = file.extension().is_some_and(|extension| extension == "cu" || extension == "ptx");
+    if file.exists() || is_file_name {
+        return Ok(Subject::File(file));
+    }
+    let kernel =
+        Kernel::named(&steps::find()?, name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
+    let step = &kernel.step.name;
+    Ok(Subject::OfTheCourse(kernel.variant.map_or_else(|| step.clone(), |variant| format!("{step}/{variant}"))))
+}
+
+fn default_out(subject: &Subject) -> Result<PathBuf> {
+    Ok(match subject {
+        Subject::File(file) => file.with_extension("html"),
+        Subject::OfTheCourse(id) => mine::folder().join(format!("{}.html", id.replace('/', "-"))),
+    })
+}
+
+/// The script beside a page that says which version of the page is the latest.
+fn version_script(out: &Path) -> PathBuf {
+    out.with_extension("version.js")
+}
+
+/// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
+fn write(subject: &Subject, options: &Options, out: &Path, script: Option<&Path>) -> Result<()> {
+    let path = packed_page();
+    let page = files::read(&path)?;
+    let about = || format!("{} is damaged; restore it with git, or run cargo x explorer", workspace::display(&path));
+    let book = page::data(&page).with_context(about)?;
+    let (kernel, title) = match subject {
+        Subject::File(file) => (own::kernel(file, options.step.as_deref())?, files::from_here(file)),
+        Subject::OfTheCourse(id) => (kernels::find(&book.kernels, id)?.clone(), id.clone()),
+    };
+    let id = kernel.id.clone();
+    let version =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos()).to_string();
+    let chapter = match subject {
+        Subject::File(_) => {
+            Chapter { id: "own".into(), title, number: 0, kernels: vec![id.clone()], questions: vec![] }
+        }
+        Subject::OfTheCourse(_) => {
+            let chapter = book.chapters.iter().find(|chapter| chapter.kernels.contains(&id)).cloned();
+            let chapter = chapter.unwrap_or_default();
+            let asked = |question: &serde_json::Value| question["kernel"] == id.as_str();
+            let questions = chapter.questions.into_iter().filter(asked).collect();
+            Chapter { kernels: vec![id.clone()], questions, ..chapter }
+        }
+    };
+    let data = Data {
+        chapters: vec![chapter],
+        kernels: vec![kernel],
+        own: Some(id),
+        version_text: script.map(|_| version.clone()),
+        version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
+        ..book
+    };
+    files::write(out, &page::with_data(&page, &data).with_context(about)?)?;
+    match script {
+        Some(script) => files::write(script, &format!("window.explorerVersion = \"{version}\";\n")),
+        None => Ok(()),
+    }
+}
+
+/// How often the file is looked at.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Writes the page again whenever the file has changed, until the program is stopped.
+fn watch(file: &Path, subject: &Subject, options: &Options, out: &Path, script: Option<&Path>) -> Result<()> {
+    let changed = || std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
+    let mut known = changed();
+    output::print("it is written again at each save; stop this with Ctrl-C\n")?;
+    loop {
+        std::thread::sleep(INTERVAL);
+        let now = changed();
+        if now.is_none() || now == known {
+            continue;
+        }
+        known = now;
+        match write(subject, options, out, script) {
+            Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out)))?,
+            // The page keeps what it showed, until the kernel is right again.
+            Err(error) => drop(writeln!(std::io::stderr(), "error: {error:#}")),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// What is run: the kernel, the size, the elements, the order of execution, and a second kernel to compare with.
+
+import { choose, element, fill } from "./elements.js";
+
+/// The longest side of a matrix.
+const LONGEST = 64;
+const ORDERS = [
+  ["warps", "one warp after the other"],
+  ["turns", "warps take turns"],
+  ["blocks", "blocks take turns, too"],
+];
+const ELEMENTS = { f32: "float", i32: "integer" };
+const FILLS = { uniform: "fractions", integers: "whole numbers" };
+
+/// Whether a form of a kernel can run a size.
+export function fits(form, [m, n, k]) {
+  const sides = { M: m, N: n, K: k };
+  const sizes = form.plan?.sizes;
+  return (
+    Object.entries(form.when ?? {}).every(([side, factor]) => sides[side] % factor === 0) &&
+    (!sizes || sizes.some((size) => size.join() === [m, n, k].join()))
+  );
+}
+
+/// The forms of a kernel that can run a choice, the one to take first.
+export function formsFor(kernel, { dtype, size, form }) {
+  const able = kernel.forms.filter((one) => one.dtype === dtype && fits(one, size));
+  return [...able.filter((one) => one.id === form), ...able.filter((one) => one.id !== form)];
+}
+
+/// A kernel's name as the list shows it.
+export function kernelTitle(kernel) {
+  return kernel.role === "step" ? kernel.step : kernel.name;
+}
+
+/// A choice without what cannot be: sizes within the limits, an element type that the kernel has.
+export function sensible(data, choice) {
+  const kernel = data.kernels.find(({ id }) => id === choice.name) ?? data.kernels[0];
+  const types = [...new Set(kernel.forms.map(({ dtype }) => dtype))];
+  const size = choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
+  const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
+  const order = ORDERS.some(([id]) => id === choice.order) ? choice.order : "warps";
+  const values = data.fills?.includes(choice.fill) ? choice.fill : null;
+  const other = data.kernels.some(({ id }) => id === choice.with) ? choice.with : null;
+  return { ...choice, name: kernel.id, size, dtype, fill: values, order, with: other };
+}
+
+/// The form at the top of the page. `changed(choice)` is called when the reader asks for a run, `stop` when they stop
+/// it.
+export function makeChoice(root, data, { changed, stop, predict }) {
+  let choice = null;
+  const groups = data.chapters.map(({ number, title, kernels }) => ({
+    label: number ? `Step ${number}: ${title}` : title,
+    options: kernels.map((id) => [id, kernelTitle(data.kernels.find((kernel) => kernel.id === id))]),
+  }));
+  const listener = (key) => (event) =>
+    changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? { form: null } : {}) });
+  const kernel = choose(groups, { id: "kernel", onchange: listener("name") });
+  const other = choose([["", "nothing"], ...groups], { id: "with", onchange: listener("with") });
+  const sides = ["M", "N", "K"].map((side) =>
+    element("input", {
+      type: "number",
+      min: 1,
+      max: LONGEST,
+      "aria-label": side,
+      id: `side-${side}`,
+      title: `${side}: at most ${LONGEST}`,
+    }),
+  );
+  const dtype = element("select", { id: "dtype", onchange: listener("dtype") });
+  const form = element("select", { id: "form", onchange: listener("form") });
+  const formLabel = element("label", {}, "Tiles", form);
+  const fillWith = data.fills
+    ? choose(
+        data.fills.map((id) => [id, FILLS[id] ?? id]),
+        { id: "fill", onchange: listener("fill") },
+      )
+    : null;
+  const order = choose(ORDERS, { id: "order", onchange: listener("order") });
+  const go = element("button", { type: "submit", class: "main", id: "run", text: "Run" });
+  const halt = element("button", { type: "button", id: "stop", text: "Stop", hidden: true, onclick: stop });
+  const ask = element("button", {
+    type: "button",
+    id: "ask",
+    text: "Predict",
+    "aria-expanded": "false",
+    "aria-controls": "predict",
+    onclick: predict,
+  });
+  const more = element(
+    "div",
+    { class: "more" },
+    element("label", {}, "Elements", dtype),
+    fillWith ? element("label", {}, "Values", fillWith) : null,
+    formLabel,
+    element("label", { class: "order" }, "Order of execution", order),
+    element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
+  );
+  const toggle = element("button", {
+    type: "button",
+    class: "toggle",
+    text: "More",
+    "aria-expanded": "false",
+    onclick: () => {
+      const open = root.classList.toggle("open");
+      toggle.setAttribute("aria-expanded", String(open));
+      toggle.textContent = open ? "Less" : "More";
+    },
+  });
+  fill(
+    root,
+    element("label", { class: "kernel" }, "Kernel", kernel),
+    element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)),
+    go,
+    halt,
+    ask,
+    toggle,
+    more,
+  );
+  root.addEventListener("submit", (event) => {
+    event.preventDefault();
+    changed({ ...choice, size: sides.map((side) => Number(side.value)) });
+  });
+  for (const [index, side] of sides.entries()) {
+    side.addEventListener("change", () => {
+      const size = choice.size.map((old, at) => (at === index ? Number(side.value) : old));
+      changed({ ...choice, size });
+    });
+  }
+
+  return {
+    /// Shows a choice.
+    show(next) {
+      choice = next;
+      const chosen = data.kernels.find(({ id }) => id === next.name);
+      kernel.value = next.name;
+      other.value = next.with ?? "";
+      order.value = next.order;
+      if (fillWith) fillWith.value = next.fill ?? data.fills[0];
+      sides.forEach((side, index) => (side.value = next.size[index]));
+      fill(
+        dtype,
+        ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) =>
+          element("option", { value: id, text: `${ELEMENTS[id] ?? id} (${id})` }),
+        ),
+      );
+      dtype.value = next.dtype;
+      const able = formsFor(chosen, { ...next, form: null });
+      formLabel.hidden = able.length < 2;
+      fill(
+        form,
+        ...able.map((one) =>
+          element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id }),
+        ),
+      );
+      form.value = next.form ?? able[0]?.id ?? "";
+    },
+    /// Whether there are questions, and whether they are shown.
+    asking(number, shown) {
+      ask.hidden = number === 0;
+      ask.setAttribute("aria-expanded", String(shown));
+      ask.classList.toggle("pressed", shown);
+    },
+    /// While a run is being made, it can be stopped.
+    busy(on) {
+      halt.hidden = !on;
+      go.hidden = on;
+    },
+  };
+}

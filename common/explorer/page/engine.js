@@ -1,0 +1,88 @@
+// The engine as the page sees it: questions and promises of answers. It runs in a worker, so that the page stays
+// responsive, and so that a run can be stopped.
+
+/// Why the page cannot run kernels in this browser; null if it can.
+export function lacking() {
+  if (typeof WebAssembly !== "object")
+    return "This browser does not have WebAssembly, in which kernels run here. Open the page in a current Chrome, Edge, Firefox or Safari.";
+  if (typeof Worker !== "function" || typeof DecompressionStream !== "function")
+    return "This browser is too old for this page: kernels run in a worker here. Open the page in a current Chrome, Edge, Firefox or Safari.";
+  return null;
+}
+
+/// What is packed into the page under an id, unpacked.
+function unpack(id) {
+  const packed = document.getElementById(id)?.textContent.trim();
+  if (!packed)
+    throw new Error("this page was made without its engine or its data: make it again with `cargo x explorer`");
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
+}
+
+/// The engine's code.
+export const unpackEngine = () => unpack("explorer-wasm").arrayBuffer();
+
+/// The kernels, and what the chapters say of them.
+export const unpackData = () => unpack("explorer-data").json();
+
+/// An instance of the engine in a worker of its own. It holds one run.
+export class Engine {
+  constructor(wasm) {
+    this.wasm = wasm;
+    this.waiting = new Map();
+    this.number = 0;
+    this.worker = null;
+    this.ready = null;
+  }
+
+  /// Starts the worker, if there is none.
+  start() {
+    if (this.worker) return;
+    const source = document.getElementById("explorer-worker").textContent;
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    this.worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    this.worker.onmessage = ({ data }) => this.arrived(data);
+    this.worker.onerror = (event) =>
+      this.end(`the engine failed: ${event.message ?? "the browser does not say why"}; reload the page`);
+    this.ready = this.send({ wasm: this.wasm });
+  }
+
+  send(message) {
+    const id = (this.number += 1);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, ...message });
+    });
+  }
+
+  arrived({ id, answer, copies, failed }) {
+    const asked = this.waiting.get(id);
+    this.waiting.delete(id);
+    if (!asked) return;
+    if (failed) {
+      asked.reject(new Error(`the engine failed: ${failed}; choose a smaller size or another kernel`));
+      this.end("the engine had to be started again; run the kernel once more");
+      return;
+    }
+    const parsed = JSON.parse(answer);
+    if (parsed?.error) asked.reject(new Error(parsed.error));
+    else asked.resolve({ answer: parsed, copies });
+  }
+
+  /// Asks a question. `arrays` are the numbers of the bulk arrays to bring along.
+  async ask(request, arrays = []) {
+    this.start();
+    await this.ready;
+    return this.send({ request, arrays });
+  }
+
+  /// Ends the worker, with whatever it is doing. What was asked and not answered fails with `reason`.
+  end(reason) {
+    this.worker?.terminate();
+    this.worker = null;
+    const waiting = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject } of waiting) reject(new Error(reason));
+  }
+}

@@ -1,0 +1,91 @@
+// A grid of cells on a canvas: how a cell shows what happens to its element.
+
+import { MARK } from "./run.js";
+import { value } from "./words.js";
+
+/// The colour of a marked cell, and how strongly it covers what is below; null for a cell in which nothing happens.
+export function markColour(mark, colours) {
+  if (mark & (MARK.laneReads | MARK.laneWrites)) return [colours.chosen, 1];
+  if (mark & MARK.warpWrites) return [colours.write, 0.9];
+  if (mark & MARK.warpReads) return [colours.read, 0.9];
+  if (mark & MARK.copying) return [colours.write, 0.45];
+  if (mark & MARK.sameBlock) return [colours.read, 0.33];
+  if (mark & MARK.otherBlock) return [colours.muted, 0.35];
+  return null;
+}
+
+/// The largest cell, in whole pixels of the screen, of which `count` fit into `room`.
+export function cellSize(room, count, largest) {
+  const scale = window.devicePixelRatio || 1;
+  return Math.max(1, Math.min(largest, Math.floor((room / count) * scale) / scale));
+}
+
+/// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an
+/// element without a mark. Neighbours in a row that look alike are drawn as one where there is no gap between them.
+export function drawCells(context, { x, y, rows, columns, cell, high = cell, marks, base, colours }) {
+  const gap = cell >= 6 ? 1 : 0;
+  const tall = high - (high >= 6 ? 1 : 0);
+  const cover = (left, top, wide, [colour, opacity]) => {
+    context.globalAlpha = opacity;
+    context.fillStyle = colour;
+    context.fillRect(left, top, wide, tall);
+  };
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns;) {
+      const index = row * columns + column;
+      const below = base(index);
+      const mark = marks[index] & ~MARK.written;
+      let same = 1;
+      while (
+        gap === 0 &&
+        column + same < columns &&
+        (marks[index + same] & ~MARK.written) === mark &&
+        alike(base(index + same), below)
+      )
+        same += 1;
+      const [left, top, wide] = [x + column * cell, y + row * high, same * cell - gap];
+      cover(left, top, wide, below);
+      const marked = mark ? markColour(mark, colours) : null;
+      if (marked) cover(left, top, wide, marked);
+      column += same;
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+const alike = (one, other) => one[0] === other[0] && one[1] === other[1];
+
+/// Writes the values into cells that are large enough for them.
+export function writeValues(context, { x, y, rows, columns, cell, high = cell, values, shown, marks, colours }) {
+  if (cell < 17 || high < 10) return;
+  context.font = `${cell >= 30 ? 11 : 9}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const room = Math.floor((cell - 1) / (cell >= 30 ? 6.7 : 5.5));
+  for (let index = 0; index < rows * columns; index += 1) {
+    if (!shown(index)) continue;
+    const text = fitting(values[index], room);
+    if (text === null) continue;
+    context.fillStyle =
+      marks && marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites)
+        ? colours.bg
+        : colours.fg;
+    context.fillText(
+      text,
+      x + (index % columns) * cell + (cell - 1) / 2,
+      y + Math.floor(index / columns) * high + (high - 1) / 2 + 0.5,
+    );
+  }
+}
+
+/// A value in at most `room` characters; null if that would say nothing of it.
+function fitting(number, room) {
+  const whole = value(number);
+  if (whole.length <= room) return whole;
+  if (Number.isInteger(number) || !Number.isFinite(number)) return null;
+  for (let digits = 3; digits >= 1; digits -= 1) {
+    const text = number.toFixed(digits).replace(/^(-?)0\./, "$1.");
+    if (text.length <= room) return text;
+  }
+  return null;
+}

@@ -1,0 +1,232 @@
+// The page: what is chosen, the runs that were made of it, and everything that shows them.
+
+import { kernelTitle, makeChoice, sensible } from "./choice.js";
+import { readFragment, writeFragment } from "./fragment.js";
+import { listenToKeys } from "./keys.js";
+import { makePredict } from "./predict.js";
+import { Runner } from "./runner.js";
+import { makeTabs } from "./tabs.js";
+import { makeTimeline } from "./timeline.js";
+import { Travel } from "./travel.js";
+import { PANELS, View } from "./view.js";
+import { sentenceOf } from "./words.js";
+
+export class Page {
+  constructor(data, wasm) {
+    this.data = data;
+    this.views = [];
+    this.runs = [];
+    this.choice = null;
+    this.runner = new Runner(data, wasm);
+    this.travel = new Travel(this);
+    this.parts = Object.fromEntries(
+      ["choice", "idea", "time", "sentence", "message", "tabs", "predict", "views"].map((id) => [
+        id,
+        document.getElementById(id),
+      ]),
+    );
+    this.controls = makeChoice(this.parts.choice, data, {
+      changed: (choice) => this.choose(choice),
+      stop: () => this.runner.stop(),
+      predict: () => this.togglePredict(),
+    });
+    this.timeline = makeTimeline(this.parts.time, {
+      step: (way, unit) => this.travel.step(way, unit),
+      jump: (time) => this.travel.jump(time),
+      follow: (on) => this.travel.follow(on),
+      playing: (on) => this.parts.sentence.setAttribute("aria-live", on ? "off" : "polite"),
+      time: () => this.runs[0]?.time ?? 0,
+      length: () => this.runs[0]?.facts.length ?? 1,
+      hazards: () => this.runs[0]?.facts.hazards ?? [],
+    });
+    this.predict = makePredict(this.parts.predict, {
+      answer: (question) => this.answer(question),
+      look: (question, answer) => this.lookWhere(question, answer),
+    });
+    this.tabs = makeTabs(this.parts.tabs, PANELS, (id) => this.choosePanel(id));
+    this.timeline.enable(false);
+    listenToKeys({
+      toggle: () => this.runs[0] && this.timeline.toggle(),
+      step: (way, unit) => this.timeline.step(way, unit),
+      jump: (time) => this.travel.jump(time),
+    });
+  }
+
+  choosePanel(id) {
+    this.panel = PANELS.some(([name]) => name === id) ? id : "matrices";
+    this.tabs.show(this.panel);
+    for (const view of this.views) view.choosePanel(this.panel);
+    this.keepChoice();
+  }
+
+  /// Moves a view, as it asks for.
+  moved(view, time, chosen) {
+    return this.travel.moved(view, time, chosen);
+  }
+
+  /// Draws everything again, in other colours.
+  redraw() {
+    this.timeline.drawMarks();
+    this.travel.drawAll();
+  }
+
+  /// A counter with what it counts, and the profiler's name for it.
+  counter(name) {
+    return this.data.counters?.find((one) => one.name === name) ?? { name, words: "", metric: null };
+  }
+
+  /// A sentence in place of the page's content; null takes it away.
+  tell(sentence, calm = false) {
+    this.parts.message.hidden = sentence === null;
+    this.parts.message.textContent = sentence ?? "";
+    this.parts.message.classList.toggle("calm", calm);
+  }
+
+  say(sentence) {
+    this.parts.sentence.textContent = sentence;
+  }
+
+  keepChoice() {
+    if (!this.choice) return;
+    try {
+      history.replaceState(null, "", writeFragment({ ...this.choice, panel: this.panel }));
+    } catch {
+      // Some frames have no address that could be changed.
+    }
+  }
+
+  /// Follows the address: what it leaves open is as usual.
+  follow(hash) {
+    const wanted = readFragment(hash);
+    const first = this.data.own ?? this.data.chapters[0].kernels[0];
+    const known = this.data.kernels.find(({ id }) => id === wanted.name || id === wanted.name.replace(/\/kernel$/, ""));
+    const name = known?.id ?? this.data.chapters.find(({ id }) => id === wanted.name)?.kernels[0] ?? first;
+    const predicting = wanted.predict !== null;
+    this.parts.predict.hidden = !predicting;
+    this.choosePanel(wanted.panel);
+    return this.choose(
+      {
+        name,
+        size: wanted.size ?? this.runner.usualSize(name),
+        dtype: wanted.dtype,
+        form: wanted.form,
+        fill: wanted.fill,
+        order: wanted.order,
+        with: wanted.with?.replace(/\/kernel$/, "") ?? null,
+      },
+      predicting && Number(wanted.predict) > 0 ? Number(wanted.predict) - 1 : undefined,
+    );
+  }
+
+  /// Runs what the reader, or the address, asks for.
+  async choose(wanted, question) {
+    const refused = wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
+    if (refused === undefined || !this.choice) this.take(wanted);
+    if (refused !== undefined) {
+      this.tell(
+        `A side of ${refused} does not fit here: choose whole numbers from 1 to 64. Larger products run with \`cargo run\`, in the course's own folder.`,
+      );
+      return;
+    }
+    await this.make();
+    if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.questions, question);
+  }
+
+  /// Takes a choice over, as far as it can be run. Another kernel may need another size.
+  take(wanted) {
+    const before = this.choice;
+    this.choice = sensible(this.data, wanted);
+    if (before && before.name !== this.choice.name) this.choice.size = this.runner.fittingSize(this.choice);
+    this.controls.show(this.choice);
+    this.keepChoice();
+    const kernel = this.runner.kernel(this.choice.name);
+    this.parts.idea.textContent = kernel.about ?? "";
+    this.parts.idea.title = kernel.about ?? "";
+    this.chapter = this.data.chapters.find(({ id }) => id === kernel.step) ?? this.data.chapters[0];
+    this.parts.predict.hidden ||= this.chapter.questions.length === 0;
+    this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
+  }
+
+  /// Shows the chapter's questions, or hides them.
+  togglePredict() {
+    const { hidden } = this.parts.predict;
+    this.parts.predict.hidden = !hidden;
+    this.controls.asking(this.chapter.questions.length, hidden);
+    if (hidden) this.predict.show(this.chapter.id, this.chapter.questions);
+  }
+
+  /// Runs what is chosen, and shows it.
+  async make() {
+    this.timeline.stop();
+    this.timeline.enable(false);
+    this.tell(null);
+    this.controls.busy(true);
+    this.say("Running …");
+    try {
+      const runs = await this.runner.make(this.choice);
+      if (runs && runs !== this.runs) this.show(runs);
+    } catch (error) {
+      this.fail(error);
+    }
+    this.controls.busy(this.runner.making !== null);
+  }
+
+  /// Says why there is no run, and shows none.
+  fail(error) {
+    this.runs = [];
+    for (const view of this.views) view.root.hidden = true;
+    this.say("");
+    this.tell(sentenceOf(error.message));
+  }
+
+  show(runs) {
+    this.runs = runs;
+    while (this.views.length > runs.length) this.views.pop().remove();
+    while (this.views.length < runs.length) {
+      const view = new View(this);
+      this.views.push(view);
+      this.parts.views.append(view.root);
+    }
+    this.parts.views.classList.toggle("two", runs.length > 1);
+    document.body.classList.toggle("comparing", runs.length > 1);
+    this.views.forEach((view, index) => {
+      view.root.hidden = false;
+      view.show(runs[index], runs.length > 1 ? kernelTitle(runs[index].kernel) : null);
+      view.choosePanel(this.panel);
+    });
+    this.timeline.enable(true);
+    this.timeline.drawMarks();
+    if (runs[0].facts.outcome.stopped) this.tell(sentenceOf(runs[0].facts.outcome.stopped));
+    this.travel.showTime();
+  }
+
+  /// What was counted, in answer to a question: the kernel is run as the question says.
+  async answer(question) {
+    const { kernel: name, size, dtype, form, order } = question;
+    const wanted = {
+      ...this.choice,
+      name,
+      size: size ?? this.runner.usualSize(name),
+      dtype: dtype ?? "f32",
+      form: form ?? null,
+      order: order ?? "warps",
+      with: null,
+    };
+    const same =
+      ["name", "dtype", "form", "order", "with"].every((key) => (this.choice[key] ?? null) === wanted[key]) &&
+      this.choice.size.join() === wanted.size.join();
+    if (!same || this.runs.length === 0) {
+      this.choice = null;
+      this.take(wanted);
+      await this.make();
+    }
+    if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
+    return this.runs[0].question(question);
+  }
+
+  /// Shows where the answer of a question comes from.
+  async lookWhere(question, { time, block, warp }) {
+    if (question.panel) this.choosePanel(question.panel);
+    await this.views[0].go(time, { block, warp });
+  }
+}

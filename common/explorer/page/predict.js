@@ -1,0 +1,162 @@
+// Questions of a chapter: the reader commits to a number, the kernel runs, and the page says what was counted and
+// where to look.
+
+import { element, fill, withCode } from "./elements.js";
+import { keepPrediction, predictions } from "./progress.js";
+import { count, ratio } from "./words.js";
+
+const numeral = (value) => (Number.isInteger(value) ? count(value) : ratio(value));
+
+/// Whether a prediction says what was counted, as exactly as the question asks.
+export function agrees(predicted, counted, digits = 0) {
+  return Math.abs(predicted - counted) <= 0.5 * 10 ** -digits + 1e-9 * Math.abs(counted);
+}
+
+/// The number that a reader has typed; null if it is none. A comma between thousands, and a percent sign, are allowed.
+export function numberOf(text) {
+  const bare = text
+    .trim()
+    .replace(/(\d),(?=\d{3})/g, "$1")
+    .replace(",", ".");
+  return bare !== "" && Number.isFinite(Number(bare)) ? Number(bare) : null;
+}
+
+/// The questions. `page` has `answer(question)`, which runs the kernel and asks, and `look(question, answer)`, which
+/// shows where.
+export function makePredict(root, page) {
+  let questions = [];
+  let chapter = "";
+  let at = 0;
+  let answer = null;
+  const key = (index) => `${chapter}/${questions[index].id ?? index}`;
+
+  function form(question) {
+    const field = element("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      "aria-label": "Your prediction",
+      size: 9,
+    });
+    const hint = element("span", { class: "fault", role: "alert" });
+    const made = element(
+      "form",
+      { class: "prediction" },
+      field,
+      element("button", { type: "submit", class: "main", text: "Commit and run" }),
+      hint,
+    );
+    made.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const number = numberOf(field.value);
+      if (number === null) hint.textContent = "Type a number.";
+      else commit(question, number);
+    });
+    return made;
+  }
+
+  async function commit(question, number) {
+    keepPrediction(key(at), number);
+    await draw();
+  }
+
+  function verdict(question, predicted, found) {
+    if (found.value === null) return element("p", { text: "This run has nothing to count for the question." });
+    const right = agrees(predicted, found.value, question.digits ?? 0);
+    const parts =
+      found.per === undefined || found.per === null || !question.per
+        ? ""
+        : ` (${count(found.of)} in ${count(found.per)})`;
+    return element(
+      "p",
+      { class: right ? "right" : "not" },
+      element("strong", { text: right ? "Right. " : "Not quite. " }),
+      `You said ${numeral(predicted)}. Counted: `,
+      element("strong", { text: numeral(found.value) }),
+      `${parts}. `,
+      ...withCode(question.after ?? ""),
+    );
+  }
+
+  async function draw() {
+    const question = questions[at];
+    answer = null;
+    if (!question) return fill(root, element("p", { class: "muted", text: "This chapter asks for no number here." }));
+    const known = predictions();
+    const predicted = known[key(at)];
+    const dots = questions.map((_, index) =>
+      element("button", {
+        type: "button",
+        class: "dot",
+        text: index + 1,
+        "aria-pressed": String(index === at),
+        "aria-label": `Question ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`,
+        "data-done": known[key(index)] === undefined ? null : "",
+        onclick: () => go(index),
+      }),
+    );
+    const body = element("div", { class: "question-body" });
+    fill(
+      root,
+      element(
+        "div",
+        { class: "question" },
+        element("span", { class: "dots" }, ...dots),
+        element("p", {}, ...withCode(question.words)),
+      ),
+      body,
+    );
+    if (predicted === undefined) return fill(body, form(question));
+    fill(body, element("p", { class: "muted", text: "Running …" }));
+    const asked = at;
+    try {
+      const found = await page.answer(question);
+      if (asked !== at || questions[at] !== question) return;
+      answer = found;
+      fill(
+        body,
+        verdict(question, predicted, found),
+        element(
+          "p",
+          { class: "next" },
+          found.time === null
+            ? null
+            : element("button", { type: "button", text: "Show me where", onclick: () => page.look(question, found) }),
+          at + 1 < questions.length
+            ? element("button", { type: "button", class: "main", text: "Next question", onclick: () => go(at + 1) })
+            : null,
+          element("button", {
+            type: "button",
+            text: "Predict again",
+            onclick: () => {
+              keepPrediction(key(at), null);
+              draw();
+            },
+          }),
+        ),
+      );
+    } catch (error) {
+      fill(body, element("p", { class: "fault", text: error.message }));
+    }
+  }
+
+  function go(index) {
+    at = Math.max(0, Math.min(questions.length - 1, index));
+    return draw();
+  }
+
+  return {
+    /// Asks the questions of a chapter, beginning with number `from`, or with the first that has no prediction yet.
+    show(name, asked, from) {
+      if (name === chapter && from === undefined) return undefined;
+      chapter = name;
+      questions = asked;
+      const known = predictions();
+      const open = questions.findIndex((_, index) => known[key(index)] === undefined);
+      return go(from ?? Math.max(0, open));
+    },
+    get answer() {
+      return answer;
+    },
+  };
+}

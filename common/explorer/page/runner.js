@@ -1,0 +1,73 @@
+// Makes the runs of a choice: one, or two that are compared. A run that is no longer wanted is ended.
+
+import { formsFor, kernelTitle } from "./choice.js";
+import { Engine } from "./engine.js";
+import { Run } from "./run.js";
+
+const USUAL_SIZE = [64, 64, 64];
+const STOPPED = "The run was stopped. Choose a smaller size or another kernel, and run again.";
+
+export class Runner {
+  constructor(data, wasm) {
+    this.data = data;
+    this.engines = [new Engine(wasm), new Engine(wasm)];
+    this.making = null;
+  }
+
+  kernel(id) {
+    return this.data.kernels.find((kernel) => kernel.id === id);
+  }
+
+  /// The size at which a kernel is shown if nothing else is asked for.
+  usualSize(name) {
+    return this.kernel(name)?.size ?? USUAL_SIZE;
+  }
+
+  /// The size of a choice if a form of its kernel can run it, or else the kernel's usual one.
+  fittingSize(choice) {
+    return formsFor(this.kernel(choice.name), choice).length > 0 ? choice.size : this.usualSize(choice.name);
+  }
+
+  /// The runs of a choice; null if another choice was made meanwhile. Runs that are being made are not begun again.
+  make(choice) {
+    const key = JSON.stringify(choice);
+    if (this.making?.key === key) return this.making.done;
+    if (this.making) this.stop();
+    const making = { key };
+    this.making = making;
+    const current = () => this.making === making;
+    making.done = this.runsOf(choice)
+      .catch((error) => {
+        if (current()) throw error;
+      })
+      .then((runs) => (current() ? runs : null))
+      .finally(() => {
+        if (current()) this.making = null;
+      });
+    return making.done;
+  }
+
+  runsOf(choice) {
+    const names = [choice.name, choice.with].filter(Boolean);
+    return Promise.all(names.map((name, index) => this.runOf(name, choice, this.engines[index])));
+  }
+
+  async runOf(name, choice, engine) {
+    const kernel = this.kernel(name);
+    const form = formsFor(kernel, choice)[0];
+    const [asked, usual] = [choice.size, this.usualSize(name)].map((size) => size.join("×"));
+    if (!form) {
+      throw new Error(
+        `${kernelTitle(kernel)} cannot run ${asked} with ${choice.dtype} here: choose another size, such as ${usual}`,
+      );
+    }
+    const run = new Run(engine, kernel, form);
+    await run.start({ ...choice, limit: this.data.limit });
+    return run;
+  }
+
+  /// Ends what is being made.
+  stop() {
+    for (const engine of this.engines) engine.end(STOPPED);
+  }
+}

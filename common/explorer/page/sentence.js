@@ -1,0 +1,102 @@
+// What happens at a time, as a sentence.
+
+import { count, place, sentenceOf, several, value } from "./words.js";
+
+const VERBS = { load: "loads", store: "stores", atomic: "updates", copy: "starts to copy" };
+
+/// The elements that an access touches, from the first lane's to the last one's.
+function elementsOf(names) {
+  const distinct = [...new Set(names.filter((name) => name !== null))];
+  if (distinct.length === 1) return `${distinct[0]}`;
+  return distinct.length === 2 ? `${distinct[0]} and ${distinct[1]}` : `${distinct[0]} to ${distinct.at(-1)}`;
+}
+
+/// Bytes that the lanes of a request ask for, each counted once.
+export function bytesAsked({ addresses, bytes }) {
+  return new Set(addresses.filter((address) => address !== null)).size * bytes;
+}
+
+/// What the memory has to do for a request.
+export function costOf(request) {
+  const sides = [];
+  if (request.space === "global") {
+    const sectors = request.sectors.length;
+    sides.push(
+      `${several(sectors, "sector")}, ${count(32 * sectors)} bytes for the ${count(bytesAsked(request))} asked for`,
+    );
+  }
+  const shared = request.space === "shared" ? request : request.to;
+  if (shared && shared.wavefronts.length > 0) {
+    const extra = shared.wavefronts.length - shared.fewest;
+    sides.push(
+      `${several(shared.wavefronts.length, "wavefront")}${extra > 0 ? `, ${count(extra)} of them because of bank conflicts` : ""}`,
+    );
+  }
+  return sides.join("; ");
+}
+
+/// An access as a phrase: "loads Bs[0][0] to Bs[0][31] from shared memory (1 wavefront)".
+export function accessPhrase(request) {
+  const [lanes, written] = [request, request.to].map((side) =>
+    side ? side.addresses.filter((address) => address !== null).length : 0,
+  );
+  if (lanes === 0 && request.to)
+    return `starts to write zeros to ${elementsOf(request.to.elements)}, ${several(written, "lane")}: ${costOf({ ...request, space: "shared", ...request.to })}`;
+  const from = { global: "global memory", shared: "shared memory", local: "local memory" }[request.space];
+  const direction = request.kind === "store" ? "to" : request.kind === "atomic" ? "in" : "from";
+  const target = request.to ? ` to ${elementsOf(request.to.elements)}` : "";
+  const cost = costOf(request);
+  return `${VERBS[request.kind]} ${elementsOf(request.elements)} ${direction} ${from}${target}, ${several(lanes, "lane")}${cost ? `: ${cost}` : ""}`;
+}
+
+function instructionPhrase(run, instruction) {
+  const waiting = run.look.warps.filter(({ state }) => state === "barrier").length;
+  switch (instruction.kind) {
+    case "barrier":
+      return waiting > 0
+        ? `arrives at the barrier; ${several(waiting, "warp")} of its block ${waiting === 1 ? "waits" : "wait"} there`
+        : "arrives at the barrier as the last one, and all warps of the block go on";
+    case "fma":
+      return "multiplies and adds to its sums";
+    case "wait":
+      return run.look.copies.length > 0
+        ? "waits for its copies; those of other warps are still on their way"
+        : "has waited for its copies";
+    case "commit":
+      return "closes a group of copies";
+    case "exit":
+      return "ends";
+    default:
+      return `executes ${instruction.text}`;
+  }
+}
+
+/// How the run ended, once it has.
+export function outcomeSentence({ outcome, hazards }) {
+  if (outcome.stopped) return sentenceOf(outcome.stopped);
+  const errors = hazards.filter(({ warning }) => !warning).length;
+  const found = errors > 0 ? ` ${several(errors, "hazard")} ${errors === 1 ? "was" : "were"} found.` : "";
+  if (outcome.right) return `The product is right.${found}`;
+  if (!outcome.first) return `The product is wrong.${found}`;
+  const { row, column, value: is, expected } = outcome.first;
+  const number = (one) => (typeof one === "number" ? value(one) : one);
+  return `The product is wrong in ${several(outcome.wrong, "element")}; C[${row}][${column}] is ${number(is)} and should be ${number(expected)}.${found}`;
+}
+
+/// What has just happened.
+export function happening(run) {
+  const { event } = run.look;
+  if (!event)
+    return `Nothing has been executed yet. Press play, or step.${run.facts.outcome.right && run.facts.hazards.length === 0 ? "" : ` At the end: ${outcomeSentence(run.facts)}`}`;
+  const instruction = run.facts.instructions[event.instruction];
+  const isChosen = event.block === run.chosen.block && event.warp === run.chosen.warp;
+  const who = `Block ${place(run.blockName(event.block))}, warp ${event.warp}${event.line === null ? "" : `, line ${event.line}`}`;
+  const { request } = run.look;
+  const what = isChosen && request?.now ? accessPhrase(request) : instructionPhrase(run, instruction);
+  const hazards = run.facts.hazards
+    .filter(({ time }) => time === run.time)
+    .map(({ kind, place: where }) => ` Here is a hazard: ${kind}, ${where}.`)
+    .join("");
+  const end = run.time === run.facts.length ? ` ${outcomeSentence(run.facts)}` : "";
+  return `${who}: ${what}.${hazards}${end}`.replace(/;\.$/, ".");
+}

@@ -1,0 +1,172 @@
+// Time: play, pause, steps of several lengths, and the slider.
+
+import { choose, element, fill, prepare } from "./elements.js";
+import { colours } from "./theme.js";
+import { count } from "./words.js";
+
+/// How long a step is: its name, and what it means.
+const STEPS = [
+  ["instruction", "Instruction", "the chosen warp executes one instruction"],
+  ["line", "Line", "the chosen warp goes on to another line of the source"],
+  ["access", "Access", "the chosen warp reads or writes memory"],
+  ["barrier", "Barrier", "the next barrier of the chosen block opens"],
+  ["hazard", "Hazard", "the next hazard of the run"],
+];
+/// The pictures on the buttons: fonts do not all have them.
+const ICONS = Object.fromEntries(
+  Object.entries({
+    first: "M3 3h2v10H3zM13 3v10L6 8z",
+    back: "M11 3v10L4 8z",
+    play: "M4 2.5v11l9-5.5z",
+    pause: "M4 3h3v10H4zM9 3h3v10H9z",
+    forward: "M5 3v10l7-5z",
+    last: "M11 3h2v10h-2zM3 3v10l7-5z",
+  }).map(([name, path]) => [
+    name,
+    `<svg viewBox="0 0 16 16" width="16" height="16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`,
+  ]),
+);
+/// Steps a second while it plays.
+const SPEEDS = [2, 5, 15, 60];
+
+/// The controls of time. `page` has `step(way, unit)`, `jump(time)`, `length` and `hazards`.
+export function makeTimeline(root, page) {
+  let unit = "line";
+  let speed = 5;
+  let timer = null;
+  const button = (icon, label, action, attributes = {}) => {
+    const made = element("button", {
+      type: "button",
+      class: "icon",
+      "aria-label": label,
+      title: label,
+      onclick: action,
+      ...attributes,
+    });
+    made.innerHTML = ICONS[icon];
+    return made;
+  };
+  const play = button("play", "Play", () => toggle(), { class: "icon main" });
+  const units = element(
+    "span",
+    { class: "steps", role: "group", "aria-label": "Length of a step" },
+    ...STEPS.map(([id, text, title]) =>
+      element("button", {
+        type: "button",
+        text,
+        title,
+        "data-unit": id,
+        "aria-pressed": String(id === unit),
+        onclick: () => setUnit(id),
+      }),
+    ),
+  );
+  const unitList = choose(
+    STEPS.map(([id, text]) => [id, text]),
+    { class: "unit-list", "aria-label": "Length of a step", onchange: () => setUnit(unitList.value) },
+  );
+  unitList.value = unit;
+  const pace = choose(
+    SPEEDS.map((value) => [value, `${value} a second`]),
+    { class: "pace", "aria-label": "Steps a second", onchange: () => (speed = Number(pace.value)) },
+  );
+  pace.value = speed;
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: 1,
+    value: 0,
+    step: 1,
+    "aria-label": "Time, in instructions of all warps",
+    oninput: () => page.jump(Number(slider.value)),
+  });
+  const marks = element("canvas", { "aria-hidden": "true" });
+  const at = element("span", { class: "at number muted" });
+  const buttons = [
+    button("first", "Go to the start", () => page.jump(0)),
+    button("back", "One step back", () => page.step(-1, unit)),
+    play,
+    button("forward", "One step forward", () => page.step(1, unit)),
+    button("last", "Go to the end", () => page.jump(Infinity)),
+  ];
+  const follow = element(
+    "label",
+    { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
+    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }),
+    " follow",
+  );
+  fill(
+    root,
+    element("span", { class: "buttons" }, ...buttons),
+    units,
+    unitList,
+    pace,
+    follow,
+    element("span", { class: "scrub" }, slider, marks),
+    at,
+  );
+
+  function setUnit(id) {
+    unit = id;
+    unitList.value = id;
+    for (const one of units.children) one.setAttribute("aria-pressed", String(one.dataset.unit === id));
+  }
+
+  function showPlaying(on) {
+    play.innerHTML = ICONS[on ? "pause" : "play"];
+    play.title = on ? "Pause" : "Play";
+    play.setAttribute("aria-label", play.title);
+  }
+
+  function stop() {
+    clearTimeout(timer);
+    timer = null;
+    showPlaying(false);
+    page.playing(false);
+  }
+
+  async function tick() {
+    const begun = performance.now();
+    const went = await page.step(1, unit);
+    if (timer === null) return;
+    if (!went) return stop();
+    timer = setTimeout(tick, Math.max(0, 1000 / speed - (performance.now() - begun)));
+  }
+
+  async function toggle() {
+    if (timer !== null) return stop();
+    showPlaying(true);
+    page.playing(true);
+    timer = setTimeout(tick, 0);
+    if (page.time() >= page.length()) await page.jump(0);
+  }
+
+  /// Draws where hazards are: once for each run and each width.
+  function drawMarks() {
+    const width = slider.clientWidth - 16;
+    if (width <= 0) return;
+    const context = prepare(marks, width, 8);
+    const tones = colours();
+    context.fillStyle = tones.fault;
+    for (const { time } of page.hazards()) context.fillRect((time / page.length()) * width - 1, 0, 2.5, 8);
+  }
+
+  new ResizeObserver(drawMarks).observe(slider);
+
+  return {
+    toggle,
+    stop,
+    setUnit,
+    drawMarks,
+    step: (way, other) => page.step(way, other ?? unit),
+    enable(on) {
+      for (const control of root.querySelectorAll("button, input, select")) control.disabled = !on;
+    },
+    draw() {
+      slider.max = page.length();
+      slider.value = page.time();
+      slider.setAttribute("aria-valuetext", `instruction ${count(page.time())} of ${count(page.length())}`);
+      at.textContent = `${count(page.time())} of ${count(page.length())}`;
+    },
+  };
+}

@@ -1,0 +1,149 @@
+//! One run, and answers to what the page asks about it.
+
+use crate::answer::{counts, error, real};
+use crate::look::{self, Looked};
+use crate::question::question;
+use crate::request::{LookRequest, Request};
+use crate::run::{Run, Wrong};
+use crate::seek::seek;
+use crate::state::State;
+use crate::sums::Sums;
+use serde_json::{Value, json};
+
+/// The engine: a run, a place in it, and the arrays of the latest answer.
+#[derive(Debug, Default)]
+pub struct Engine {
+    run: Option<Run>,
+    state: State,
+    /// Another place, for a block that has ended before.
+    aside: State,
+    /// The sums of the warp that was chosen last: launch, block, warp.
+    sums: Option<((usize, u32, u32), Sums)>,
+    bulk: Vec<Vec<u32>>,
+}
+
+impl Engine {
+    /// Without a run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Answers a request in JSON, in JSON.
+    pub fn answer(&mut self, request: &str) -> String {
+        let answer = match serde_json::from_str::<Request>(request) {
+            Ok(request) => self.ask(request).unwrap_or_else(|sentence| error(&sentence)),
+            Err(problem) => error(&format!("this is not a request of the explorer: {problem}")),
+        };
+        answer.to_string()
+    }
+
+    /// The run, if there is one.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    /// An array of the latest answer; empty if there is no such.
+    pub fn bulk(&self, which: usize) -> &[u32] {
+        self.bulk.get(which).map_or(&[], Vec::as_slice)
+    }
+
+    fn ask(&mut self, request: Request) -> Result<Value, String> {
+        if let Request::Run(request) = request {
+            // The old run's memory is given back before the new one's is taken.
+            *self = Self::default();
+            let run = Run::new(&request)?;
+            let summary = summary(&run);
+            (self.state, self.aside) = (run.tape.start(), run.tape.start());
+            self.run = Some(run);
+            self.look(&LookRequest::default())?;
+            return Ok(summary);
+        }
+        match request {
+            Request::Look(request) => self.look(&request),
+            other => {
+                let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
+                match other {
+                    Request::Seek(request) => Ok(json!({ "time": seek(run, &request) })),
+                    Request::Question(request) => question(run, &request),
+                    _ => Err("this is not a request of the explorer".into()),
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, request: &LookRequest) -> Result<Value, String> {
+        let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
+        run.tape.seek(&mut self.state, request.time);
+        let chosen = look::Chosen::new(run, &self.state, request);
+        let key = (chosen.launch, chosen.block, chosen.warp);
+        if self.sums.as_ref().is_none_or(|(known, _)| *known != key) {
+            self.sums = Some((key, crate::sums::sums(run, chosen.launch, chosen.block, chosen.warp)));
+        }
+        let (_, end) = run
+            .tape
+            .launches
+            .get(chosen.launch)
+            .and_then(|l| l.spans.get(chosen.block as usize))
+            .copied()
+            .unwrap_or((0, u32::MAX));
+        let ended = end < self.state.time;
+        if ended {
+            run.tape.seek(&mut self.aside, end);
+        }
+        let own = if ended { &self.aside } else { &self.state };
+        let no_sums = vec![];
+        let sums = self.sums.as_ref().map_or(&no_sums, |(_, sums)| sums);
+        let Looked { answer, bulk } = look::look(run, &self.state, own, &chosen, sums);
+        self.bulk = bulk;
+        Ok(answer)
+    }
+}
+
+/// What a run found.
+fn summary(run: &Run) -> Value {
+    let tape = &run.tape;
+    let [m, n, k] = run.size;
+    let c = tape.end.arrays.get(crate::run::C).map(|words| words.as_slice()).unwrap_or_default();
+    let wrong: Vec<Wrong> = run.wrong(c).collect();
+    let writes = tape.end.touched.get(crate::run::C).map(|[_, writes]| writes.as_slice()).unwrap_or_default();
+    let unwritten = writes.iter().filter(|&&count| count == 0).count();
+    let first = wrong.first().map(|wrong| {
+        json!({ "row": wrong.place.0, "column": wrong.place.1, "value": real(run.number(wrong.value)), "expected": real(run.number(wrong.expected)) })
+    });
+    let mut instructions = vec![];
+    let mut lines = std::collections::BTreeSet::new();
+    let mut launches = vec![];
+    let mut shared = vec![];
+    for (number, launch) in tape.launches.iter().enumerate() {
+        for instruction in &launch.program.instructions {
+            lines.extend(instruction.line);
+            instructions.push(json!({ "text": instruction.text, "line": instruction.line, "kind": instruction.kind, "launch": number }));
+        }
+        let (from, to) = launch.events;
+        launches.push(json!({
+            "entry": launch.program.kernel.name(), "grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes,
+            "from": from, "to": to.min(tape.length()), "blocks": launch.spans.len(), "warps": launch.warps(),
+            "first_instruction": instructions.len() - launch.program.instructions.len(),
+        }));
+        let arrays = launch.program.kernel.shared_arrays().iter().map(|array| {
+            let known = run.extents.iter().find(|(name, _)| *name == array.source_name);
+            let extents = known.map_or(vec![], |(_, known)| known.extents.clone());
+            let bytes = if array.bytes == 0 { launch.shared_bytes.saturating_sub(array.offset) } else { array.bytes };
+            json!({ "name": array.source_name, "offset": array.offset, "bytes": bytes, "extents": extents })
+        });
+        shared.push(Value::Array(arrays.collect()));
+    }
+    let hazards: Vec<Value> = run.hazards.iter().map(|found| look::hazard(run, found)).collect();
+    json!({
+        "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.name(), "bytes": tape.memory(),
+        "outcome": {
+            "right": wrong.is_empty() && run.stopped.is_none(), "wrong": wrong.len(), "unwritten": unwritten, "first": first,
+            "stopped": run.stopped,
+        },
+        "launches": launches, "tile": run.work.tile, "tile_k": run.work.tile_k, "instructions": instructions, "lines": lines,
+        "arrays": [
+            { "name": "A", "rows": m, "columns": k }, { "name": "B", "rows": k, "columns": n }, { "name": "C", "rows": m, "columns": n },
+        ],
+        "shared": shared, "hazards": hazards, "totals": counts(&tape.end.totals, true),
+    })
+}

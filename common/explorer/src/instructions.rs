@@ -1,0 +1,201 @@
+//! The instructions of the kernels of a run: their text, their lines, what kind they are, and what they write.
+
+use simt::{Kernel, Location};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// One register of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Register {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Bytes that a lane has of it; none of a predicate.
+    pub bytes: u32,
+    /// It holds a floating-point number.
+    pub float: bool,
+    /// Where a warp's state keeps it, in groups of 32 words.
+    pub place: usize,
+}
+
+impl Register {
+    /// Groups of 32 words that it takes.
+    pub fn groups(&self) -> usize {
+        if self.bytes == 8 { 2 } else { 1 }
+    }
+}
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// As written in the PTX.
+    pub text: String,
+    /// The line of the source that it stands for; of an instruction from another file the line that used it.
+    pub line: Option<u32>,
+    /// Number of its line among all lines, see [`Program::keys`].
+    pub key: usize,
+    /// What it does, in one word.
+    pub kind: &'static str,
+    /// The registers that it writes, by number.
+    pub writes: Vec<usize>,
+}
+
+/// The instructions and registers of one kernel.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// By instruction number.
+    pub instructions: Vec<Instruction>,
+    /// All registers that are written.
+    pub registers: Vec<Register>,
+    /// Groups of 32 words that they take in a warp.
+    pub groups: usize,
+    /// By register: the variable of the source that it most likely holds.
+    pub variables: Vec<Option<String>>,
+}
+
+/// What an instruction does, by the first part of its name.
+const KINDS: [(&str, &str); 14] = [
+    ("fma", "fma"),
+    ("mad.lo", "fma"),
+    ("ld.param", "compute"),
+    ("ldu", "load"),
+    ("ld", "load"),
+    ("st", "store"),
+    ("atom", "atomic"),
+    ("red", "atomic"),
+    ("cp.async.commit", "commit"),
+    ("cp.async.wait", "wait"),
+    ("cp.async", "copy"),
+    ("bar", "barrier"),
+    ("bra", "branch"),
+    ("ret", "exit"),
+];
+
+/// The text without its guard, and the first word of that.
+fn operation(text: &str) -> &str {
+    let text = if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text };
+    text.split_whitespace().next().unwrap_or("")
+}
+
+fn kind(text: &str) -> &'static str {
+    let operation = operation(text);
+    match operation {
+        "exit" | "ret" | "ret;" | "exit;" => "exit",
+        "" => "other",
+        _ => KINDS.iter().find(|(start, _)| operation.starts_with(start)).map_or("compute", |(_, kind)| kind),
+    }
+}
+
+/// The operands of an instruction, those in braces one by one: `{%f1, %f2}, [%rd1+16]` has three.
+pub fn operands(text: &str) -> Vec<&str> {
+    let text = if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text };
+    let rest = text.split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
+    let parts = rest.split([',', ';']);
+    parts
+        .map(|part| part.trim_matches(|c: char| c.is_whitespace() || "{}".contains(c)))
+        .filter(|p| !p.is_empty())
+        .collect()
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The line of the source, if a place lies in it. Of a source that is PTX itself it is the PTX's.
+pub fn own_line(location: &Location, file: &str) -> Option<u32> {
+    if Path::new(file).extension().is_some_and(|extension| extension == "ptx") {
+        return Some(location.ptx_line);
+    }
+    let own = location.file.as_deref().is_some_and(|name| file_name(name) == file_name(file));
+    location.line.filter(|_| own)
+}
+
+impl Program {
+    /// Reads a kernel. `file` is the source's; `keys` are the lines known so far, and grow.
+    pub fn new(kernel: &Kernel, file: &str, keys: &mut Keys) -> Self {
+        let mut program =
+            Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], groups: 0, variables: vec![] };
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut latest = None;
+        for index in 0..kernel.instruction_count() {
+            let location = kernel.location(index);
+            let own = own_line(&location, file);
+            let (name, number) = match own {
+                Some(line) => (None, Some(line)),
+                None => (location.file.as_deref().map(file_name), location.line),
+            };
+            latest = own.or(latest);
+            let writes = kernel.registers_written(index).map(|register| {
+                *numbers.entry(register.name.to_owned()).or_insert_with(|| {
+                    let (name, bytes, float) = (register.name.to_owned(), register.bytes(), register.float);
+                    let added = Register { name, bytes, float, place: program.groups };
+                    program.groups += added.groups();
+                    program.registers.push(added);
+                    program.registers.len() - 1
+                })
+            });
+            let writes = writes.collect();
+            program.instructions.push(Instruction {
+                kind: kind(&location.instruction),
+                key: keys.number(name, number),
+                line: latest,
+                text: location.instruction,
+                writes,
+            });
+        }
+        program
+    }
+}
+
+/// The lines of all kernels and files, in the order in which they were met.
+#[derive(Debug, Clone, Default)]
+pub struct Keys {
+    /// The line's number; of a line in another file than the source, the file's name and the number.
+    pub names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Keys {
+    fn number(&mut self, file: Option<&str>, line: Option<u32>) -> usize {
+        let line = line.unwrap_or(0);
+        let name = file.map_or(line.to_string(), |file| format!("{file}:{line}"));
+        let next = self.names.len();
+        *self.numbers.entry(name.clone()).or_insert_with(|| {
+            self.names.push(name);
+            next
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_is_known_by_its_first_word() {
+        for (text, expected) in [
+            ("fma.rn.f32 %f1, %f2, %f3, %f4;", "fma"),
+            ("@%p1 bra $L__BB0_2;", "branch"),
+            ("@!%p1 ld.global.f32 %f1, [%rd1];", "load"),
+            ("st.shared.v4.f32 [%r1], {%f1, %f2, %f3, %f4};", "store"),
+            ("cp.async.cg.shared.global [%r1], [%rd1], 16;", "copy"),
+            ("cp.async.commit_group;", "commit"),
+            ("cp.async.wait_group 1;", "wait"),
+            ("bar.sync 0;", "barrier"),
+            ("ret;", "exit"),
+            ("add.s32 %r1, %r2, %r3;", "compute"),
+            ("ld.param.u64 %rd1, [matmul_param_0];", "compute"),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn operands_are_taken_one_by_one() {
+        assert_eq!(operands("@%p1 st.global.v2.f32 [%rd1+8], {%f1, %f2};"), ["[%rd1+8]", "%f1", "%f2"]);
+        assert_eq!(operands("fma.rn.f32 %f1, %f2, 0f3F800000, %f4;"), ["%f1", "%f2", "0f3F800000", "%f4"]);
+        assert_eq!(operands("ret;"), [""; 0]);
+    }
+}

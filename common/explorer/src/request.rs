@@ -1,0 +1,167 @@
+//! What the page asks, as data.
+
+use crate::matrices::{Dtype, Fill};
+use crate::plan::Plan;
+use serde::Deserialize;
+
+/// A request.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Request {
+    /// Runs a kernel.
+    Run(Box<RunRequest>),
+    /// What everything looks like at a time.
+    Look(LookRequest),
+    /// Another time.
+    Seek(SeekRequest),
+    /// A number.
+    Question(QuestionRequest),
+}
+
+/// The order in which warps and blocks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Each warp to its next barrier, block after block.
+    #[default]
+    Warps,
+    /// The warps of a block by turns.
+    Turns,
+    /// The same, and several blocks side by side.
+    Blocks,
+}
+
+impl Order {
+    /// As the page names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warps => "warps",
+            Self::Turns => "turns",
+            Self::Blocks => "blocks",
+        }
+    }
+}
+
+/// A kernel to run.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Kernel {
+    /// The PTX.
+    pub ptx: String,
+    /// The source, for names of arrays and variables.
+    #[serde(default)]
+    pub source: String,
+    /// The source's file, as the PTX names it.
+    #[serde(default)]
+    pub file: String,
+    /// Its launches.
+    pub plan: Plan,
+}
+
+/// Runs a kernel.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct RunRequest {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A, rows of B.
+    pub k: u32,
+    /// What an element is.
+    #[serde(default)]
+    pub dtype: Dtype,
+    /// What A and B hold.
+    #[serde(default)]
+    pub fill: Fill,
+    /// The order.
+    #[serde(default)]
+    pub order: Order,
+    /// Warp instructions after which the run is stopped.
+    #[serde(default)]
+    pub limit: Option<u64>,
+}
+
+/// What everything looks like.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct LookRequest {
+    /// The time.
+    pub time: u32,
+    /// The chosen block, by number.
+    #[serde(default)]
+    pub block: u32,
+    /// The chosen warp.
+    #[serde(default)]
+    pub warp: u32,
+    /// The chosen lane.
+    #[serde(default)]
+    pub lane: u32,
+}
+
+/// Where to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// An instruction of the chosen warp.
+    Instruction,
+    /// Another line of the chosen warp.
+    Line,
+    /// The chosen block's barrier.
+    Barrier,
+    /// A hazard.
+    Hazard,
+    /// An access of the chosen warp.
+    Access,
+    /// So many multiply-adds.
+    Work,
+}
+
+/// Another time.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SeekRequest {
+    /// From here.
+    #[serde(default)]
+    pub from: u32,
+    /// Backwards.
+    #[serde(default)]
+    pub back: bool,
+    /// To what.
+    pub to: Goal,
+    /// The chosen block.
+    #[serde(default)]
+    pub block: u32,
+    /// The chosen warp.
+    #[serde(default)]
+    pub warp: u32,
+    /// A line of the source.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// An array.
+    #[serde(default)]
+    pub array: Option<String>,
+    /// Multiply-adds.
+    #[serde(default)]
+    pub work: Option<u64>,
+    /// A part of all multiply-adds.
+    #[serde(default)]
+    pub share: Option<f64>,
+}
+
+/// A number.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct QuestionRequest {
+    /// The counter.
+    pub metric: String,
+    /// The counter it is divided by.
+    #[serde(default)]
+    pub per: Option<String>,
+    /// Of this line alone.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// Of the lines that contain this text.
+    #[serde(default)]
+    pub contains: Option<String>,
+    /// Of accesses to this array alone.
+    #[serde(default)]
+    pub array: Option<String>,
+}

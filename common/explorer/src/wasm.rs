@@ -1,0 +1,52 @@
+//! The functions that the module exports: a request is written into its memory, the answer is read from there.
+//!
+//! A module runs on one thread, and a page calls one function after the other.
+
+use crate::engine::Engine;
+use std::cell::RefCell;
+
+thread_local! {
+    static ENGINE: RefCell<Engine> = RefCell::new(Engine::new());
+    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Room for a request of so many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
+    REQUEST.with_borrow_mut(|request| {
+        request.clear();
+        request.resize(bytes, 0);
+        request.as_mut_ptr()
+    })
+}
+
+/// Answers the request that lies there; the length of the answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn call(bytes: usize) -> usize {
+    let text =
+        REQUEST.with_borrow(|request| String::from_utf8_lossy(&request[..bytes.min(request.len())]).into_owned());
+    let answer = ENGINE.with_borrow_mut(|engine| engine.answer(&text));
+    ANSWER.with_borrow_mut(|kept| {
+        *kept = answer;
+        kept.len()
+    })
+}
+
+/// Where the answer lies.
+#[unsafe(no_mangle)]
+pub extern "C" fn answer() -> *const u8 {
+    ANSWER.with_borrow(|answer| answer.as_ptr())
+}
+
+/// An array of the latest answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn bulk(which: usize) -> *const u32 {
+    ENGINE.with_borrow(|engine| engine.bulk(which).as_ptr())
+}
+
+/// How many words it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn bulk_words(which: usize) -> usize {
+    ENGINE.with_borrow(|engine| engine.bulk(which).len())
+}

@@ -1,0 +1,233 @@
+// Plants faults in the page, or in what it is compared with, and sees that the tests find each: node faults.mjs
+// PAGE.html NATIVE.json [GROUP]
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/// In the page: the group that must fail, what is wrong, the text that is replaced, and by what.
+const IN_PAGE = [
+  [
+    "opening",
+    "an error on the console",
+    "async function startPage() {",
+    'async function startPage() { console.error("planted");',
+  ],
+  [
+    "opening",
+    "a network is asked",
+    "async function startPage() {",
+    'async function startPage() { fetch("http://127.0.0.1:9/").catch(() => {});',
+  ],
+  ["opening", "the data cannot be unpacked", 'DecompressionStream("deflate-raw")', 'DecompressionStream("gzip")'],
+  ["forward and back", "a step back goes forward", "seek({ to: unit, back })", "seek({ to: unit, back: false })"],
+  [
+    "forward and back",
+    "what is drawn depends on the way there",
+    "this.look = answer;",
+    "this.look = answer; this.values.readsA = this.values.readsA.map((reads) => reads + (this.visits = (this.visits ?? 0) + 1));",
+  ],
+  ["everywhere", "something has no name", "place(run.threadName())", "place(run.threadName()) + run.nothing"],
+  [
+    "as natively",
+    "the table shows another number so far",
+    "setText(row.now, count(now[name] ?? 0))",
+    "setText(row.now, count((now[name] ?? 0) + 1))",
+  ],
+  [
+    "as natively",
+    "the table shows another number",
+    "setText(row.end, count(end[name]))",
+    "setText(row.end, count(end[name] + 1))",
+  ],
+  [
+    "as natively",
+    "the last instruction is left out",
+    "Math.min(next, this.runs[0].facts.length)",
+    "Math.min(next, this.runs[0].facts.length - 1)",
+  ],
+  [
+    "as natively",
+    "another form is run",
+    "return [...able.filter((one) => one.id === form), ...able.filter((one) => one.id !== form)];",
+    "return able.reverse();",
+  ],
+  [
+    "scrubbing",
+    "a frame takes long",
+    "  async lookAt(time, chosen = this.chosen) {",
+    "  async lookAt(time, chosen = this.chosen) { await new Promise((done) => setTimeout(done, 120));",
+  ],
+  ["scrubbing", "a run takes much memory", "this.facts = answer;", "this.facts = { ...answer, bytes: 6e7 };"],
+  ["controls", "End does nothing", 'event.key === "End"', 'event.key === "Ende"'],
+  [
+    "controls",
+    "the space bar does not pause",
+    "if (timer !== null) return stop();",
+    "if (timer !== null) return undefined;",
+  ],
+  [
+    "controls",
+    "the chosen warp is not marked",
+    '"aria-pressed", String(warp === chosen.warp)',
+    '"aria-pressed", "false"',
+  ],
+  [
+    "names and room",
+    "a field without a name",
+    '"aria-label": "Time, in instructions of all warps"',
+    '"data-label": ""',
+  ],
+  ["names and room", "the page is too wide", "</style>", ".warps { min-width: 800px; }</style>"],
+  ["names and room", "a panel is not shown", "</style>", ".panel.shared { display: none !important; }</style>"],
+  ["predict", "another number than was counted", "text: numeral(found.value)", "text: numeral(found.value + 1)"],
+  ["predict", "the counts are shown before", ".counters > :not(.panel-title) { display: none; }", ""],
+  ["predict", "any number is right", "Math.abs(predicted - counted) <=", "0 <="],
+  [
+    "predict",
+    "the answer stands below the question",
+    "fill(body, form(question))",
+    'fill(body, form(question), "Counted")',
+  ],
+  ["predict", "predictions are not kept", "localStorage.setItem(KEY", "localStorage.getItem(KEY"],
+  ["compare", "the second kernel stays behind", "if (other && travels)", "if (other && !travels)"],
+  [
+    "compare",
+    "a step moves one of them",
+    "for (const run of this.runs) went",
+    "for (const run of this.runs.slice(0, 1)) went",
+  ],
+  ["endless kernel", "a run cannot be stopped", "stop: () => this.runner.stop()", "stop: () => {}"],
+  [
+    "endless kernel",
+    "nothing says that a run was stopped",
+    "this.tell(sentenceOf(runs[0].facts.outcome.stopped))",
+    "this.tell(null)",
+  ],
+  ["bad input", "any size is taken", "side > 64", "side > 6400"],
+  [
+    "bad input",
+    "what the engine refuses is not said",
+    "this.tell(sentenceOf(error.message));",
+    'this.tell("undefined");',
+  ],
+  ["without WebAssembly", "nobody looks whether it is there", 'typeof WebAssembly !== "object"', "false"],
+  [
+    "without storage",
+    "a missing storage is not caught",
+    "    return { ...held };\n  }",
+    '    throw new Error("no storage");\n  }',
+  ],
+  ["in the book's frame", "the book's theme is not read", "const root = bookRoot();", "const root = null;"],
+  ["watching", "it never asks", "if (!script) return;", "return;"],
+  ["watching", "it always reloads", "window.explorerVersion !== own", "true"],
+];
+
+/// In the native runs: what is wrong, and the change.
+const IN_NATIVE = [
+  [
+    "a counter is another",
+    (native) => {
+      native.runs[1].totals.global_load_sectors += 1;
+    },
+  ],
+  [
+    "a line's counter is another",
+    (native) => {
+      Object.values(native.runs[1].lines)[0].instructions += 1;
+    },
+  ],
+  [
+    "a hazard is missing",
+    (native) => {
+      native.runs.find(({ hazards }) => hazards.length > 0).hazards.pop();
+    },
+  ],
+  [
+    "a hazard is at another place",
+    (native) => {
+      native.runs.find(({ hazards }) => hazards.length > 0).hazards[0].place = "As[9][9]";
+    },
+  ],
+  [
+    "a product is wrong",
+    (native) => {
+      native.runs[0].right = !native.runs[0].right;
+    },
+  ],
+  [
+    "a kernel is missing",
+    (native) => {
+      native.runs = native.runs.filter(({ kernel }) => kernel !== native.runs[0].kernel);
+    },
+  ],
+];
+
+const [pageFile, nativeFile, only] = process.argv.slice(2);
+const page = readFileSync(pageFile, "utf8");
+const native = readFileSync(nativeFile, "utf8");
+const folder = mkdtempSync(path.join(tmpdir(), "faults-"));
+let missed = 0;
+
+/// Runs a group, and says whether it fails.
+function found(group, html, runs) {
+  const [htmlFile, runsFile] = [path.join(folder, "page.html"), path.join(folder, "native.json")];
+  writeFileSync(htmlFile, html);
+  writeFileSync(runsFile, runs);
+  const run = path.join(path.dirname(fileURLToPath(import.meta.url)), "run.mjs");
+  return spawnSync(process.execPath, [run, htmlFile, runsFile, "--only", group], { encoding: "utf8" });
+}
+
+/// Only the runs of a few kernels, so that a fault is found soon.
+function fewer(text) {
+  const all = JSON.parse(text);
+  const runs = all.runs.filter(({ kernel }) => /step02|no_first_barrier|step05_thread_tile$/.test(kernel));
+  return JSON.stringify({ ...all, runs, kernels: [...new Set(runs.map(({ kernel }) => kernel))] });
+}
+
+function tell(group, what, { status, stdout, stderr }) {
+  const seen = status === 1 && /^FAIL/m.test(stdout);
+  if (!seen) missed += 1;
+  const reason =
+    stdout
+      .split("\n")
+      .find((line) => line.startsWith("      "))
+      ?.trim() ?? stderr.trim().split("\n")[0];
+  console.log(`${seen ? "found " : "MISSED"}  ${group}: ${what}${seen ? ` (${reason.slice(0, 110)})` : ""}`);
+}
+
+// Without a fault the few runs must pass: what fails anyway shows nothing.
+if (!only || only === "as natively") {
+  const { status, stdout } = found("as natively", page, fewer(native));
+  if (status !== 0) missed += 1;
+  console.log(
+    `${status === 0 ? "passes" : "FAILS "}  as natively, without a fault${status === 0 ? "" : `: ${stdout}`}`,
+  );
+}
+for (const [group, what, from, to] of IN_PAGE) {
+  if (only && only !== group) continue;
+  if (!page.includes(from)) {
+    missed += 1;
+    console.log(`MISSED  ${group}: ${what}: the page no longer has the text that the fault replaces: ${from}`);
+    continue;
+  }
+  tell(
+    group,
+    what,
+    found(
+      group,
+      page.replaceAll(from, () => to),
+      group === "as natively" ? fewer(native) : native,
+    ),
+  );
+}
+for (const [what, change] of IN_NATIVE) {
+  if (only && only !== "as natively") continue;
+  const changed = JSON.parse(fewer(native));
+  change(changed);
+  tell("as natively", what, found("as natively", page, JSON.stringify(changed)));
+}
+console.log(`${missed} faults missed`);
+process.exit(missed === 0 ? 0 : 1);

@@ -1,0 +1,284 @@
+//! Runs of the course's kernels, as the page asks for them.
+
+use explorer::engine::Engine;
+use explorer::matrices::{Dtype, Fill};
+use explorer::plan::{Amount, Plan, Rule, Shared};
+use explorer::request::{Kernel, Order, RunRequest};
+use explorer::run::{C, Run};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A kernel of step 4.
+fn kernel(name: &str) -> Kernel {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step04_tiled");
+    let file = if name == "kernel" { "kernel.cu".to_owned() } else { format!("variants/{name}.cu") };
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    let tile = Amount::Fixed(32);
+    let rule = Rule { tile: [tile; 2], tile_k: tile, block: [tile; 2], shared: Shared::Bytes(0), multiples: [1; 3] };
+    let defines = vec![("TILE".to_owned(), "32".to_owned())];
+    Kernel {
+        ptx: read(&format!("ptx/{name}-f32.sm75.ptx")),
+        source: read(&file),
+        file: format!("step04_tiled/{file}"),
+        plan: Plan { defines, rule: Some(rule), ..Plan::default() },
+    }
+}
+
+fn request(name: &str, [m, n, k]: [u32; 3], order: Order) -> RunRequest {
+    RunRequest { kernel: kernel(name), m, n, k, order, ..RunRequest::default() }
+}
+
+fn run(name: &str, size: [u32; 3], order: Order) -> Run {
+    Run::new(&request(name, size, order)).unwrap()
+}
+
+/// An engine that has run a kernel, and what it said.
+fn engine(name: &str, [m, n, k]: [u32; 3], order: &str) -> (Engine, Value) {
+    let mut engine = Engine::new();
+    let Kernel { ptx, source, file, plan } = kernel(name);
+    let kernel = json!({ "ptx": ptx, "source": source, "file": file, "plan": plan });
+    let request = json!({ "do": "run", "kernel": kernel, "m": m, "n": n, "k": k, "order": order });
+    let answer = ask(&mut engine, &request);
+    (engine, answer)
+}
+
+fn ask(engine: &mut Engine, request: &Value) -> Value {
+    serde_json::from_str(&engine.answer(&request.to_string())).unwrap()
+}
+
+#[test]
+fn a_run_of_64_fits_its_memory_and_is_right() {
+    let run = run("kernel", [64; 3], Order::Warps);
+    let c = run.tape.end.arrays[C].to_vec();
+    assert_eq!((run.wrong(&c).count(), &run.stopped), (0, &None));
+    assert_eq!(run.totals().fma_threads, 64 * 64 * 64);
+    assert!(run.tape.memory() < 25 << 20, "{}", run.tape.memory());
+}
+
+#[test]
+fn a_state_is_the_same_from_wherever_it_is_reached() {
+    for order in [Order::Warps, Order::Turns, Order::Blocks] {
+        let run = run("kernel", [40, 64, 40], order);
+        let length = run.tape.length();
+        let times: Vec<u32> = (0..=12).map(|part| (u64::from(length) * part / 12) as u32).collect();
+        let mut forwards = run.tape.start();
+        let states: Vec<_> = times
+            .iter()
+            .map(|&time| {
+                run.tape.seek(&mut forwards, time);
+                forwards.clone()
+            })
+            .collect();
+        assert!(states[12] == run.tape.end, "{order:?}: the end is what the recorder saw");
+        // Back again, and to and fro.
+        let mut other = run.tape.start();
+        for step in [12, 5, 11, 0, 7, 3, 9, 1, 10, 2, 8, 4, 6] {
+            run.tape.seek(&mut other, times[step]);
+            assert!(other == states[step], "{order:?}: time {} of {length}", times[step]);
+        }
+    }
+}
+
+#[test]
+fn totals_and_products_do_not_depend_on_the_order() {
+    let totals = [Order::Warps, Order::Turns, Order::Blocks].map(|order| {
+        let run = run("kernel", [33, 64, 40], order);
+        let c = run.tape.end.arrays[C].to_vec();
+        assert_eq!(run.wrong(&c).count(), 0, "{order:?}");
+        *run.totals()
+    });
+    assert!(totals.iter().all(|other| *other == totals[0]), "{totals:?}");
+}
+
+#[test]
+fn warps_take_turns_if_they_are_asked_to() {
+    let changes = |order| {
+        let run = run("kernel", [64; 3], order);
+        let of = |event: &explorer::log::Event| (event.block(), event.warp());
+        let warps = run.tape.events.windows(2).filter(|pair| of(&pair[0]) != of(&pair[1])).count();
+        let blocks = run.tape.events.windows(2).filter(|pair| pair[0].block() != pair[1].block()).count();
+        (warps * 100 / run.tape.events.len(), blocks)
+    };
+    let (in_order, by_turns, side_by_side) = (changes(Order::Warps), changes(Order::Turns), changes(Order::Blocks));
+    assert!(in_order.0 < 5 && in_order.1 == 3, "{in_order:?}");
+    assert!(by_turns.0 > 80 && by_turns.1 == 3, "{by_turns:?}");
+    assert!(side_by_side.0 > 80 && side_by_side.1 > 100, "{side_by_side:?}");
+}
+
+#[test]
+fn a_race_is_found_at_its_second_access() {
+    for name in ["no_first_barrier", "no_second_barrier"] {
+        let run = run(name, [64; 3], Order::Warps);
+        let race = run.hazards.iter().find(|found| found.hazard.kind.name() == "data race").unwrap();
+        let [first, second] = &race.hazard.parties[..] else { panic!("{race:?}") };
+        let thread = |party: &simt::Party| party.thread.x + 32 * party.thread.y;
+        let event = run.tape.events[race.time as usize - 1];
+        let block = second.block.x + 2 * second.block.y;
+        assert_eq!((event.block(), event.warp()), (block, thread(second) / 32), "{name}");
+        assert!(event.lanes >> (thread(second) % 32) & 1 != 0);
+        let location = run.tape.launches[0].program.kernel.location(event.instruction);
+        assert_eq!(location.line, second.location.line, "{name}");
+        // The first access is earlier, and the place is the one that the second one touches.
+        let access = run.tape.access(race.time - 1).unwrap();
+        let position = access.addresses[(thread(second) % 32) as usize];
+        let touched = run.tape.events[..race.time as usize - 1].iter().zip(0..).any(|(event, number)| {
+            let lane = thread(first) % 32;
+            (event.block(), event.warp()) == (block, thread(first) / 32)
+                && run.tape.access(number).is_some_and(|access| {
+                    access.space == simt::Space::Shared
+                        && access.lanes >> lane & 1 != 0
+                        && access.addresses[lane as usize] == position
+                })
+        });
+        assert!(touched, "{name}: {:?}", race.hazard);
+        let c = run.tape.end.arrays[C].to_vec();
+        assert!(run.wrong(&c).next().is_some(), "{name}: the wrong element can be watched");
+    }
+}
+
+#[test]
+fn counts_at_every_time_add_up_to_those_by_line() {
+    let (mut engine, summary) = engine("bank_conflicts", [32, 40, 32], "turns");
+    let length = summary["length"].as_u64().unwrap();
+    for time in [0, 1, length / 3, length / 2, length] {
+        let frame = ask(&mut engine, &json!({ "do": "look", "time": time }));
+        for name in ["instructions", "shared_store_bank_conflicts", "global_load_sectors", "barriers"] {
+            let lines = frame["by_line"].as_object().unwrap().values();
+            let sum: u64 = lines.map(|line| line[name].as_u64().unwrap_or(0)).sum();
+            assert_eq!(frame["totals"][name].as_u64(), Some(sum), "{name} at {time}");
+        }
+        assert_eq!(frame["totals"]["instructions"], time);
+    }
+    let end = ask(&mut engine, &json!({ "do": "look", "time": length }));
+    assert_eq!(end["totals"], summary["totals"]);
+}
+
+#[test]
+fn requests_show_what_is_counted() {
+    let (mut engine, summary) = engine("bank_conflicts", [64; 3], "warps");
+    let length = summary["length"].as_u64().unwrap();
+    let mut seen = [0; 3];
+    let mut time = 0;
+    for _ in 0..300 {
+        let seek = json!({ "do": "seek", "from": time, "to": "access", "block": 1, "warp": 2 });
+        let Some(next) = ask(&mut engine, &seek)["time"].as_u64() else { break };
+        assert!(next > time && next <= length);
+        time = next;
+        let frame = ask(&mut engine, &json!({ "do": "look", "time": time, "block": 1, "warp": 2 }));
+        let request = &frame["request"];
+        assert_eq!(request["now"], true);
+        let count = |name: &str| request["counts"][name].as_u64().unwrap_or(0);
+        let sectors = count("global_load_sectors") + count("global_store_sectors");
+        assert_eq!(request["sectors"].as_array().unwrap().len() as u64, sectors);
+        let wavefronts = count("shared_load_wavefronts") + count("shared_store_wavefronts");
+        assert_eq!(request["wavefronts"].as_array().unwrap().len() as u64, wavefronts, "{request}");
+        seen[0] += u32::from(sectors > 0);
+        seen[1] += u32::from(wavefronts > 0);
+        seen[2] += u32::from(wavefronts == 32);
+    }
+    assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
+}
+
+#[test]
+fn a_sum_of_a_thread_is_followed_from_its_start_to_c() {
+    let (mut engine, summary) = engine("kernel", [64; 3], "warps");
+    let look = |engine: &mut Engine, time: u64| {
+        ask(engine, &json!({ "do": "look", "time": time, "block": 3, "warp": 4, "lane": 5 }))
+    };
+    let length = summary["length"].as_u64().unwrap();
+    let end = look(&mut engine, length);
+    let [sum] = &end["sums"].as_array().unwrap()[..] else { panic!("{}", end["sums"]) };
+    assert_eq!((&sum["row"], &sum["column"], &sum["value"]), (&json!(36), &json!(37), &sum["expected"]));
+    let at = engine.bulk(2)[36 * 64 + 37];
+    assert_eq!(json!(f64::from(f32::from_bits(at))), sum["expected"]);
+    let values: std::collections::BTreeSet<String> =
+        (0..=40).map(|part| look(&mut engine, length * part / 40)["sums"][0]["value"].to_string()).collect();
+    assert!(values.len() > 3, "it fills up: {values:?}");
+}
+
+#[test]
+fn places_are_found_forwards_and_backwards() {
+    let (mut engine, summary) = engine("no_second_barrier", [64; 3], "warps");
+    let mut seek = |from: u64, back: bool, to: &str, more: Value| {
+        let mut request = json!({ "do": "seek", "from": from, "back": back, "to": to, "block": 0, "warp": 1 });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            request[name] = value.clone();
+        }
+        ask(&mut engine, &request)["time"].as_u64()
+    };
+    let none = || json!({});
+    for to in ["instruction", "line", "barrier", "hazard", "access"] {
+        let first = seek(0, false, to, none()).unwrap_or_else(|| panic!("{to}"));
+        if let Some(second) = seek(first, false, to, none()) {
+            assert!(second > first, "{to}");
+            assert_eq!(seek(second, true, to, none()), Some(first), "{to}");
+        }
+    }
+    let half = seek(0, false, "work", json!({ "share": 0.5 })).unwrap();
+    let length = summary["length"].as_u64().unwrap();
+    assert!(half > length / 4 && half < length * 3 / 4);
+    assert_eq!(seek(0, false, "work", json!({ "share": 1.0 })), Some(length));
+    assert_eq!(seek(0, false, "access", json!({ "array": "nothing" })), None);
+    let store = seek(0, false, "access", json!({ "array": "C" })).unwrap();
+    assert!(store > half / 4);
+}
+
+#[test]
+fn questions_are_answered_by_counting() {
+    let sectors = |name: &str| {
+        let (mut engine, _) = engine(name, [64; 3], "warps");
+        let question = json!({
+            "do": "question", "metric": "global_load_sectors", "per": "global_load_requests", "array": "B",
+        });
+        let answer = ask(&mut engine, &question);
+        assert!(answer["time"].as_u64().unwrap() > 0 && answer["line"].as_u64().unwrap() > 0);
+        answer["value"].as_f64().unwrap()
+    };
+    assert!(sectors("kernel") < sectors("uncoalesced_b"));
+    let (mut engine, _) = engine("kernel", [64; 3], "warps");
+    let blocks = ask(&mut engine, &json!({ "do": "question", "metric": "blocks" }));
+    assert_eq!(blocks["value"], 4);
+    let none = ask(&mut engine, &json!({ "do": "question", "metric": "cakes" }));
+    assert!(none["error"].as_str().unwrap().contains("\"cakes\""));
+}
+
+#[test]
+fn bad_requests_are_answered_by_a_sentence() {
+    let mut engine = Engine::new();
+    let error = |engine: &mut Engine, request: &str| {
+        let answer: Value = serde_json::from_str(&engine.answer(request)).unwrap();
+        answer["error"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    assert!(error(&mut engine, "").contains("not a request"));
+    assert!(error(&mut engine, "{\"do\": \"dance\"}").contains("not a request"));
+    assert!(error(&mut engine, "{\"do\": \"look\", \"time\": 3}").contains("run a kernel first"));
+    let run = |change: &dyn Fn(&mut RunRequest)| {
+        let mut request = request("kernel", [16; 3], Order::Warps);
+        change(&mut request);
+        Run::new(&request).map(|run| run.stopped)
+    };
+    assert!(run(&|request| request.kernel.ptx = "not PTX".into()).unwrap_err().contains("not valid PTX"));
+    assert!(run(&|request| request.kernel.ptx.clear()).is_err());
+    assert!(run(&|request| request.m = 65).unwrap_err().contains("from 1 to 64"));
+    assert!(run(&|request| request.kernel.plan = Plan::default()).unwrap_err().contains("no launch"));
+    let unknown = |request: &mut RunRequest| request.kernel.ptx = request.kernel.ptx.replace("bar.sync", "bar.dance");
+    assert!(run(&unknown).is_err());
+    let endless = |request: &mut RunRequest| request.limit = Some(1000);
+    assert!(run(&endless).unwrap().unwrap().contains("does a loop never end?"));
+}
+
+#[test]
+fn a_look_past_the_end_and_at_what_is_not_there_is_the_last_there_is() {
+    let (mut engine, summary) = engine("kernel", [40, 40, 8], "warps");
+    let look = json!({ "do": "look", "time": 4_000_000_000_u32, "block": 99, "warp": 99, "lane": 99 });
+    let frame = ask(&mut engine, &look);
+    assert_eq!((&frame["time"], &frame["block"], &frame["warp"]), (&summary["length"], &json!(3), &json!(31)));
+}
+
+#[test]
+fn integers_and_whole_numbers_are_exact_too() {
+    let request = RunRequest { fill: Fill::Integers, ..request("kernel", [33, 20, 64], Order::Turns) };
+    let run = Run::new(&request).unwrap();
+    let c = run.tape.end.arrays[C].to_vec();
+    assert_eq!((run.wrong(&c).count(), run.dtype), (0, Dtype::F32));
+}

@@ -1,0 +1,182 @@
+//! An observer that wants to know of every instruction: what it is told, and that nothing else changes.
+
+use simt::analyses::counters::BlockCounters;
+use simt::{
+    Access, Analysis, Arg, Arrival, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig,
+    LaunchInfo, Module, Observer,
+};
+use std::sync::Mutex;
+
+/// Adds up thread by thread, in two ways that part and meet; half of the lanes have a guard.
+const PTX: &str = r"
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry sums(.param .u64 data)
+{
+    .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>; .reg .f32 %f<6>;
+    .shared .align 16 .b8 s[512];
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 0;
+    mov.f32 %f1, 0f3F800000;
+    and.b32 %r3, %r1, 3;
+LOOP:
+    fma.rn.f32 %f1, %f1, %f1, %f1;
+    add.s32 %r2, %r2, 1;
+    setp.le.u32 %p1, %r2, %r3;
+    @%p1 bra LOOP;
+    setp.lt.u32 %p2, %r1, 16;
+    @%p2 add.f32 %f1, %f1, %f1;
+    mov.u32 %r4, s;
+    shl.b32 %r5, %r1, 2;
+    add.s32 %r6, %r4, %r5;
+    st.shared.f32 [%r6], %f1;
+    bar.sync 0;
+    ld.shared.f32 %f2, [%r6];
+    fma.rn.f32 %f3, %f2, %f1, %f2;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.f32 [%rd3], %f3;
+    ret;
+}";
+
+/// Adds up what is counted at each step, and keeps the order of the warps and the values of a register.
+#[derive(Default)]
+struct Steps {
+    counters: Counters,
+    kernel: Option<Kernel>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default, Clone)]
+struct Seen {
+    counts: Counts,
+    warps: Vec<(u64, u32)>,
+    sums: Vec<f32>,
+}
+
+struct BlockSteps {
+    counters: BlockCounters,
+    kernel: Option<Kernel>,
+    block: u64,
+    seen: Seen,
+}
+
+impl Analysis for Steps {
+    type Block = BlockSteps;
+
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.counters.begin(launch);
+        self.kernel = Some(launch.kernel.clone());
+    }
+
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn block(&self, block: &BlockInfo) -> BlockSteps {
+        let counters = self.counters.block(block);
+        BlockSteps { counters, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() }
+    }
+
+    fn end(&self, block: BlockSteps) {
+        let mut seen = self.seen.lock().unwrap();
+        seen.counts += &block.seen.counts;
+        seen.warps.extend(block.seen.warps);
+        seen.sums.extend(block.seen.sums);
+        self.counters.end(block.counters);
+    }
+}
+
+impl Observer for BlockSteps {
+    const STEPS: bool = true;
+
+    fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
+        self.counters.guarded(warp, instruction, lanes);
+    }
+
+    fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {
+        self.counters.branch(warp, instruction, taken, not_taken);
+    }
+
+    fn access(&mut self, access: &Access<'_>) {
+        self.counters.access(access);
+    }
+
+    fn barrier_arrive(&mut self, arrival: &Arrival) {
+        self.counters.barrier_arrive(arrival);
+    }
+
+    fn executed(&mut self, step: &Executed<'_>) {
+        self.seen.counts += &self.counters.take_step(step.instruction, step.lanes);
+        self.seen.warps.push((self.block, step.warp));
+        let Some(kernel) = &self.kernel else { return };
+        for register in kernel.registers_written(step.instruction).filter(|register| register.name == "%f3") {
+            self.seen.sums.extend(step.register(&register).map(|bits| f32::from_bits(bits as u32)));
+            assert!(register.float && register.bytes() == 4);
+        }
+    }
+}
+
+fn launch<A: Analysis>(analysis: &mut A, change: impl Fn(&mut LaunchConfig)) -> Result<(u64, Vec<f32>), Error> {
+    let kernel = Module::parse(PTX)?.kernel("sums")?;
+    let mut memory = GlobalMemory::new();
+    let data = memory.alloc("data", 512, 4)?;
+    let mut config = LaunchConfig::new(3, 128);
+    change(&mut config);
+    let report = simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(data)], analysis)?;
+    let mut result = vec![0.0f32; 128];
+    memory.download(data, 0, &mut result)?;
+    Ok((report.warp_instructions, result))
+}
+
+fn steps(change: impl Fn(&mut LaunchConfig)) -> (u64, Vec<f32>, Seen) {
+    let mut steps = Steps::default();
+    let (instructions, result) = launch(&mut steps, change).unwrap();
+    let seen = steps.seen.lock().unwrap().clone();
+    (instructions, result, seen)
+}
+
+#[test]
+fn the_steps_add_up_to_the_launch() {
+    let mut counters = Counters::new();
+    let (instructions, result) = launch(&mut counters, |_| {}).unwrap();
+    for turn in [0, 1, 2, 7] {
+        for resident in [0, 1, 2, 5] {
+            let (stepped, stepped_result, seen) = steps(|config| {
+                config.turn = turn;
+                config.resident = resident;
+            });
+            assert_eq!(seen.counts, counters.total(), "turns of {turn}, {resident} blocks");
+            assert_eq!((stepped, seen.warps.len() as u64), (instructions, instructions));
+            assert_eq!(stepped_result, result);
+        }
+    }
+}
+
+#[test]
+fn registers_are_seen_with_their_values() {
+    let (_, result, seen) = steps(|_| {});
+    assert_eq!(seen.sums[..128], result);
+}
+
+#[test]
+fn warps_take_turns_and_blocks_run_side_by_side() {
+    let changes = |turn, resident| {
+        let (_, _, seen) = steps(|config| {
+            config.turn = turn;
+            config.resident = resident;
+        });
+        seen.warps[..200].windows(2).filter(|pair| pair[0].1 != pair[1].1).count()
+    };
+    assert!(changes(0, 0) < 12, "{}", changes(0, 0));
+    assert!(changes(1, 0) > 150, "{}", changes(1, 0));
+    assert!((40..100).contains(&changes(3, 0)), "{}", changes(3, 0));
+}
+
+#[test]
+fn turns_without_steps_change_nothing() {
+    let (instructions, result) = launch(&mut (), |config| config.turn = 1).unwrap();
+    assert_eq!((instructions, result), launch(&mut (), |_| {}).unwrap());
+}
