@@ -94,6 +94,11 @@ impl Tape {
         }
     }
 
+    /// The states that were kept while the run was recorded.
+    pub fn kept(&self) -> &[State] {
+        &self.kept
+    }
+
     /// The state at the start.
     pub fn start(&self) -> State {
         State::new(&self.log)

@@ -57,6 +57,8 @@ fn a_run_of_64_fits_its_memory_and_is_right() {
 
 #[test]
 fn a_state_is_the_same_from_wherever_it_is_reached() {
+    // Warps that wait at a barrier in some state that was kept.
+    let mut waiting = 0;
     for order in [Order::Warps, Order::Turns, Order::Blocks] {
         let run = run("kernel", [40, 64, 40], order);
         let length = run.tape.length();
@@ -70,6 +72,17 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
             })
             .collect();
         assert!(states[12] == run.tape.end, "{order:?}: the end is what the recorder saw");
+        // What was kept while the run was recorded is what the log gives from its start.
+        let mut replayed = run.tape.start();
+        assert!(run.tape.kept().len() > 1, "{}", run.tape.kept().len());
+        for kept in run.tape.kept() {
+            while replayed.time < kept.time {
+                replayed.apply(&run.tape.log, replayed.time);
+            }
+            assert!(replayed == *kept, "{order:?}: time {} of {length}", kept.time);
+            waiting +=
+                kept.blocks.values().flat_map(|block| &block.warps).filter(|warp| warp.barrier.is_some()).count();
+        }
         // Back again, and to and fro.
         let mut other = run.tape.start();
         for step in [12, 5, 11, 0, 7, 3, 9, 1, 10, 2, 8, 4, 6] {
@@ -77,6 +90,7 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
             assert!(other == states[step], "{order:?}: time {} of {length}", times[step]);
         }
     }
+    assert!(waiting > 0);
 }
 
 #[test]
@@ -273,6 +287,18 @@ fn a_look_past_the_end_and_at_what_is_not_there_is_the_last_there_is() {
     let look = json!({ "do": "look", "time": 4_000_000_000_u32, "block": 99, "warp": 99, "lane": 99 });
     let frame = ask(&mut engine, &look);
     assert_eq!((&frame["time"], &frame["block"], &frame["warp"]), (&summary["length"], &json!(3), &json!(31)));
+}
+
+#[test]
+fn blocks_begin_and_end_with_their_events() {
+    let (mut engine, summary) = engine("kernel", [64, 64, 32], "warps");
+    let length = summary["length"].as_u64().unwrap();
+    let mut blocks = |time: u64| ask(&mut engine, &json!({ "do": "look", "time": time }))["blocks"].clone();
+    assert_eq!(blocks(0), json!([0, 0, 0, 0]));
+    assert_eq!(blocks(1), json!([1, 0, 0, 0]));
+    assert_eq!(blocks(length / 4), json!([2, 0, 0, 0]));
+    assert_eq!(blocks(length - 1), json!([2, 2, 2, 1]));
+    assert_eq!(blocks(length), json!([2, 2, 2, 2]));
 }
 
 #[test]

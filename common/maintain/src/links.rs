@@ -33,8 +33,12 @@ pub fn dead(pages: &[PathBuf]) -> Result<Vec<String>> {
     Ok(dead)
 }
 
-/// Whether a page, with what it includes, has a heading of this anchor.
+/// Whether a page, with what it includes, has a heading of this anchor. What follows the name of a page that is no Markdown is for
+/// that page's own program.
 fn has_anchor(page: &Path, anchor: &str) -> bool {
+    if page.extension().is_some_and(|extension| extension == "html") {
+        return true;
+    }
     let folder = page.parent().unwrap_or(Path::new("."));
     read(page).is_ok_and(|text| anchors(&expand(&text, folder)).contains(anchor))
 }
