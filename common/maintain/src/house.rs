@@ -65,8 +65,7 @@ mod tests {
             let found: Vec<&str> = dependencies.lines().filter(ours).collect();
             let allowed: &[&str] = match name.as_str() {
                 "common/simt" => &[],
-                "common" => &["simt"],
-                "common/explorer" => &["simt"],
+                "common" | "common/explorer" => &["simt"],
                 "common/course" => &["common", "explorer", "simt"],
                 "common/maintain" => &["common", "course", "explorer", "simt"],
                 _ => &["common"],

@@ -277,7 +277,7 @@ impl Bench<'_> {
             measured += 1;
         }
         let measured = format!("{}; {measured} shapes", self.provenance(options));
-        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, times: samples };
+        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, by_name: samples };
         write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
         times.fit(&options.out)?;
         Ok(true)

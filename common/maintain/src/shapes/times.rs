@@ -21,19 +21,19 @@ pub struct Times {
     /// What compiled the kernels, the day, and the number of shapes.
     pub measured: String,
     /// By specialisation: what it had to do, and how many µs it took.
-    pub times: BTreeMap<String, Vec<(Work, f64)>>,
+    pub by_name: BTreeMap<String, Vec<(Work, f64)>>,
 }
 
 impl Times {
     /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
     pub fn fit(&self, out: &Path) -> Result<()> {
-        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &self.times);
+        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &self.by_name);
         for cost in costs.blocks.values_mut() {
             cost.step_us = cost.step_us.map(significant);
             (cost.start_us, cost.block_us) = (significant(cost.start_us), significant(cost.block_us));
         }
         let ratio = |(name, work, us): (&String, &Work, f64)| Some(costs.time_us(name, work, self.sm_count)? / us);
-        let all = self.times.iter().flat_map(|(name, of)| of.iter().map(move |(work, us)| (name, work, *us)));
+        let all = self.by_name.iter().flat_map(|(name, of)| of.iter().map(move |(work, us)| (name, work, *us)));
         let errors: Vec<f64> = all.filter_map(ratio).map(|ratio| ratio.max(1.0 / ratio)).collect();
         let mean = (record::geometric_mean(&errors) - 1.0) * 100.0;
         print(&format!("{} times, off by {mean:.1} % in the mean: {}\n", errors.len(), self.measured))?;
