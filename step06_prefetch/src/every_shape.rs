@@ -56,7 +56,7 @@ const MAX_BLOCKS_PER_SM: u64 = 8;
 const MAX_WORKSPACE: u64 = 1 << 26;
 
 /// Times that are expected to be as close as this are taken as equal: then the larger tile is better, and fewer slices.
-const EQUAL: f64 = 1.02;
+const EQUAL: f64 = 1.01;
 
 /// Products of so few rows or columns have kernels of their own, compiled with `FEW`.
 const FEW: u64 = 8;
