@@ -31,7 +31,7 @@ pub struct Instruction {
     pub text: String,
     /// The line of the source that it stands for; of an instruction from another file the line that used it.
     pub line: Option<u32>,
-    /// Number of its line among all lines, see [`Program::keys`].
+    /// Number of its line among all lines, see `Program::keys`.
     pub key: usize,
     /// What it does, in one word.
     pub kind: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! It knows PTX, plans (as data) and matrices, and nothing of how a page draws. [`engine::Engine`] answers requests in JSON;
 //! `INTERFACE.md` beside the sources says which. On the target `wasm32-unknown-unknown` the crate is a module with a few exported
-//! functions ([`wasm`]); everywhere else it is a library, for tests and for the course's programs.
+//! functions (`wasm`); everywhere else it is a library, for tests and for the course's programs.
 //!
 //! # How it is built
 //!
