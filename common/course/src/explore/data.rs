@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use common::code::Source;
 use explorer::plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,9 +69,26 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel of that source in these forms, at the size that suits it.
+    pub fn new(id: String, step: String, name: String, role: &str, source: &Source, forms: Vec<Form>) -> Self {
+        let mut kernel = Self {
+            id,
+            step,
+            name,
+            role: role.to_owned(),
+            about: source.comment(),
+            file: source.display.clone(),
+            source: source.text.clone(),
+            size: [0; 3],
+            forms,
+        };
+        kernel.choose_size();
+        kernel
+    }
+
     /// Chooses the size that the page shows first: a large one, unless a thread computes so much of it by itself that a reader would
     /// have to wait.
-    pub fn choose_size(&mut self) {
+    fn choose_size(&mut self) {
         let fits = |size: &[u32; 3]| {
             let work = self.forms.first().and_then(|form| form.plan.work(*size).ok());
             work.is_some_and(|work| {

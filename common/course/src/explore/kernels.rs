@@ -98,19 +98,8 @@ fn kernel(
     if all.is_empty() {
         return Err(anyhow!("{id} has no plan for a product of up to 64×64×64; leave it out of the explorer"));
     }
-    let mut kernel = Kernel {
-        id,
-        step: step.name.clone(),
-        name: variant.unwrap_or("kernel").to_owned(),
-        role: role.to_owned(),
-        about: source.comment(),
-        file: source.display.clone(),
-        source: source.text.clone(),
-        size: [0; 3],
-        forms: all,
-    };
-    kernel.choose_size();
-    Ok((kernel, specialisations))
+    let name = variant.unwrap_or("kernel").to_owned();
+    Ok((Kernel::new(id, step.name.clone(), name, role, &source, all), specialisations))
 }
 
 /// The kernel of that id.

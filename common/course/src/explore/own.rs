@@ -62,18 +62,8 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     for (specialisation, form) in forms::forms(&plans, Dtype::F32, &|_| true)? {
         all.push(Form { ptx: code(&source, &specialisation, &device)?, ..form });
     }
-    let mut kernel = Kernel {
-        id: "own".into(),
-        step: step.map_or_else(String::new, |step| step.name),
-        name: source.stem(),
-        role: "own".into(),
-        about: source.comment(),
-        file: source.display.clone(),
-        source: source.text.clone(),
-        size: [0; 3],
-        forms: all,
-    };
-    kernel.choose_size();
+    let step = step.map_or_else(String::new, |step| step.name);
+    let kernel = Kernel::new("own".into(), step, source.stem(), "own", &source, all);
     try_out(&kernel)?;
     Ok(kernel)
 }
