@@ -12,7 +12,7 @@ pub static KERNELS: AtomicU64 = AtomicU64::new(0);
 pub static LAUNCHES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Grids and blocks.
-const SHAPES: [([u32; 3], [u32; 3]); 10] = [
+const SHAPES: [([u32; 3], [u32; 3]); 9] = [
     ([1, 1, 1], [32, 1, 1]),
     ([2, 1, 1], [64, 1, 1]),
     ([2, 2, 1], [16, 3, 1]),
@@ -22,9 +22,11 @@ const SHAPES: [([u32; 3], [u32; 3]); 10] = [
     ([1, 2, 2], [4, 4, 4]),
     ([1, 1, 3], [2, 7, 5]),
     ([2, 1, 1], [16, 16, 1]),
-    ([1, 1, 1], [1024, 1, 1]),
 ];
-const LIMITS: [u64; 8] = [2000, 2000, 2000, 2000, 2000, 10_000, 300, 50_000];
+const LIMITS: [u64; 4] = [2000, 2000, 1000, 300];
+/// One launch in 32 is large; more of them would take most of the time.
+const LARGE: ([u32; 3], [u32; 3]) = ([1, 1, 1], [1024, 1, 1]);
+const LARGE_LIMITS: [u64; 2] = [10_000, 50_000];
 const SETS: [InstructionSet; 3] = [InstructionSet::Best, InstructionSet::Avx2, InstructionSet::Plain];
 /// Bytes of arrays, how far arguments point past the start, and other arguments.
 const ARRAYS: [u64; 4] = [4096, 4096, 256, 52];
@@ -75,11 +77,13 @@ fn any<T: Copy + Default>(random: &mut Random, list: &[T]) -> T {
 
 /// A launch that the kernel allows, if it declares no unusual block.
 fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
-    let (grid, block) = any(random, &SHAPES);
+    let large = random.once_in(32);
+    let (grid, block) = if large { LARGE } else { any(random, &SHAPES) };
+    let limits: &[u64] = if large { &LARGE_LIMITS } else { &LIMITS };
     let [x, y, z] = kernel.required_threads().or(kernel.max_threads()).unwrap_or(block);
     LaunchConfig {
         dynamic_shared_bytes: any(random, &DYNAMIC_BYTES),
-        instruction_limit: any(random, &LIMITS),
+        instruction_limit: any(random, limits),
         // Making threads takes longer than most launches.
         threads: if random.once_in(16) { 2 } else { 1 },
         instruction_set: any(random, &SETS),
