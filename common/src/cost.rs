@@ -37,13 +37,13 @@ pub struct Choice {
 }
 
 impl Work {
-    /// The work of a tiled kernel that goes through K in steps of `whole`, the last of which is filled up with zeros.
-    pub fn of(plan: &Plan, problem: &Problem, whole: u64) -> Self {
+    /// The work of a tiled kernel whose blocks multiply so many steps of k each.
+    pub fn of(plan: &Plan, problem: &Problem, depth: u64) -> Self {
         let blocks = plan.launches.iter().filter(|launch| launch.entry == "matmul");
         let slices = plan.launches.first().map_or(1, |launch| u64::from(launch.grid[2]));
         Self {
             blocks: blocks.map(|launch| launch.grid.iter().map(|&side| u64::from(side)).product::<u64>()).sum(),
-            depth: problem.k.div_ceil(slices).next_multiple_of(whole.max(1)),
+            depth,
             slices,
             elements: problem.c_elements(),
         }

@@ -95,15 +95,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     wait();
     __syncthreads();
     load(0, 0);
-    auto multiply = [&](int now, int k0) {
+    auto multiply = [&](int now, int k0, bool last) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            if (step == STEPS - 1) {  // the last elements of these tiles are in registers
+            if (last && k0 + step >= k_end) break;  // only zeros follow, also for the other groups
+            if (!last && step == STEPS - 1) {  // the last elements of these tiles are in registers
                 wait();
                 __syncthreads();
             }
-            if (step == 0) fetch(1 - now, k0 + TILE_K);
-            load(step + 1 < STEPS ? now : 1 - now, (step + 1) % STEPS);
+            if (!last && step == 0) fetch(1 - now, k0 + TILE_K);
+            if (step + 1 < STEPS) load(now, step + 1);
+            else if (!last) load(1 - now, 0);
             for (int m = 0; m < THREAD_M; ++m)
                 for (int i = 0; i < THREAD_N; ++i) {
                     const int n = m % 2 == 0 ? i : THREAD_N - 1 - i;
@@ -114,10 +116,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     int k0 = k_first;
     #pragma unroll 1
     for (; k0 + ODD * TILE_K < k_end; k0 += 2 * TILE_K) {  // so that the buffers are constants
-        multiply(0, k0);
-        multiply(1, k0 + TILE_K);
+        multiply(0, k0, false);
+        multiply(1, k0 + TILE_K, false);
     }
-    if (ODD && k0 < k_end) multiply(0, k0);
+    if (ODD && k0 < k_end) multiply(0, k0, true);
 
     if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with

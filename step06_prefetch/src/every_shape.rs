@@ -93,6 +93,17 @@ impl Tiling {
         Specialisation::named(name, dtype, &defines).for_target(80)
     }
 
+    /// Steps of k that a block multiplies if K is cut into so many slices.
+    fn depth(&self, k: u64, slices: u64, last: Last) -> u64 {
+        let [tile_k, groups] = [self.tile[2], self.groups].map(u64::from);
+        let slice = if slices > 1 { k.div_ceil(slices).next_multiple_of(tile_k) } else { k };
+        match last {
+            Last::Pair => slice.next_multiple_of(2 * tile_k),
+            // The last tile ends with the group that has the most of it.
+            Last::Alone => slice / tile_k * tile_k + (slice % tile_k * groups).min(tile_k),
+        }
+    }
+
     /// The plan without slices.
     fn plan(&self, problem: &Problem, device: &DeviceInfo, last: Last) -> Plan {
         let [tile_m, tile_n, tile_k] = self.tile;
@@ -144,8 +155,8 @@ fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
     let mut choices = Vec::new();
     for tiling in tilings {
         let tile_k = u64::from(tiling.tile[2]);
-        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| tiling.plan(problem, device, last));
-        let blocks = Work::of(&pairs, problem, 2 * tile_k).blocks;
+        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| (last, tiling.plan(problem, device, last)));
+        let blocks = Work::of(&pairs.1, problem, problem.k).blocks;
         let most = (MAX_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks)
             .min(problem.k / MIN_SLICE)
             .min(MAX_WORKSPACE / problem.c_elements())
@@ -153,9 +164,9 @@ fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
         let mut slices = 1;
         while slices <= most {
             let odd = device.compiles && problem.k.div_ceil(slices).div_ceil(tile_k) % 2 == 1 && tile_k > 8;
-            for (plan, whole) in [(&pairs, 2 * tile_k)].into_iter().chain(odd.then_some((&alone, tile_k))) {
+            for (last, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
                 let plan = plan.clone().in_slices(problem, slices);
-                let work = Work::of(&plan, problem, whole);
+                let work = Work::of(&plan, problem, tiling.depth(problem.k, slices, *last));
                 if let Some(expected_us) = costs.time_us(&plan.specialisation.name, &work, device.sm_count) {
                     choices.push(Choice { plan, work, expected_us });
                 }
