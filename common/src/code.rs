@@ -179,12 +179,13 @@ impl Source {
     fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &nvrtc::Nvrtc) -> Result<Code> {
         // The simulator knows the instructions of compute capability 8.0 and needs none that are newer.
         let newest = device.compute_capability.min(if device.kind == Kind::Cuda { u32::MAX } else { 80 });
-        let target = nvrtc.target_for(newest)?;
+        let target = if specialisation.only { specialisation.target } else { nvrtc.target_for(newest)? };
         let (major, minor) = nvrtc.version;
         // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
         let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
-        let architecture = format!("{}_{target}", if real { "sm" } else { "compute" });
+        let suffix = if specialisation.only { "a" } else { "" };
+        let architecture = format!("{}_{target}{suffix}", if real { "sm" } else { "compute" });
         let mut options = self.options(specialisation, &architecture);
         options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
         let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
@@ -199,7 +200,7 @@ impl Source {
 
     /// The PTX that is committed for this source and specialisation, with its header.
     pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
-        let architecture = format!("compute_{}", specialisation.target);
+        let architecture = format!("compute_{}", specialisation.architecture());
         let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
@@ -211,7 +212,7 @@ impl Source {
 
     /// Name of the committed file.
     pub fn committed_name(&self, specialisation: &Specialisation) -> String {
-        format!("{}.sm{}.ptx", specialisation.stem(&self.stem()), specialisation.target)
+        format!("{}.sm{}.ptx", specialisation.stem(&self.stem()), specialisation.architecture())
     }
 
     fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
@@ -263,7 +264,7 @@ impl Source {
 
     /// What ties committed PTX to its source: the first lines of the file.
     fn header(&self, specialisation: &Specialisation) -> String {
-        let (target, defines) = (specialisation.target, defines(specialisation).join(" "));
+        let (target, defines) = (specialisation.architecture(), defines(specialisation).join(" "));
         format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
     }
 

@@ -53,6 +53,9 @@ pub struct Specialisation {
     /// The lowest compute capability that the kernel needs (75, 80, ...): the committed PTX is for it, and newer
     /// devices load the same.
     pub target: u32,
+    /// Whether it needs instructions that this compute capability has and newer ones lack: `sm_90a` and not `sm_90`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only: bool,
 }
 
 impl Specialisation {
@@ -64,7 +67,7 @@ impl Specialisation {
     /// A named specialisation, with PTX for compute capability 7.5 and newer.
     pub fn named(name: impl Into<String>, dtype: Dtype, defines: &[(&str, u32)]) -> Self {
         let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
-        Self { name: name.into(), dtype, defines, target: 75 }
+        Self { name: name.into(), dtype, defines, target: 75, only: false }
     }
 
     /// The same with PTX for this compute capability and newer.
@@ -72,6 +75,17 @@ impl Specialisation {
     pub fn for_target(mut self, target: u32) -> Self {
         self.target = target;
         self
+    }
+
+    /// The same with PTX for this compute capability alone.
+    #[must_use]
+    pub fn for_only(self, target: u32) -> Self {
+        Self { only: true, ..self.for_target(target) }
+    }
+
+    /// The compute capability as compilers and names of files spell it: `80`, or `90a`.
+    pub fn architecture(&self) -> String {
+        format!("{}{}", self.target, if self.only { "a" } else { "" })
     }
 
     /// Stem of the committed PTX files: `kernel-f32` or `kernel-f32-64x64x16`.

@@ -1,6 +1,7 @@
 //! Step 6: the next tiles are fetched while the current ones are multiplied.
 
 mod every_shape;
+mod tensor_cores;
 mod vector;
 
 use anyhow::Result;
@@ -21,6 +22,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
         every_shape::VARIANT,
+        tensor_cores::VARIANT,
     ],
     default_size,
     host: None,

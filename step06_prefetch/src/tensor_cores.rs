@@ -1,0 +1,90 @@
+//! Beyond step 6: FP32 products on the tensor cores of compute capability 9.0.
+
+use anyhow::{Result, ensure};
+use common::step::Role;
+use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
+
+/// The variant of step 6.
+pub const VARIANT: Variant = Variant {
+    role: Role::Beyond,
+    specialisations: Some(specialisations),
+    ..Variant::same_launch("tensor_cores").planned(plan)
+};
+
+/// Columns and rows of C per block, and the depth of its tiles.
+const TILE: [u32; 3] = [128, 64, 32];
+/// Stages of tiles in shared memory, each with A twice and with B's rows 8 elements longer.
+const SHARED_BYTES: u32 = 3 * 4 * TILE[2] * (2 * TILE[1] + TILE[0] + 8);
+/// Columns of tiles that lie side by side in a band of the grid.
+const BAND: u32 = 8;
+/// Below this K a sum has so few terms that their own roundings show: the FP32 units multiply instead.
+const SHORT: u64 = 128;
+
+fn specialisation(vector: u32, short: bool) -> Specialisation {
+    let name = format!("{}v{vector}", if short { "short" } else { "" });
+    Specialisation::named(name, Dtype::F32, &[("VECTOR", vector), ("SHORT", u32::from(short))]).for_only(90)
+}
+
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    match dtype {
+        Dtype::F32 => [4, 1].into_iter().flat_map(|v| [false, true].map(|short| specialisation(v, short))).collect(),
+        Dtype::I32 => vec![],
+    }
+}
+
+fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    ensure!(
+        problem.dtype == Dtype::F32,
+        "tensor_cores multiplies floating-point numbers only; choose --dtype f32, or leave --variant out"
+    );
+    let capability = device.compute_capability;
+    ensure!(
+        capability == 90,
+        "tensor_cores needs wgmma, which only compute capability 9.0 (H100, H200) has, and this device has {}.{}; every other kernel of the course runs here",
+        capability / 10,
+        capability % 10
+    );
+    let aligned = problem.n.is_multiple_of(4) && problem.k.is_multiple_of(4);
+    let specialisation = specialisation(if aligned { 4 } else { 1 }, problem.k < SHORT);
+    let [tile_n, tile_m, tile_k] = TILE;
+    Ok(Plan::tiled(problem, specialisation, [2 * tile_n, 1], [tile_n, tile_m])
+        .with_tile_k(tile_k)
+        .with_shared_bytes(SHARED_BYTES)
+        .in_bands(BAND))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use common::Fill;
+
+    fn problem(m: u64, n: u64, k: u64, dtype: Dtype) -> Problem {
+        Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 1 }
+    }
+
+    #[test]
+    fn only_devices_that_have_the_instructions_get_a_plan() {
+        let sim = DeviceInfo::simulated(1 << 30);
+        let plan_at = |capability| {
+            let device = DeviceInfo { compute_capability: capability, ..sim.clone() };
+            plan(&problem(64, 128, 256, Dtype::F32), &device).map_err(|error| error.to_string())
+        };
+        assert!(plan_at(90).is_ok());
+        for (capability, name) in [(75, "7.5"), (89, "8.9"), (100, "10.0"), (120, "12.0")] {
+            assert!(plan_at(capability).unwrap_err().contains(&format!("this device has {name};")));
+        }
+        assert!(plan(&problem(64, 128, 256, Dtype::I32), &sim).unwrap_err().to_string().contains("--dtype f32"));
+    }
+
+    #[test]
+    fn the_form_suits_the_problem() {
+        let sim = DeviceInfo::simulated(1 << 30);
+        let form = |n, k| plan(&problem(500, n, k, Dtype::F32), &sim).unwrap().specialisation;
+        for (n, k, name) in [(128, 128, "v4"), (128, 124, "shortv4"), (127, 128, "v1"), (128, 130, "v1"), (1, 1, "shortv1")] {
+            assert_eq!(form(n, k).name, name);
+            assert!(specialisations(Dtype::F32).contains(&form(n, k)));
+        }
+        // Blocks side by side on an SM: two of them fit into its shared memory.
+        assert!(2 * (SHARED_BYTES + 1024) <= 228 * 1024);
+    }
+}
