@@ -14,12 +14,32 @@ use crate::lower::inst::{Inst, Rounding};
 
 /// A matrix in row order.
 pub(super) struct Elements {
-    columns: usize,
-    values: Vec<f64>,
+    pub columns: usize,
+    pub values: Vec<f64>,
+}
+
+impl Elements {
+    /// The elements of a fragment.
+    pub fn gather(fragment: &Fragment, registers: &[u32], r: Registers) -> Self {
+        let values = gather(fragment, registers, r).into_iter().map(|bits| number(bits, fragment.kind)).collect();
+        Self { columns: fragment.columns as usize, values }
+    }
+
+    /// The bits of the elements of A·B + C.
+    pub fn times(&self, b: &Self, mut sum: Self, kind: Type) -> Vec<u64> {
+        for (row, sums) in sum.values.chunks_exact_mut(sum.columns).enumerate() {
+            for (k, &left) in self.values[row * self.columns..(row + 1) * self.columns].iter().enumerate() {
+                for (sum, &right) in sums.iter_mut().zip(&b.values[k * b.columns..]) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+        }
+        sum.values.iter().map(|&value| bits(value, kind)).collect()
+    }
 }
 
 /// What an element's bits stand for. The integers are small enough for double precision.
-fn number(bits: u64, kind: Type) -> f64 {
+pub(super) fn number(bits: u64, kind: Type) -> f64 {
     match kind {
         Type::F64 => f64::from_bits(bits),
         Type::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -110,20 +130,8 @@ pub(super) fn multiply<O>(
         rest = others;
         own
     });
-    let [a, b, mut sum] = [1, 2, 3].map(|index| {
-        let fragment = &fragments[index];
-        let values =
-            gather(fragment, registers[index], r).into_iter().map(|bits| number(bits, fragment.kind)).collect();
-        Elements { columns: fragment.columns as usize, values }
-    });
-    for (row, sums) in sum.values.chunks_exact_mut(sum.columns).enumerate() {
-        for (k, &left) in a.values[row * a.columns..(row + 1) * a.columns].iter().enumerate() {
-            for (sum, &right) in sums.iter_mut().zip(&b.values[k * b.columns..]) {
-                *sum = left.mul_add(right, *sum);
-            }
-        }
-    }
-    let results: Vec<u64> = sum.values.iter().map(|&value| bits(value, fragments[0].kind)).collect();
+    let [a, b, sum] = [1, 2, 3].map(|index| Elements::gather(&fragments[index], registers[index], r));
+    let results = a.times(&b, sum, fragments[0].kind);
     scatter(&fragments[0], registers[0], r, &results);
     Ok(())
 }

@@ -11,6 +11,7 @@ mod bits;
 mod block;
 mod context;
 mod convert;
+mod descriptor;
 mod exchange;
 mod faults;
 mod float;
@@ -35,6 +36,7 @@ mod step;
 mod system;
 mod vector;
 mod warp;
+mod warpgroup;
 mod watch;
 
 use crate::config::LaunchConfig;

@@ -1,5 +1,6 @@
 //! Matrices in the registers of a warp: which element is in which place of which lane's registers.
 
+use super::warpgroup::WarpgroupOp;
 use crate::ast::{Space, Type};
 
 /// How a matrix is spread over the lanes. The first three are those of `mma`, which the PTX manual draws; the others are
@@ -47,7 +48,7 @@ impl Fragment {
             Spread::Right => (parts * member + part + 4 * parts * register, group),
             Spread::Sum => {
                 let at = register * parts + part;
-                (group + 8 * (at / 2), 2 * member + at % 2)
+                (group + 8 * (at / 2 % 2), 2 * member + at % 2 + 8 * (at / 4))
             }
             Spread::Rows | Spread::Columns => {
                 let own = self.rows * self.columns / 32;
@@ -71,6 +72,8 @@ pub(crate) enum MatrixOp {
     Rows { count: u32, exchanged: bool },
     /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.
     Move { fragment: Fragment, by_column: bool, space: Space, store: bool },
+    /// What four warps do together.
+    Warpgroup(WarpgroupOp),
 }
 
 /// The fixed part of an instruction on matrices.

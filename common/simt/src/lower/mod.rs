@@ -23,6 +23,7 @@ mod places;
 mod preset;
 mod raw;
 mod shared;
+pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;

@@ -28,7 +28,7 @@ pub(crate) fn matrix<I: Isa, O: Observer>(
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
-        MatrixOp::Multiply(_) => {}
+        MatrixOp::Multiply(_) | MatrixOp::Warpgroup(_) => {}
         MatrixOp::Rows { count, exchanged } => load_rows::<I, O>(context, inst, r, warp, matrix, count, exchanged)?,
         MatrixOp::Move { fragment, by_column, space, store } => {
             let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];

@@ -19,6 +19,7 @@ mod operands;
 mod plain;
 mod system;
 mod warp;
+mod warpgroup;
 mod words;
 
 use crate::Error;
@@ -112,6 +113,7 @@ impl Decoder<'_> {
             "mbarrier" => self.mbarrier(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
             "mma" | "wmma" | "ldmatrix" => self.matrix(statement, words),
+            "wgmma" => self.warpgroup(statement, words),
             "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
             "membar" | "fence" => self.only(Op::Fence),
