@@ -51,6 +51,37 @@ pub(crate) struct Code {
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
     pub traffic: Traffic,
+    pub products: Products,
+}
+
+/// The registers that products of a warpgroup work on while the warp goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Products {
+    /// Their names.
+    pub registers: Vec<String>,
+    /// Instructions that touch them: instruction number, number of the register, how.
+    pub steps: Vec<(u32, u32, ProductUse)>,
+}
+
+impl Products {
+    /// Whether the kernel has such products.
+    pub fn any(&self) -> bool {
+        !self.registers.is_empty()
+    }
+}
+
+/// How an instruction uses a register of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProductUse {
+    /// No product does.
+    Read,
+    Write,
+    /// A product adds to it; products of one shape have the same number.
+    Sum {
+        shape: u32,
+    },
+    /// A product reads it as a part of A.
+    Factor,
 }
 
 /// An instruction writes a register.

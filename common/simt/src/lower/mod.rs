@@ -21,13 +21,14 @@ mod order;
 mod origins;
 mod places;
 mod preset;
+mod products;
 mod raw;
 mod shared;
 pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Merged, Place, Role, Use, Write};
+pub(crate) use code::{Code, Facts, Merged, Place, ProductUse, Products, Role, Use, Write};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
