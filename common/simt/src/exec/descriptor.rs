@@ -62,3 +62,6 @@ impl Descriptor {
         position ^ number * PIECE
     }
 }
+
+#[cfg(test)]
+mod tests;

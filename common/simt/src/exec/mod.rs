@@ -33,6 +33,7 @@ mod registers;
 mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
+mod sums;
 mod system;
 mod vector;
 mod warp;

@@ -3,13 +3,15 @@
 
 use super::context::{Checked, Context, Outcome};
 use super::descriptor::{Descriptor, PIECE};
-use super::matrix::{Elements, gather, number, scatter, whole};
+use super::matrix::{gather, multiplied, scatter, whole};
+
 use super::registers::Registers;
+use super::sums::{Product, TensorCore};
 use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{Inst, Op};
-use crate::lower::warpgroup::{Product, Scale, WarpgroupOp};
+use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
 use crate::observe::{Observer, WarpgroupStep};
 
 /// Threads of a warpgroup.
@@ -83,7 +85,7 @@ struct Place<'a, 'b, 'c, 'd, O> {
 /// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need.
 fn multiply<O>(
     place: &Place<'_, '_, '_, '_, O>,
-    product: &Product,
+    product: &warpgroup::Product,
     registers: &[u32],
     adds: bool,
     pieces: &mut Vec<u32>,
@@ -92,23 +94,23 @@ fn multiply<O>(
     let result = product.result();
     let (own, others) = registers.split_at(result.registers as usize);
     let length = product.length() as usize;
-    let sign = |negated: bool, value: f64| if negated { -value } else { value };
-    let left = if product.in_registers {
+    let columns = product.columns as usize;
+    let mut left = if product.in_registers {
         gather(&product.left(), &others[..4], r)
     } else {
         place.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
     };
-    let right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
-    let left = left.into_iter().map(|bits| sign(product.negated[0], number(bits, product.kind))).collect();
-    let right: Vec<f64> = right.into_iter().map(|bits| sign(product.negated[1], number(bits, product.kind))).collect();
-    let columns = product.columns as usize;
+    let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
+    let sign = 1 << (8 * product.kind.bytes() - 1);
+    for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
+        elements.iter_mut().for_each(|bits| *bits ^= if negated { sign } else { 0 });
+    }
     // Lines of B are its columns.
-    let by_row = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
-    let sums =
-        if adds { Elements::gather(&result, own, r) } else { Elements { columns, values: vec![0.0; 16 * columns] } };
-    let results =
-        Elements { columns: length, values: left }.times(&Elements { columns, values: by_row }, sums, product.sum);
-    scatter(&result, own, r, &results);
+    let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
+    let before = if adds { gather(&result, own, r) } else { vec![0; 16 * columns] };
+    let kinds = [product.sum, product.kind, product.kind, product.sum];
+    let operands = Product { a: &left, b: &by_row, c: &before, kinds, length, columns };
+    scatter(&result, own, r, &multiplied(TensorCore::HOPPER, &operands));
     Ok(())
 }
 
@@ -119,7 +121,7 @@ impl<O> Place<'_, '_, '_, '_, O> {
         &self,
         name: &str,
         register: u32,
-        product: &Product,
+        product: &warpgroup::Product,
         operand: usize,
         first: u32,
         count: u32,

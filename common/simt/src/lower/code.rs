@@ -51,6 +51,8 @@ pub(crate) struct Code {
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
     pub traffic: Traffic,
+    /// The compute capability that the PTX is for.
+    pub target: u32,
     pub products: Products,
 }
 

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Asks the tensor cores of a Hopper GPU what they make of chosen operands, and writes down what they said.
 
-    ask_tensor_cores.py OUT
+    ask_tensor_cores.py OUT [TIMES]
+    ask_tensor_cores.py --ptx FOLDER     only writes the kernels, for `ptxas -arch=sm_90a`
 
-Needs a GPU of compute capability 9.0 and its driver, nothing else. Two pairs of files come of it:
+Needs a GPU of compute capability 9.0 and its driver, nothing else. Three files come of it; those in `tensor_cores`, of TIMES 1, are
+what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
 
-- OUT/sums.txt, OUT/sums.bin: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of
-  D, the length k, the types of A (and B), and of C (and D), the family of operands, and how many products there are. The
-  binary file has of each product A, B, C and D, each in row order, in the order of the lines.
-- OUT/layouts.txt, OUT/layouts.bin: which element of shared memory `wgmma` takes for which element of an operand. A line names
-  the operand, its type, whether it is transposed, its rows (A) or columns (B), its length k, and the descriptor without the
-  address of the array. The binary file has the number of each element in the array, in 16 bits, in row order of the operand
-  (A) or of its transpose (B)."""
+- sums.txt and sums.bin: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of D,
+  the length k, the types of A (and B) and of C (and D), the family of operands, and how many products there are. The binary
+  file has of each product A, B, C and D, each in row order, in the order of the lines. Of `wgmma` it has the sixteen
+  rows of the first warp.
+- layouts.txt: which element of shared memory `wgmma` takes for which element of an operand. A line names the operand, its type,
+  whether it is transposed, its rows (A) or columns (B), its length k, the descriptor without the address of the array, and a
+  hash (FNV-1a) of the elements' numbers in the array, each in two bytes, in row order of the operand (A) or of its
+  transpose (B)."""
 import ctypes
 import pathlib
 import random
@@ -21,20 +24,20 @@ import sys
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 # Bits of the exponent and of the fraction, zeros below it, bits in all.
 FORMATS = {"f16": (5, 10, 0, 16), "bf16": (8, 7, 0, 16), "tf32": (8, 10, 13, 32), "f32": (8, 23, 0, 32)}
-# Name, rows, columns, k, type of A, type of C, products of each family.
+# Name, rows, columns, k, type of A, type of C.
 INSTRUCTIONS = [
-    ("mma", 16, 8, 4, "tf32", "f32", 6),
-    ("mma", 16, 8, 8, "tf32", "f32", 6),
-    ("mma", 16, 8, 8, "f16", "f32", 6),
-    ("mma", 16, 8, 16, "f16", "f32", 6),
-    ("mma", 16, 8, 8, "bf16", "f32", 6),
-    ("mma", 16, 8, 16, "bf16", "f32", 6),
-    ("mma", 16, 8, 8, "f16", "f16", 3),
-    ("mma", 16, 8, 16, "f16", "f16", 3),
-    ("wgmma", 64, 8, 8, "tf32", "f32", 3),
-    ("wgmma", 64, 8, 16, "f16", "f32", 3),
-    ("wgmma", 64, 8, 16, "bf16", "f32", 3),
-    ("wgmma", 64, 8, 16, "f16", "f16", 2),
+    ("mma", 16, 8, 4, "tf32", "f32"),
+    ("mma", 16, 8, 8, "tf32", "f32"),
+    ("mma", 16, 8, 8, "f16", "f32"),
+    ("mma", 16, 8, 16, "f16", "f32"),
+    ("mma", 16, 8, 8, "bf16", "f32"),
+    ("mma", 16, 8, 16, "bf16", "f32"),
+    ("mma", 16, 8, 8, "f16", "f16"),
+    ("mma", 16, 8, 16, "f16", "f16"),
+    ("wgmma", 64, 8, 8, "tf32", "f32"),
+    ("wgmma", 64, 8, 16, "f16", "f32"),
+    ("wgmma", 64, 8, 16, "bf16", "f32"),
+    ("wgmma", 64, 8, 16, "f16", "f16"),
 ]
 PATTERN_BYTES = 40960
 
@@ -375,9 +378,9 @@ def packed(values, kind):
     return struct.pack(f"<{len(values)}{'I' if FORMATS[kind][3] == 32 else 'H'}", *values)
 
 
-def ask_sums(gpu, folder):
+def ask_sums(gpu, folder, times):
     lines, data = [], bytearray()
-    for name, m, n, k, a, c, times in INSTRUCTIONS:
+    for name, m, n, k, a, c in INSTRUCTIONS:
         rng = random.Random(f"{name} {k} {a} {c}")
         products = [product for _ in range(times) for product in Draw(rng, a, c, k).families(m, n)]
         products.sort(key=lambda product: product[0])
@@ -397,8 +400,8 @@ def ask_sums(gpu, folder):
         each = len(found) // len(products)
         for index, (family, (x, y, z)) in enumerate(products):
             d = unfragment(c, warps, m, n, found[index * each:(index + 1) * each])
-            data += packed(x, a) + packed(y, a) + packed(z, c) + packed(d, c)
-            key = f"{name}\t{m}\t{n}\t{k}\t{a}\t{c}\t{family}\t"
+            data += packed(x[:16 * k], a) + packed(y, a) + packed(z[:16 * n], c) + packed(d[:16 * n], c)
+            key = f"{name}\t16\t{n}\t{k}\t{a}\t{c}\t{family}\t"
             if not lines or lines[-1][0] != key:
                 lines.append([key, 0])
             lines[-1][1] += 1
@@ -417,8 +420,15 @@ def layout_cases():
         yield "a", "f16", trans, 64
 
 
+def hashed(numbers):
+    value = 0xCBF29CE484222325
+    for byte in struct.pack(f"<{len(numbers)}H", *numbers):
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
 def ask_layouts(gpu, folder):
-    lines, data = [], bytearray()
+    lines = []
     for operand, kind, trans, size in layout_cases():
         rng = random.Random(f"{operand} {kind} {trans} {size}")
         k = 8 if kind == "tf32" else 16
@@ -443,15 +453,13 @@ def ask_layouts(gpu, folder):
                 numbers = [number_of(d[row * columns + column], kind) for column in range(columns) for row in range(k)]
             else:
                 numbers = [number_of(word, kind) for word in d]
-            lines.append(f"{operand}\t{kind}\t{trans}\t{size}\t{k}\t{descriptor}\n")
-            data += struct.pack(f"<{len(numbers)}H", *numbers)
+            lines.append(f"{operand}\t{kind}\t{trans}\t{size}\t{k}\t{descriptor}\t{hashed(numbers)}\n")
     (folder / "layouts.txt").write_text("".join(lines))
-    (folder / "layouts.bin").write_bytes(data)
 
 
 def write_ptx(folder):
     """All kernels as files, for the assembler."""
-    for name, m, n, k, a, c, _ in INSTRUCTIONS:
+    for name, m, n, k, a, c in INSTRUCTIONS:
         (folder / f"sum_{name}_{k}_{a}_{c}.ptx").write_text(sum_kernel(name, m, n, k, a, c))
     for operand, kind, trans, size in layout_cases():
         (folder / f"layout_{operand}_{kind}_{trans}_{size}.ptx").write_text(layout_kernel(operand, kind, trans, size))
@@ -460,10 +468,10 @@ def write_ptx(folder):
 if len(sys.argv) == 3 and sys.argv[1] == "--ptx":
     write_ptx(pathlib.Path(sys.argv[2]))
     sys.exit()
-if len(sys.argv) != 2:
+if len(sys.argv) not in (2, 3):
     sys.exit(__doc__)
 out = pathlib.Path(sys.argv[1])
 out.mkdir(parents=True, exist_ok=True)
 gpu = Gpu()
-ask_sums(gpu, out)
+ask_sums(gpu, out, int(sys.argv[2]) if len(sys.argv) == 3 else 1)
 ask_layouts(gpu, out)

@@ -84,6 +84,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     });
     let Decoder { layout, raws, values, mut code, .. } = decoder;
     code.param_bytes = param_bytes;
+    code.target = layout.inner.program.target;
     code.variables.sort_unstable();
     code.variables.dedup();
     code.static_shared_bytes = u32::try_from(layout.shared_bytes)
