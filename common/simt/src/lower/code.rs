@@ -75,13 +75,10 @@ impl Products {
 /// How an instruction uses a register of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProductUse {
-    /// No product does.
-    Read,
-    Write,
+    /// No product does. Moves from register to register stand apart, because compilers put them anywhere.
+    Access { writes: bool, moves: bool },
     /// A product adds to it; products of one shape have the same number.
-    Sum {
-        shape: u32,
-    },
+    Sum { shape: u32 },
     /// A product reads it as a part of A.
     Factor,
 }

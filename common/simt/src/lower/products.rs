@@ -38,8 +38,9 @@ pub(super) fn products(decoded: &Decoded, effects: &[Effect]) -> Products {
         }
         // A guarded write counts as a read when slots are given out, but it reads nothing.
         let read = effect.uses.iter().filter(|value| !effect.defs.contains(value));
-        read.for_each(|&value| add(value, ProductUse::Read));
-        effect.defs.iter().for_each(|&value| add(value, ProductUse::Write));
+        let moves = raw.inst.op == Op::Mov32;
+        read.for_each(|&value| add(value, ProductUse::Access { writes: false, moves }));
+        effect.defs.iter().for_each(|&value| add(value, ProductUse::Access { writes: true, moves }));
     }
     products
 }

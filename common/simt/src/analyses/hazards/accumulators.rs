@@ -3,6 +3,9 @@
 //!
 //! `wgmma.fence` must lie between an access to a register and a product that uses it. Only products of one shape may follow each
 //! other with the same sums and nothing between. A warp's products are done once it waits for their group.
+//!
+//! Moves from register to register need no fence here. Compilers put them right before a product, behind the fence of the source,
+//! to bring values into its registers, and the assembler orders what it makes of them.
 
 use super::extent::Extent;
 use super::finding::{Action, Place};
@@ -79,12 +82,14 @@ impl Accumulators {
     /// A warp runs the instructions `first..end`, those without a guard or (if `guarded`) one with a guard.
     pub(super) fn run(&mut self, plan: &Plan, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
         for (instruction, number, how) in plan.product_uses(first, end) {
-            if !matches!(how, ProductUse::Read | ProductUse::Write) || plan.is_guarded(instruction) != guarded {
+            let ProductUse::Access { writes, moves } = how else { continue };
+            if plan.is_guarded(instruction) != guarded {
                 continue;
             }
-            let writes = how == ProductUse::Write;
             let register = &mut self.of(warp)[number as usize];
-            register.touched = Some((instruction, writes));
+            if !moves {
+                register.touched = Some((instruction, writes));
+            }
             if let Some(busy) = register.busy {
                 let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
                 let action = if writes { Action::Writes } else { Action::Reads };
