@@ -15,8 +15,8 @@ use super::warpgroup::warpgroup;
 use super::watch::WarpRegisters;
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
-use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use crate::lower::matrix::MatrixOp;
 use crate::observe::{Executed, Observer};
 
 /// Instructions of the host that this processor was found to have.

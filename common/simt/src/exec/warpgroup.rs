@@ -4,13 +4,12 @@
 use super::context::{Checked, Context, Outcome};
 use super::descriptor::{Descriptor, PIECE};
 use super::matrix::{gather, multiplied, scatter, whole};
-
 use super::registers::Registers;
 use super::sums::{Product, TensorCore};
 use super::warp::Warp;
 use crate::error::FaultKind;
-use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{Inst, Op};
+use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
 use crate::observe::{Observer, WarpgroupStep};
 

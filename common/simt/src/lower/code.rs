@@ -1,7 +1,7 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::fragment::Matrix;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
+use super::matrix::Matrix;
 use super::order::MemoryOrder;
 use super::preset::Preset;
 use super::shared::SharedArray;

@@ -2,8 +2,8 @@
 
 use super::code::{Code, Facts, Merged, Role};
 use super::flow::Block;
-use super::fragment::MatrixOp;
 use super::inst::{AtomicOp, Function, Inst, NONE, Op, Shape};
+use super::matrix::MatrixOp;
 use super::merging::merged;
 use super::origins::{origins, sources};
 use super::preset::Preset;

@@ -16,6 +16,7 @@ mod fusion;
 pub(crate) mod inst;
 mod layout;
 mod linear;
+pub(crate) mod matrix;
 mod merging;
 mod order;
 mod origins;

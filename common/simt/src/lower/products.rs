@@ -1,8 +1,8 @@
 //! The registers that products of a warpgroup work on while the warp goes on, and the instructions that touch them.
 
 use super::code::{ProductUse, Products};
-use super::fragment::MatrixOp;
 use super::inst::Op;
+use super::matrix::MatrixOp;
 use super::raw::{Decoded, Effect, Raw};
 use super::warpgroup::{Product, WarpgroupOp};
 use std::collections::HashMap;

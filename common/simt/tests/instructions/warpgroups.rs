@@ -234,3 +234,64 @@ fn products_of_four_warps() {
         .collect();
     assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
+
+/// What is said of a case whose kernel is changed.
+fn fault(threads: u32, case: &Case, descriptors: [u64; 2], change: impl Fn(String) -> String) -> String {
+    let split = |bits: u64| [bits as u32, (bits >> 32) as u32];
+    let arrays =
+        [vec![0; 1024], vec![0; 1024], descriptors.into_iter().flat_map(split).collect(), vec![0; 2048], vec![0; 2048]];
+    run_on(threads, &change(kernel(case, 1024)), &arrays).map_or_else(|error| error.to_string(), |_| String::new())
+}
+
+#[test]
+fn what_no_warpgroup_may_do() {
+    let same = |text: String| text;
+    let product = "wgmma.mma_async";
+    let good = place(FIRST.right, 0, 8, 8, 4).1;
+    let shared = Case { left: Left::Shared(PLAIN), ..FIRST };
+    let said = |threads: u32, case: &Case, descriptors: [u64; 2], change: &dyn Fn(String) -> String| {
+        fault(threads, case, descriptors, change)
+    };
+    assert_eq!(said(128, &FIRST, [0, good], &same), "");
+    assert_eq!(said(256, &FIRST, [0, good], &same), "");
+    for (found, words) in [
+        (said(96, &FIRST, [0, good], &same), "wgmma in a block of 96 threads: four whole warps execute it together"),
+        (said(128, &FIRST, [0, good + 255], &same), "wgmma reads B at s + 4096 bytes"),
+        (said(128, &FIRST, [0, good + 256], &same), "right past the end of the block's 4096 bytes of shared memory"),
+        (said(128, &shared, [0x3fff, good], &same), "wgmma reads A at"),
+        (said(128, &FIRST, [0, good | 1 << 14], &same), "descriptor of B, 0x40000040000"),
+        (said(128, &shared, [1 << 60, good], &same), "has bits outside its fields"),
+        (
+            said(128, &FIRST, [0, good], &|text| {
+                text.replace(product, &format!("@%p {product}")).replace("1024; setp", "40; setp")
+            }),
+            "warp-wide instruction names lanes 0xffffffff, but only lanes 0x000000ff",
+        ),
+        (
+            said(128, &FIRST, [0, good], &|text| {
+                text.replace(product, &format!("@%p {product}")).replace("1024; setp", "32; setp")
+            }),
+            "warps 0 and 1 of a warpgroup did not execute alike",
+        ),
+        (
+            said(128, &Case { scale: "%p", ..FIRST }, [0, good], &|text| text.replace("1024; setp", "40; setp")),
+            "scale-d differs between the threads of a warp",
+        ),
+        (
+            said(128, &FIRST, [0, good], &|text| {
+                text.replace("wgmma.fence", "cvt.u64.u32 %at, %t; add.u64 %right, %right, %at;\nwgmma.fence")
+            }),
+            "descriptor of B differs between the threads of a warp",
+        ),
+        (
+            said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_90")),
+            "wgmma on sm_90: it needs .target sm_90a",
+        ),
+        (
+            said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_80")),
+            "fence.proxy.async on sm_80: it needs .target sm_90 or newer",
+        ),
+    ] {
+        assert!(found.contains(words), "{found:?} has not {words:?}");
+    }
+}

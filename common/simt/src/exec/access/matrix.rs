@@ -10,8 +10,9 @@ use crate::exec::isa::Isa;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::exec::registers::Registers;
 use crate::lower::SHARED_WINDOW;
-use crate::lower::fragment::{Fragment, Matrix, MatrixOp};
+use crate::lower::fragment::Fragment;
 use crate::lower::inst::Inst;
+use crate::lower::matrix::{Matrix, MatrixOp};
 use crate::observe::{Access, Observer};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,8 +4,9 @@ use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::fragment::{Fragment, Matrix, MatrixOp, Spread};
+use crate::lower::fragment::{Fragment, Spread};
 use crate::lower::inst::{Inst, Op};
+use crate::lower::matrix::{Matrix, MatrixOp};
 
 /// Rows of A, columns of B, and the length of both.
 type Shape = (u32, u32, u32);

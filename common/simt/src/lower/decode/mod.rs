@@ -117,7 +117,12 @@ impl Decoder<'_> {
             "wgmma" => self.warpgroup(statement, words),
             "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
-            "membar" | "fence" => self.only(Op::Fence),
+            "membar" | "fence" => {
+                if self.order.proxy {
+                    self.needs_target(90, "fence.proxy.async", "it needs")?;
+                }
+                self.only(Op::Fence)
+            }
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
             "nanosleep" => self.only(Op::Yield),
             "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {

@@ -5,8 +5,8 @@ use super::matrix::shape;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
-use crate::lower::fragment::{Matrix, MatrixOp};
 use crate::lower::inst::{Inst, Op};
+use crate::lower::matrix::{Matrix, MatrixOp};
 use crate::lower::warpgroup::{Product, Scale, WarpgroupOp};
 
 impl Decoder<'_> {
@@ -18,7 +18,7 @@ impl Decoder<'_> {
         let name = statement.words.get(1).map_or("", String::as_str);
         let _ = words.take(name);
         if !words.take("sync") || !words.take("aligned") {
-            return Err(self.malformed("no .sync.aligned"));
+            return Err(self.refuse("an instruction of a warpgroup without .sync.aligned"));
         }
         let op = match name {
             "fence" => WarpgroupOp::Fence,
@@ -41,6 +41,9 @@ impl Decoder<'_> {
     /// `wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {d, ...}, {a, ...} or a, b, scale-d, ±1, ±1, transpositions;`
     fn product(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let (rows, columns, length) = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
+        if let Some(word) = words.left().find(|word| matches!(*word, "e4m3" | "e5m2" | "b1")) {
+            return Err(self.refuse(format!("the type .{word}")));
+        }
         let [sum, kind, right] = self.kinds::<3>(&mut words)?;
         self.done(&words)?;
         let adds = match kind {
@@ -60,7 +63,8 @@ impl Decoder<'_> {
         let mut inst = Inst::new(Op::Warpgroup);
         let scale = match &operands[3] {
             Operand::Integer(0) => Scale::Never,
-            Operand::Integer(_) => Scale::Always,
+            Operand::Integer(1) => Scale::Always,
+            Operand::Integer(_) => return Err(self.malformed("a scale that is neither 0 nor 1")),
             operand => {
                 let (value, negated) = self.condition(operand)?;
                 inst.c = value;
