@@ -90,4 +90,6 @@ pub use exec::{Arg, Report, launch, launch_some};
 pub use lower::{Form, SharedArray, SharedLoad, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};
-pub use observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads};
+pub use observe::{
+    Access, Analysis, Arrival, BlockInfo, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
+};

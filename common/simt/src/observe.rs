@@ -167,6 +167,26 @@ pub struct Arrival {
     pub reduces: bool,
 }
 
+/// What a warp does as one of the four of a warpgroup: Hopper's `wgmma`.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum WarpgroupStep<'a> {
+    /// Registers that were accessed before may be accessed by products from now on.
+    Fence,
+    /// A product starts. It reads these pieces of 16 bytes of shared memory, by their positions, until it is waited for.
+    Multiply {
+        /// The positions, each once for every time it is read.
+        pieces: &'a [u32],
+    },
+    /// Closes a group of products.
+    Commit,
+    /// Waits until at most so many groups are under way.
+    Wait {
+        /// How many.
+        pending: u32,
+    },
+}
+
 /// Watches one block. Every method has an empty default.
 #[allow(unused_variables)]
 pub trait Observer {
@@ -193,6 +213,8 @@ pub trait Observer {
     fn barrier_arrive(&mut self, arrival: &Arrival) {}
     /// Barrier `id` is complete: the warps whose bits are set in `warps` go on.
     fn barrier_release(&mut self, id: u32, warps: u32) {}
+    /// All lanes of a warp take part in what its warpgroup does.
+    fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {}
     /// Lanes of a warp meet: those of `lanes` execute the instruction, and each of them names the lanes `named`. With
     /// `exchange` they exchange values there (shuffles, votes), without it they only wait (`bar.warp.sync`).
     fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {}
@@ -284,6 +306,7 @@ forward! {
     copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);
     barrier_arrive(arrival: &Arrival);
     barrier_release(id: u32, warps: u32);
+    warpgroup(warp: u32, instruction: u32, step: WarpgroupStep<'_>);
     warp_sync(warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool);
     fence(warp: u32, instruction: u32, lanes: u32);
     exit(warp: u32, instruction: u32, lanes: u32);

@@ -4,10 +4,10 @@ import re
 import sys
 
 
-def compile(library, path, *options):
-    """The PTX of the file at `path` for compute capability 8.0; ends the program with NVRTC's words where it does not compile."""
+def compile(library, path, *options, architecture="80"):
+    """The PTX of the file at `path` for a compute capability; ends the program with NVRTC's words where it does not compile."""
     nvrtc = ctypes.CDLL(library)
-    options = [option.encode() for option in ("--gpu-architecture=compute_80", *options)]
+    options = [option.encode() for option in (f"--gpu-architecture=compute_{architecture}", *options)]
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzzer_mutate;
 /// What a text that is no program becomes.
 const FRAME: &str = "\
 .version 8.1
-.target sm_80
+.target sm_90a
 .address_size 64
 .entry k(
 .param .u64 a,

@@ -19,13 +19,14 @@ const REAL: &[&str] = &[
     include_str!("../../tests/verdicts/counters.ptx"),
     include_str!("../../tests/verdicts/flags.ptx"),
     include_str!("../../tests/verdicts/locks.ptx"),
+    include_str!("../../tests/verdicts/warpgroups.ptx"),
     include_str!("../../tests/verdicts/warps.ptx"),
 ];
 
 /// Whether the simulator takes a statement, in a kernel that declares what statements in `OTHERS` use.
 fn is_known(statement: &str) -> bool {
     let text = format!(
-        ".version 8.1 .target sm_80 .address_size 64
+        ".version 8.1 .target sm_90a .address_size 64
         .global .align 16 .b8 g[512]; .const .align 16 .b8 c[64]; .entry k(.param .u64 a, .param .u64 b) {{
         .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .f64 %x<9>;
         .shared .align 16 .b8 s[512]; .local .align 16 .b8 l[64]; {statement} END: ret; }}"

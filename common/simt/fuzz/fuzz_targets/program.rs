@@ -131,6 +131,12 @@ impl Program {
     /// Puts a piece at a place of the body, counted from its end; its registers, labels, variables and addresses become those of
     /// the kernel.
     pub fn insert(&mut self, piece: &[String], from_end: usize, random: &mut Random) {
+        if piece.iter().any(|line| line.contains("wgmma")) {
+            // No other device has it.
+            for line in self.lines.iter_mut().filter(|line| line.starts_with(".target")) {
+                *line = ".target sm_90a".into();
+            }
+        }
         let mut renamed = HashMap::new();
         for label in piece.iter().filter_map(|line| line.strip_suffix(':')) {
             renamed.insert(label.to_string(), self.new_label(random));

@@ -27,6 +27,8 @@ pub const WORDS: &[&[&str]] = &[
     &["row", "col"],
     &["x1", "x2", "x4"],
     &["m16n8k4", "m16n8k8", "m16n8k16", "m8n8k4", "m16n16k16", "m32n8k16", "m8n32k16"],
+    &["m64n8k8", "m64n8k16", "m64n16k8", "m64n16k16", "m64n256k8"],
+    &["commit_group", "wait_group", "wait_all"],
     &["tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "clock", "lanemask_lt"],
     &["x", "y", "z", "w"],
     &["ftz", "sat", "approx", "full", "satfinite", "relu"],

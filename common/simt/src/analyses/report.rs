@@ -40,6 +40,14 @@ kinds! {
     CopyNotWaited = "asynchronous copy read before it has landed",
     /// A place that an asynchronous copy still fills was written again.
     CopyOverwritten = "asynchronous copy overwritten in flight",
+    /// A register that a product of a warpgroup still works on was accessed.
+    ProductNotWaited = "register of a product accessed before the wait",
+    /// A product of a warpgroup started on a register that had been accessed since the last fence for registers.
+    ProductNotFenced = "register of a product accessed without a fence before it",
+    /// A product of a warpgroup reads shared memory that was written without a fence for the asynchronous proxy.
+    ProxyNotFenced = "shared memory written without a proxy fence before a product",
+    /// Shared memory was written while a product of a warpgroup still reads it.
+    OperandOverwritten = "shared memory overwritten under a product",
     /// Shared memory was read that no thread had written.
     UninitialisedShared = "uninitialised shared memory read",
     /// A thread read its local memory where it had not written.

@@ -6,6 +6,7 @@ use super::presets::set_presets;
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop, step};
 use super::warp::Warp;
+use super::warpgroup::complete;
 use crate::error::{Fault, FaultKind};
 use crate::observe::{BlockInfo, Observer};
 use std::sync::atomic::Ordering;
@@ -124,6 +125,7 @@ impl<'a> Worker<'a> {
                 }
             }
             if self.warps.iter().all(|warp| warp.done) {
+                complete(&self.warps, &context)?;
                 return Ok(Turn::Ended);
             }
             if !progress {

@@ -51,7 +51,7 @@ impl<O> Context<'_, '_, O> {
     }
 
     /// A place in shared memory, in words.
-    fn shared_place(&self, address: u64) -> String {
+    pub fn shared_place(&self, address: u64) -> String {
         let total = u64::from(self.launch.shared_bytes);
         let arrays = &self.code.shared_arrays;
         let near = arrays.iter().rfind(|array| u64::from(array.offset) <= address);

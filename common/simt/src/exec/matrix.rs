@@ -1,47 +1,49 @@
-//! Products of matrices in the registers of a warp.
-//!
-//! The manual leaves open in which order a GPU adds up, and how it rounds on the way. Here products are exact and added in
-//! double precision, in order, after the element of C; the sum is rounded once, to nearest.
+//! Products of matrices in the registers of a warp. How small floating-point numbers are added up is in `sums`.
 
 use super::context::{Checked, Context};
-use super::float::{canonical, canonical64};
-use super::real::{Format, Real};
+use super::float::canonical64;
 use super::registers::Registers;
+use super::sums::{self, Product, TensorCore, covers};
 use crate::ast::Type;
 use crate::error::FaultKind;
-use crate::lower::fragment::{Fragment, MatrixOp};
-use crate::lower::inst::{Inst, Rounding};
+use crate::lower::fragment::Fragment;
+use crate::lower::inst::Inst;
+use crate::lower::matrix::MatrixOp;
 
-/// A matrix in row order.
-pub(super) struct Elements {
-    columns: usize,
-    values: Vec<f64>,
+/// The bits of the elements of A·B + C, in row order.
+pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
+    if covers(product.kinds[1]) { sums::product(core, product) } else { in_order(product) }
+}
+
+/// The same of numbers that are added one after the other: in double precision, or integers, whose sums are exact.
+fn in_order(&Product { a, b, c, kinds: [result, left, right, before], length, columns }: &Product<'_>) -> Vec<u64> {
+    let read = |elements: &[u64], kind: Type| elements.iter().map(|&bits| number(bits, kind)).collect::<Vec<_>>();
+    let (a, b, mut c) = (read(a, left), read(b, right), read(c, before));
+    for (sums, row) in c.chunks_exact_mut(columns).zip(a.chunks_exact(length)) {
+        for (&left, others) in row.iter().zip(b.chunks_exact(columns)) {
+            for (sum, &right) in sums.iter_mut().zip(others) {
+                *sum = left.mul_add(right, *sum);
+            }
+        }
+    }
+    c.iter().map(|&value| bits(value, result)).collect()
 }
 
 /// What an element's bits stand for. The integers are small enough for double precision.
 fn number(bits: u64, kind: Type) -> f64 {
     match kind {
-        Type::F64 => f64::from_bits(bits),
-        Type::F32 => f64::from(f32::from_bits(bits as u32)),
-        // What a register holds beyond the format does not count.
-        Type::Tf32 => f64::from(f32::from_bits(bits as u32 & !0x1fff)),
         Type::S32 => f64::from(bits as i32),
         Type::S8 => f64::from(bits as i8),
         Type::U8 => f64::from(bits as u8),
-        half => {
-            let value = Real::read(bits, Format::of(half), false).round(Format::of(Type::F64), Rounding::Nearest);
-            f64::from_bits(value)
-        }
+        _ => f64::from_bits(bits),
     }
 }
 
 fn bits(value: f64, kind: Type) -> u64 {
     match kind {
-        Type::F64 => canonical64(value),
-        Type::F32 => canonical(value as f32).into(),
         // Sums wrap.
         Type::S32 => u64::from(value as i64 as u32),
-        half => Real::read(value.to_bits(), Format::of(Type::F64), false).round(Format::of(half), Rounding::Nearest),
+        _ => canonical64(value),
     }
 }
 
@@ -110,20 +112,16 @@ pub(super) fn multiply<O>(
         rest = others;
         own
     });
-    let [a, b, mut sum] = [1, 2, 3].map(|index| {
-        let fragment = &fragments[index];
-        let values =
-            gather(fragment, registers[index], r).into_iter().map(|bits| number(bits, fragment.kind)).collect();
-        Elements { columns: fragment.columns as usize, values }
-    });
-    for (row, sums) in sum.values.chunks_exact_mut(sum.columns).enumerate() {
-        for (k, &left) in a.values[row * a.columns..(row + 1) * a.columns].iter().enumerate() {
-            for (sum, &right) in sums.iter_mut().zip(&b.values[k * b.columns..]) {
-                *sum = left.mul_add(right, *sum);
-            }
-        }
-    }
-    let results: Vec<u64> = sum.values.iter().map(|&value| bits(value, fragments[0].kind)).collect();
+    let [a, b, c] = [1, 2, 3].map(|index| gather(&fragments[index], registers[index], r));
+    let product = Product {
+        a: &a,
+        b: &b,
+        c: &c,
+        kinds: fragments.map(|fragment| fragment.kind),
+        length: fragments[1].columns as usize,
+        columns: fragments[0].columns as usize,
+    };
+    let results = multiplied(TensorCore::of(context.code.target), &product);
     scatter(&fragments[0], registers[0], r, &results);
     Ok(())
 }

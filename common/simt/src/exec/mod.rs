@@ -11,6 +11,7 @@ mod bits;
 mod block;
 mod context;
 mod convert;
+mod descriptor;
 mod exchange;
 mod faults;
 mod float;
@@ -32,9 +33,11 @@ mod registers;
 mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
+mod sums;
 mod system;
 mod vector;
 mod warp;
+mod warpgroup;
 mod watch;
 
 use crate::config::LaunchConfig;

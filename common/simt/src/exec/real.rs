@@ -25,6 +25,21 @@ impl Format {
         }
     }
 
+    /// Bits of the fraction: the places behind the first digit.
+    pub const fn places(self) -> i32 {
+        self.fraction as i32
+    }
+
+    /// Exponent of the largest number.
+    pub const fn largest(self) -> i32 {
+        1 - self.least()
+    }
+
+    /// The bits of a number without its sign.
+    pub const fn magnitude(self) -> u64 {
+        self.sign() - 1
+    }
+
     /// Exponent of the smallest normal number.
     const fn least(self) -> i32 {
         2 - (1 << (self.exponent - 1))

@@ -11,11 +11,12 @@ use super::matrix::multiply;
 use super::registers::Registers;
 use super::system::system;
 use super::warp::{Parked, Warp};
+use super::warpgroup::warpgroup;
 use super::watch::WarpRegisters;
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
-use crate::lower::fragment::MatrixOp;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use crate::lower::matrix::MatrixOp;
 use crate::observe::{Executed, Observer};
 
 /// Instructions of the host that this processor was found to have.
@@ -239,6 +240,7 @@ unsafe fn run<I: Isa, O: Observer>(
             | Op::ActiveMask
             | Op::WarpSync
             | Op::Matrix
+            | Op::Warpgroup
             | Op::System
             | Op::Trap => seldom::<I, O>(warp, context, inst, r, mask)?,
             Op::Yield => {
@@ -284,6 +286,7 @@ fn seldom<I: Isa, O: Observer>(
             MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask),
             _ => access::matrix::<I, O>(context, inst, r, warp.number, mask),
         },
+        Op::Warpgroup => warpgroup(warp, context, inst, r, mask),
         Op::System => system(warp, context, inst, mask),
         Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(mask.trailing_zeros()))),
         _ => exchange(warp, context, inst, r, mask),

@@ -52,6 +52,8 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies each lane has closed.
     pub groups: [u32; 32],
+    /// What the warp has done as one of a warpgroup: the same in all four.
+    pub together: u64,
     /// Parked lanes that wait at a `bar.warp.sync` for others of its mask.
     pub waiting_lanes: u32,
 }
@@ -83,6 +85,7 @@ impl Warp {
         self.reduction = None;
         self.pending.clear();
         self.groups = [0; 32];
+        self.together = 0;
         self.waiting_lanes = 0;
     }
 

@@ -1,7 +1,7 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::fragment::Matrix;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
+use super::matrix::Matrix;
 use super::order::MemoryOrder;
 use super::preset::Preset;
 use super::shared::SharedArray;
@@ -51,6 +51,36 @@ pub(crate) struct Code {
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
     pub traffic: Traffic,
+    /// The compute capability that the PTX is for.
+    pub target: u32,
+    pub products: Products,
+}
+
+/// The registers that products of a warpgroup work on while the warp goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Products {
+    /// Their names.
+    pub registers: Vec<String>,
+    /// Instructions that touch them: instruction number, number of the register, how.
+    pub steps: Vec<(u32, u32, ProductUse)>,
+}
+
+impl Products {
+    /// Whether the kernel has such products.
+    pub fn any(&self) -> bool {
+        !self.registers.is_empty()
+    }
+}
+
+/// How an instruction uses a register of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProductUse {
+    /// No product does. Moves from register to register stand apart, because compilers put them anywhere.
+    Access { writes: bool, moves: bool },
+    /// A product adds to it; products of one shape have the same number.
+    Sum { shape: u32 },
+    /// A product reads it as a part of A.
+    Factor,
 }
 
 /// An instruction writes a register.

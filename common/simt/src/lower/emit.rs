@@ -22,7 +22,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
         place(raw, &of);
-        if raw.inst.op == Op::Matrix {
+        if matches!(raw.inst.op, Op::Matrix | Op::Warpgroup) {
             let places = raw.more.iter().map(|&(value, _)| of[value as usize]);
             decoded.code.matrices[raw.inst.imm as usize].registers = places.collect();
         }

@@ -2,12 +2,13 @@
 
 use super::code::{Code, Facts, Merged, Role};
 use super::flow::Block;
-use super::fragment::MatrixOp;
 use super::inst::{AtomicOp, Function, Inst, NONE, Op, Shape};
+use super::matrix::MatrixOp;
 use super::merging::merged;
 use super::origins::{origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
+use super::warpgroup::WarpgroupOp;
 
 /// The facts of every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
@@ -60,11 +61,12 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
             let function = code.details[inst.imm as usize].function;
             (function.flops().into(), function == Function::FmaSingle)
         }
-        Op::Matrix => match &code.matrices[inst.imm as usize].op {
+        Op::Matrix | Op::Warpgroup => match &code.matrices[inst.imm as usize].op {
             // The lanes share the work.
             MatrixOp::Multiply([d, a, ..]) if !d.kind.is_integer() => {
                 (2 * (d.rows * d.columns * a.columns / 32) as u16, false)
             }
+            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => ((product.columns * product.length()) as u16, false),
             _ => (0, false),
         },
         op => (op.flops().into(), op == Op::FmaF32),

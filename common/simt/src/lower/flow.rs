@@ -43,7 +43,8 @@ impl Graph {
     }
 }
 
-/// Splits into basic blocks: every branch target and every instruction after a branch starts one.
+/// Splits into basic blocks: every branch target and every instruction after a branch starts one. So does every instruction after
+/// one of a warpgroup, because what observers are told when a block starts must not lie behind it.
 /// Returns the blocks, and by instruction the number of its block.
 fn blocks(raws: &[Raw]) -> (Vec<Block>, Vec<u32>) {
     let count = raws.len();
@@ -53,7 +54,7 @@ fn blocks(raws: &[Raw]) -> (Vec<Block>, Vec<u32>) {
         for &target in &raw.targets {
             leader[target as usize] = true;
         }
-        if matches!(raw.inst.op, Op::Bra | Op::Brx | Op::Exit) {
+        if matches!(raw.inst.op, Op::Bra | Op::Brx | Op::Exit | Op::Warpgroup) {
             leader[index + 1] = true;
         }
     }

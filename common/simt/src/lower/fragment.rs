@@ -1,6 +1,6 @@
 //! Matrices in the registers of a warp: which element is in which place of which lane's registers.
 
-use crate::ast::{Space, Type};
+use crate::ast::Type;
 
 /// How a matrix is spread over the lanes. The first three are those of `mma`, which the PTX manual draws; the others are
 /// ours, where the manual leaves open what the fragments of `wmma` hold.
@@ -47,7 +47,7 @@ impl Fragment {
             Spread::Right => (parts * member + part + 4 * parts * register, group),
             Spread::Sum => {
                 let at = register * parts + part;
-                (group + 8 * (at / 2), 2 * member + at % 2)
+                (group + 8 * (at / 2 % 2), 2 * member + at % 2 + 8 * (at / 4))
             }
             Spread::Rows | Spread::Columns => {
                 let own = self.rows * self.columns / 32;
@@ -60,28 +60,4 @@ impl Fragment {
             }
         }
     }
-}
-
-/// What a warp does with matrices.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum MatrixOp {
-    /// D = A·B + C: the fragments of D, A, B and C.
-    Multiply([Fragment; 4]),
-    /// `ldmatrix`: so many matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
-    Rows { count: u32, exchanged: bool },
-    /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.
-    Move { fragment: Fragment, by_column: bool, space: Space, store: bool },
-}
-
-/// The fixed part of an instruction on matrices.
-#[derive(Debug, Clone)]
-pub(crate) struct Matrix {
-    pub op: MatrixOp,
-    /// The registers, one fragment after the other; while decoding, the numbers of their values.
-    pub registers: Vec<u32>,
-    /// How many of them are results; they come first.
-    pub results: u32,
-    /// Added to the address in `a` of the instruction, which may be 64 bits wide; `b` is the stride.
-    pub offset: i64,
-    pub wide: bool,
 }

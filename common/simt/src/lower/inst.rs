@@ -113,6 +113,8 @@ macro_rules! operations {
             Clock,
             /// On matrices in the registers of the warp: number `imm` of them; address and stride in `a` and `b`.
             Matrix,
+            /// Of four warps together: number `imm` of the matrices; descriptors in `a` and `b`, a predicate in `c`.
+            Warpgroup,
             /// A function of the device's system: number `imm` of the calls.
             System,
             /// The warp's turn is over: it waits, or sleeps.
@@ -136,7 +138,7 @@ macro_rules! operations {
                     Self::LdGlobal | Self::LdShared | Self::LdLocal | Self::LdGeneric | Self::LdParam => {
                         [true, false, true, true, true]
                     }
-                    Self::Matrix | Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
+                    Self::Matrix | Self::Warpgroup | Self::StGlobal | Self::StShared | Self::StLocal | Self::StGeneric => [false; 5],
                     Self::Setp | Self::Carry | Self::Shfl | Self::Match => [true, false, false, false, true],
                     _ => [true, false, false, false, false],
                 }

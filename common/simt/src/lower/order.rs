@@ -21,13 +21,15 @@ pub(crate) struct MemoryOrder {
     pub volatile: bool,
     pub acquire: bool,
     pub release: bool,
+    /// A fence between what threads write to shared memory and what the asynchronous proxy reads.
+    pub proxy: bool,
     pub scope: Scope,
 }
 
 impl MemoryOrder {
     /// The order of a plain access.
     pub const WEAK: Self =
-        Self { strong: false, volatile: false, acquire: false, release: false, scope: Scope::Device };
+        Self { strong: false, volatile: false, acquire: false, release: false, proxy: false, scope: Scope::Device };
 
     /// The order that an opcode and its modifiers name.
     pub fn of(words: &[String]) -> Self {
@@ -36,19 +38,20 @@ impl MemoryOrder {
         let (acquire, release) = (has(&["acquire", "acq_rel"]), has(&["release", "acq_rel"]));
         let device = scope.unwrap_or(Scope::Device);
         match words[0].as_str() {
-            "atom" | "red" => Self { strong: true, volatile: false, acquire, release, scope: device },
-            // Those between proxies order no thread with another.
+            "atom" | "red" => Self { strong: true, acquire, release, scope: device, ..Self::WEAK },
+            // Those between proxies order no thread with another. One for global memory alone does nothing for shared memory.
+            "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::WEAK },
             "membar" | "fence" if !has(&["proxy", "mbarrier_init"]) => {
                 let both = acquire == release;
                 Self { acquire: acquire || both, release: release || both, scope: device, ..Self::WEAK }
             }
             // A barrier in memory: who arrives releases, who finds a phase complete acquires.
-            "mbarrier" => Self { strong: true, volatile: false, acquire: true, release: true, scope: Scope::Block },
+            "mbarrier" => Self { strong: true, acquire: true, release: true, scope: Scope::Block, ..Self::WEAK },
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
                 Self { strong: true, volatile: true, scope: Scope::System, ..Self::WEAK }
             }
             "ld" | "st" if acquire || release || has(&["relaxed"]) => {
-                Self { strong: true, volatile: false, acquire, release, scope: device }
+                Self { strong: true, acquire, release, scope: device, ..Self::WEAK }
             }
             _ => Self::WEAK,
         }
@@ -66,6 +69,7 @@ mod tests {
     #[test]
     fn orders_follow_from_the_words() {
         let relaxed = MemoryOrder { strong: true, ..MemoryOrder::WEAK };
+        let proxy = MemoryOrder { proxy: true, ..MemoryOrder::WEAK };
         let both = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
         let scoped = |scope, order| MemoryOrder { scope, ..order };
         use Scope::{Block, Device, System};
@@ -73,7 +77,10 @@ mod tests {
             ("ld.global.f32", MemoryOrder::WEAK),
             ("ld.weak.global.f32", MemoryOrder::WEAK),
             ("add.s32", MemoryOrder::WEAK),
-            ("fence.proxy.async", MemoryOrder::WEAK),
+            ("fence.proxy.async", proxy),
+            ("fence.proxy.async.shared::cta", proxy),
+            ("fence.proxy.async.global", MemoryOrder::WEAK),
+            ("fence.proxy.alias", MemoryOrder::WEAK),
             ("ld.volatile.shared.u32", MemoryOrder { volatile: true, ..scoped(System, relaxed) }),
             ("st.relaxed.cta.u32", scoped(Block, relaxed)),
             ("ld.acquire.gpu.u32", MemoryOrder { acquire: true, ..relaxed }),

@@ -4,6 +4,7 @@ use super::allocate::{Liveness, liveness};
 use super::code::{Code, Place, Use, Write};
 use super::flow::Block;
 use super::inst::{GUARD_NEGATED, NONE};
+use super::products::products;
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
 use crate::error::Error;
@@ -15,8 +16,9 @@ const MOST_PLANES: u32 = 1 << 15;
 /// The place of each value: the offset of a register in words, or the number of a predicate; [`NONE`] for a value nobody
 /// uses. What execution must know of them is set in the code.
 pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>, Error> {
+    let effects: Vec<Effect> = decoded.raws.iter().map(Raw::effect).collect();
+    decoded.code.products = products(decoded, &effects);
     let Decoded { raws, values, code } = decoded;
-    let effects: Vec<Effect> = raws.iter().map(Raw::effect).collect();
     let liveness = liveness(&effects, blocks, values.len());
 
     // Presets first: they are written once and never change.

@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as folder:
     for number, (outcome, line) in enumerate(judged):
         mark, statement = line.split(" ", 1)
         file = folder / f"others/{number}.ptx"
-        accepts = not subprocess.run([sys.argv[2], "-arch=sm_90", file, "-o", "/dev/null"], capture_output=True).returncode
+        accepts = not subprocess.run([sys.argv[2], "-arch=sm_90a", file, "-o", "/dev/null"], capture_output=True).returncode
         if accepts != (mark == "+"):
             print(f"others.txt marks this otherwise than ptxas: {statement}")
         agree += accepts == (outcome != "no PTX")

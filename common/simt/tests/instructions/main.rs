@@ -10,6 +10,7 @@ mod floats;
 mod integers;
 mod matrices;
 mod statements;
+mod warpgroups;
 
 use cases::{COUNT, Case};
 use simt::{Error, InstructionSet, Module};

@@ -22,7 +22,7 @@ fn bytes(kind: &str) -> usize {
 }
 
 /// The bits of a whole number. In the small formats it must have few digits.
-fn encode(value: i64, kind: &str) -> u64 {
+pub fn encode(value: i64, kind: &str) -> u64 {
     let single = (value as f32).to_bits();
     match kind {
         "f64" => (value as f64).to_bits(),
@@ -37,7 +37,7 @@ fn encode(value: i64, kind: &str) -> u64 {
 }
 
 /// Whole numbers: of the floating-point types small ones, so that all sums are exact, of the others any.
-fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
+pub fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -55,19 +55,24 @@ fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
 }
 
 /// D = A·B + C, in row order.
-fn product((m, n, k): Shape, [a, b, c]: &[Vec<i64>; 3]) -> Vec<i64> {
+pub fn product((m, n, k): Shape, [a, b, c]: &[Vec<i64>; 3]) -> Vec<i64> {
     let sum = |row: usize, column: usize| (0..k).map(|at| a[row * k + at] * b[at * n + column]).sum::<i64>();
     (0..m * n).map(|at| c[at] + sum(at / n, at % n)).collect()
 }
 
 /// Bytes in memory.
-fn pack(elements: impl IntoIterator<Item = u64>, bytes: usize) -> Vec<u32> {
+pub fn pack(elements: impl IntoIterator<Item = u64>, bytes: usize) -> Vec<u32> {
     let all: Vec<u8> = elements.into_iter().flat_map(|element| element.to_le_bytes()[..bytes].to_vec()).collect();
     all.chunks(4).map(|word| u32::from_le_bytes(std::array::from_fn(|at| word.get(at).copied().unwrap_or(0)))).collect()
 }
 
 /// Runs a kernel of one warp on arrays of these words, and gives back the last of them.
 fn run(ptx: &str, arrays: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
+    run_on(32, ptx, arrays)
+}
+
+/// The same with a block of so many threads.
+pub fn run_on(threads: u32, ptx: &str, arrays: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
     let kernel = Module::parse(ptx)?.kernel("k")?;
     let mut memory = GlobalMemory::new();
     let mut arguments = vec![];
@@ -78,7 +83,7 @@ fn run(ptx: &str, arrays: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
         arguments.push(Arg::Pointer(pointer));
         last = (pointer, words.len());
     }
-    simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, 32), &arguments, &mut ())?;
+    simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, threads), &arguments, &mut ())?;
     let mut result = vec![0_u32; last.1];
     memory.download(last.0, 0, &mut result)?;
     Ok(result)
@@ -170,7 +175,7 @@ fn mma_kernel(shape: Shape, types: Types) -> String {
 }
 
 /// The words of a fragment: lane by lane, element by element.
-fn fragment(part: usize, kind: &str, shape: Shape, values: &[i64]) -> Vec<u32> {
+pub fn fragment(part: usize, kind: &str, shape: Shape, values: &[i64]) -> Vec<u32> {
     let (rows, columns) = size(part, shape);
     let own = rows * columns / 32;
     let at = |i: usize| {

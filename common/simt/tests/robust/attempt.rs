@@ -12,7 +12,7 @@ pub static KERNELS: AtomicU64 = AtomicU64::new(0);
 pub static LAUNCHES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Grids and blocks.
-const SHAPES: [([u32; 3], [u32; 3]); 9] = [
+const SHAPES: [([u32; 3], [u32; 3]); 10] = [
     ([1, 1, 1], [32, 1, 1]),
     ([2, 1, 1], [64, 1, 1]),
     ([2, 2, 1], [16, 3, 1]),
@@ -22,6 +22,7 @@ const SHAPES: [([u32; 3], [u32; 3]); 9] = [
     ([1, 2, 2], [4, 4, 4]),
     ([1, 1, 3], [2, 7, 5]),
     ([2, 1, 1], [16, 16, 1]),
+    ([2, 1, 1], [128, 1, 1]),
 ];
 const LIMITS: [u64; 4] = [2000, 2000, 1000, 300];
 /// One launch in 32 is large; more of them would take most of the time.

@@ -1,5 +1,6 @@
 //! Watches one block: hands what happens to the rules that must know.
 
+use super::accumulators::Accumulators;
 use super::barriers::Barriers;
 use super::cell::Sort;
 use super::clock::Clock;
@@ -11,12 +12,14 @@ use super::finding::{Action, Place};
 use super::global::GlobalShadow;
 use super::local::LocalShadow;
 use super::log::{LaneWrite, Log};
+use super::operands::{Operands, PIECE};
 use super::plan::Plan;
+use super::proxies::Proxies;
 use super::registers::Registers;
 use super::shared::SharedShadow;
 use crate::analyses::report::HazardKind;
 use crate::lanes::{each, select};
-use crate::observe::{Access, Arrival, CopyAccess, Observer};
+use crate::observe::{Access, Arrival, CopyAccess, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +38,9 @@ pub struct BlockHazards {
     copies: Copies,
     barriers: Barriers,
     registers: Registers,
+    accumulators: Accumulators,
+    operands: Operands,
+    proxies: Proxies,
 }
 
 impl BlockHazards {
@@ -50,6 +56,9 @@ impl BlockHazards {
             copies: Copies::new(&plan),
             barriers: Barriers::new(),
             registers: Registers::new(&plan),
+            accumulators: Accumulators::new(&plan),
+            operands: Operands::new(&plan),
+            proxies: Proxies::new(plan.warps()),
             plan,
         }
     }
@@ -61,7 +70,15 @@ impl BlockHazards {
 
     /// Bytes for a block, without its shadow of global memory.
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        let parts = [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Registers::bytes];
+        let parts = [
+            Clock::bytes,
+            SharedShadow::bytes,
+            LocalShadow::bytes,
+            Copies::bytes,
+            Registers::bytes,
+            Accumulators::bytes,
+            Operands::bytes,
+        ];
         parts.iter().map(|bytes| bytes(extent)).sum::<u64>() + size_of::<Self>() as u64
     }
 
@@ -75,6 +92,9 @@ impl BlockHazards {
         self.copies.restart();
         self.barriers.restart();
         self.registers.restart();
+        self.accumulators.restart();
+        self.operands.restart();
+        self.proxies.restart();
         if !self.plan.communicates() {
             self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
         }
@@ -92,8 +112,26 @@ impl BlockHazards {
     fn shared(&mut self, access: &Access<'_>) {
         let Self { plan, clock, copies, log, fences, .. } = self;
         self.shared.access(plan, clock, copies, log, access);
+        if self.operands.any() && access.written != 0 {
+            for lane in each(access.written) {
+                self.operands.write(
+                    plan,
+                    clock,
+                    log,
+                    &LaneWrite {
+                        thread: access.warp * 32 + lane as u32,
+                        instruction: access.instruction,
+                        address: access.addresses[lane] as u32,
+                        bytes: access.bytes,
+                    },
+                );
+            }
+        }
         if plan.fenced && plan.strong(access.instruction) {
             fences.accesses_shared(clock, access, plan.order(access.instruction));
+            if self.operands.any() {
+                self.proxies.accesses(access, access.kind != AccessKind::Store);
+            }
         }
     }
 }
@@ -103,11 +141,17 @@ impl Observer for BlockHazards {
         if self.registers.any() {
             self.registers.enter(&self.plan, &mut self.log, warp, first, end, lanes);
         }
+        if self.accumulators.any() {
+            self.accumulators.run(&self.plan, &mut self.log, warp, first, end, false);
+        }
     }
 
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
         if self.registers.any() {
             self.registers.guarded(&self.plan, &mut self.log, warp, instruction, lanes);
+        }
+        if self.accumulators.any() && lanes != 0 {
+            self.accumulators.run(&self.plan, &mut self.log, warp, instruction, instruction + 1, true);
         }
     }
 
@@ -138,7 +182,7 @@ impl Observer for BlockHazards {
                 });
             }
         }
-        let Self { plan, clock, copies, log, shared, .. } = self;
+        let Self { plan, clock, copies, log, shared, operands, .. } = self;
         for lane in each(copy.lanes) {
             let write = LaneWrite {
                 thread: copy.warp * 32 + lane as u32,
@@ -149,6 +193,9 @@ impl Observer for BlockHazards {
             copies.check(plan, log, write.address, write.bytes, write.part());
             // The write may land at any time from now on.
             shared.write_later(plan, clock, log, &write);
+            if operands.any() {
+                operands.write(plan, clock, log, &write);
+            }
             copies.take_off(&write);
         }
         copies.started(copy);
@@ -171,6 +218,9 @@ impl Observer for BlockHazards {
         if self.plan.fenced {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
         }
+        if self.operands.any() {
+            self.proxies.arrive(warp, lanes, id);
+        }
         self.clock.arrive(warp, id);
     }
 
@@ -178,6 +228,9 @@ impl Observer for BlockHazards {
         self.barriers.open(&self.plan, &mut self.log, id);
         if self.plan.fenced {
             self.fences.open(id, waiting);
+        }
+        if self.operands.any() {
+            self.proxies.open(id, waiting);
         }
         self.clock.open(id, waiting);
     }
@@ -195,12 +248,48 @@ impl Observer for BlockHazards {
             if self.plan.fenced {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
             }
+            if self.operands.any() {
+                self.proxies.lanes_meet(warp, lanes, self.clock.full(warp));
+            }
             self.clock.lanes_meet(warp, lanes);
         }
     }
 
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.fences.fence(&mut self.clock, warp, lanes, self.plan.order(instruction));
+        let order = self.plan.order(instruction);
+        if order.proxy {
+            if self.operands.any() {
+                self.proxies.fence(&mut self.clock, warp, lanes);
+            }
+            return;
+        }
+        self.fences.fence(&mut self.clock, warp, lanes, order);
+    }
+
+    fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
+        let Self { plan, clock, log, accumulators, operands, .. } = self;
+        match step {
+            WarpgroupStep::Fence => accumulators.fence(warp),
+            WarpgroupStep::Commit => {
+                accumulators.commit(warp);
+                operands.commit(warp);
+            }
+            WarpgroupStep::Wait { pending } => {
+                accumulators.wait(warp, pending);
+                operands.wait(clock, warp, pending);
+            }
+            WarpgroupStep::Multiply { pieces } => {
+                accumulators.multiply(plan, log, warp, instruction);
+                let mut pieces: Vec<u32> = pieces.iter().map(|position| position / PIECE).collect();
+                pieces.sort_unstable();
+                pieces.dedup();
+                for piece in &pieces {
+                    let read = LaneWrite { thread: warp * 32, instruction, address: piece * PIECE, bytes: PIECE };
+                    self.shared.product(plan, clock, (&self.copies, &self.proxies), log, &read);
+                }
+                operands.multiply(warp, instruction, pieces);
+            }
+        }
     }
 
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {

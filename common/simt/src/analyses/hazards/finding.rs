@@ -9,6 +9,8 @@ pub(super) enum Place {
     Shared(u32),
     Global(u64),
     Register(u32),
+    /// One that products work on, by its number among them.
+    Accumulator(u32),
     Barrier(u32),
     /// Local memory of a thread.
     Local(u32),
@@ -27,6 +29,10 @@ pub(super) enum Action {
     Arrives,
     Ends,
     Executes,
+    /// Starts a product of matrices.
+    Multiplies,
+    /// Reads by a product that is under way.
+    ReadsOn,
 }
 
 impl Action {
@@ -40,6 +46,8 @@ impl Action {
             Self::Arrives => "arrives at the barrier",
             Self::Ends => "has ended",
             Self::Executes => "executes it",
+            Self::Multiplies => "starts a product with it",
+            Self::ReadsOn => "still reads it",
         }
     }
 }

@@ -38,8 +38,9 @@
 //! Each knows only those before it: `record` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
 //! `cell` (the shadow of one place); `finding`, `plan` (the launch), `log` (a block's findings); `fences`; the rules
 //! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `shared`,
-//! `coverage` of outputs, `global`, `between` blocks; `naming`; `block`, which hands what happens to the rules.
+//! `coverage` of outputs, `global`, `between` blocks; of products of a warpgroup `accumulators`, `operands` and `proxies`; `naming`; `block`, which hands what happens to the rules.
 
+mod accumulators;
 mod barriers;
 mod between;
 mod block;
@@ -56,7 +57,9 @@ mod groups;
 mod local;
 mod log;
 mod naming;
+mod operands;
 mod plan;
+mod proxies;
 mod record;
 mod registers;
 mod shared;

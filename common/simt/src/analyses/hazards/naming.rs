@@ -35,6 +35,8 @@ impl Naming<'_> {
             Place::Barrier(id) => (3, u64::from(id)),
             Place::Local(_) => (4, 0),
             Place::Mask(_) => (5, 0),
+            // The reader sees one array.
+            Place::Accumulator(_) => (6, 0),
         };
         let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
         for (kind, &finding) in found.iter() {
@@ -58,6 +60,10 @@ impl Naming<'_> {
         match place {
             Place::Register(number) => {
                 let name = self.plan.doubtful_registers().get(number as usize);
+                format!("register {}", name.map_or("?", String::as_str))
+            }
+            Place::Accumulator(number) => {
+                let name = self.plan.products().registers.get(number as usize);
                 format!("register {}", name.map_or("?", String::as_str))
             }
             Place::Barrier(id) => format!("barrier {id}"),

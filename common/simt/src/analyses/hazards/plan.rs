@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::extent::{counted, fenced, unit};
 use super::finding::Action;
-use crate::lower::{Code, Facts, MemoryOrder, Role, Scope, Use};
+use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Use};
 use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
 
 /// An allocation of global memory.
@@ -103,6 +103,18 @@ impl Plan {
 
     pub(super) fn has_copies(&self) -> bool {
         !self.code().copies.is_empty()
+    }
+
+    /// The registers that products of a warpgroup work on.
+    pub(super) fn products(&self) -> &Products {
+        &self.code().products
+    }
+
+    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
+    pub(super) fn product_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, ProductUse)> + '_ {
+        let uses = &self.products().steps;
+        let start = uses.partition_point(|step| step.0 < first);
+        uses[start..].iter().copied().take_while(move |step| step.0 < end)
     }
 
     /// How an instruction takes part in the order of memory.

@@ -1,6 +1,6 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 
-use super::cell::{Cell, Conflict, Lists, Sort};
+use super::cell::{Cell, Conflict, Entry, Lists, Sort};
 use super::clock::Clock;
 use super::copies::Copies;
 use super::duplicates::meetings;
@@ -9,6 +9,7 @@ use super::finding::Place;
 use super::groups::groups;
 use super::log::{LaneWrite, Log, Part};
 use super::plan::Plan;
+use super::proxies::Proxies;
 use super::record::Record;
 use crate::analyses::report::HazardKind;
 use crate::lanes::each;
@@ -170,6 +171,39 @@ impl SharedShadow {
     pub(super) fn write_later(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite) {
         for index in units(plan, write) {
             self.touch(plan, clock, log, index, write.part(), Sort::WRITE);
+        }
+    }
+
+    /// Checks that a product may read a piece of shared memory.
+    pub(super) fn product(
+        &self,
+        plan: &Plan,
+        clock: &Clock,
+        checks: (&Copies, &Proxies),
+        log: &mut Log,
+        read: &LaneWrite,
+    ) {
+        let (copies, proxies) = checks;
+        let part = Part { writes: false, ..read.part() };
+        copies.check(plan, log, read.address, read.bytes, part);
+        for index in units(plan, read) {
+            let Some(cell) = self.cells.get(index) else { return };
+            let address = (index << plan.unit) as u32;
+            if self.written[index / 64] >> (index % 64) & 1 == 0 {
+                uninitialised(plan, copies, log, address, part);
+            } else if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ) {
+                log.conflict(plan, Place::Shared(address), conflict, part);
+            } else {
+                let unfenced = |entry: &Entry| {
+                    entry.sort.writes
+                        && each(entry.slot.lanes)
+                            .any(|lane| !proxies.knows(part.thread / 32, entry.slot.record.by_lane(lane)))
+                };
+                if let Some(entry) = cell.all(&self.lists).find(unfenced) {
+                    let first = Part::new(entry.slot.record.thread(), entry.slot.record.instruction(), true);
+                    log.lanes(plan, HazardKind::ProxyNotFenced, Place::Shared(address), first, part);
+                }
+            }
         }
     }
 

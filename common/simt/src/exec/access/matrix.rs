@@ -10,8 +10,9 @@ use crate::exec::isa::Isa;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::exec::registers::Registers;
 use crate::lower::SHARED_WINDOW;
-use crate::lower::fragment::{Fragment, Matrix, MatrixOp};
+use crate::lower::fragment::Fragment;
 use crate::lower::inst::Inst;
+use crate::lower::matrix::{Matrix, MatrixOp};
 use crate::observe::{Access, Observer};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,7 +29,7 @@ pub(crate) fn matrix<I: Isa, O: Observer>(
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
-        MatrixOp::Multiply(_) => {}
+        MatrixOp::Multiply(_) | MatrixOp::Warpgroup(_) => {}
         MatrixOp::Rows { count, exchanged } => load_rows::<I, O>(context, inst, r, warp, matrix, count, exchanged)?,
         MatrixOp::Move { fragment, by_column, space, store } => {
             let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];

@@ -4,8 +4,9 @@ use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::fragment::{Fragment, Matrix, MatrixOp, Spread};
-use crate::lower::inst::{Inst, NONE, Op};
+use crate::lower::fragment::{Fragment, Spread};
+use crate::lower::inst::{Inst, Op};
+use crate::lower::matrix::{Matrix, MatrixOp};
 
 /// Rows of A, columns of B, and the length of both.
 type Shape = (u32, u32, u32);
@@ -62,7 +63,7 @@ const fn wmma_target(kind: Type) -> u32 {
 }
 
 /// `m16n8k16`
-fn shape(word: &str) -> Option<Shape> {
+pub(super) fn shape(word: &str) -> Option<Shape> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
@@ -124,7 +125,7 @@ impl Decoder<'_> {
         words.one_of(&[("row", false), ("col", true)]).ok_or_else(|| self.malformed("no .row or .col"))
     }
 
-    fn kinds<const N: usize>(&self, words: &mut Words<'_>) -> Result<[Type; N], Error> {
+    pub(super) fn kinds<const N: usize>(&self, words: &mut Words<'_>) -> Result<[Type; N], Error> {
         let mut kinds = [Type::Pred; N];
         for kind in &mut kinds {
             *kind = self.kind(words)?;
@@ -169,12 +170,12 @@ impl Decoder<'_> {
         }
         let results = fragments[0].registers;
         let op = MatrixOp::Multiply(fragments);
-        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, NONE, NONE);
+        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix));
         Ok(())
     }
 
     /// The registers of a fragment.
-    fn fragment(&mut self, operand: &Operand, fragment: &Fragment, result: bool) -> Result<Vec<u32>, Error> {
+    pub(super) fn fragment(&mut self, operand: &Operand, fragment: &Fragment, result: bool) -> Result<Vec<u32>, Error> {
         let parts = match operand {
             Operand::Vector(parts) => parts.clone(),
             single => vec![single.clone()],
@@ -205,7 +206,7 @@ impl Decoder<'_> {
         let registers = self.fragment(&to, &whole, true)?;
         let (a, offset, wide) = self.address(&from, Space::Shared)?;
         let op = MatrixOp::Rows { count, exchanged };
-        self.push_matrix(Matrix { op, registers, results: count, offset, wide }, a, NONE);
+        self.push_matrix(Matrix { op, registers, results: count, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) });
         Ok(())
     }
 
@@ -239,16 +240,16 @@ impl Decoder<'_> {
         let b = self.source(&stride, Type::U32)?;
         let results = if store { 0 } else { fragment.registers };
         let op = MatrixOp::Move { fragment, by_column, space: place, store };
-        self.push_matrix(Matrix { op, registers, results, offset, wide }, a, b);
+        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, b, ..Inst::new(Op::Matrix) });
         Ok(())
     }
 
-    fn push_matrix(&mut self, matrix: Matrix, a: u32, b: u32) {
+    pub(super) fn push_matrix(&mut self, matrix: Matrix, inst: Inst) {
         let results = matrix.results as usize;
         let more = matrix.registers.iter().enumerate().map(|(index, &value)| (value, index < results)).collect();
         let imm = self.code.matrices.len() as i32;
         self.code.matrices.push(matrix);
-        self.push(Inst { a, b, imm, ..Inst::new(Op::Matrix) });
+        self.push(Inst { imm, ..inst });
         if let Some(raw) = self.raws.last_mut() {
             raw.more = more;
         }

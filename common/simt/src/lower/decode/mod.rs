@@ -19,6 +19,7 @@ mod operands;
 mod plain;
 mod system;
 mod warp;
+mod warpgroup;
 mod words;
 
 use crate::Error;
@@ -83,6 +84,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     });
     let Decoder { layout, raws, values, mut code, .. } = decoder;
     code.param_bytes = param_bytes;
+    code.target = layout.inner.program.target;
     code.variables.sort_unstable();
     code.variables.dedup();
     code.static_shared_bytes = u32::try_from(layout.shared_bytes)
@@ -112,9 +114,15 @@ impl Decoder<'_> {
             "mbarrier" => self.mbarrier(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
             "mma" | "wmma" | "ldmatrix" => self.matrix(statement, words),
+            "wgmma" => self.warpgroup(statement, words),
             "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
-            "membar" | "fence" => self.only(Op::Fence),
+            "membar" | "fence" => {
+                if self.order.proxy {
+                    self.needs_target(90, "fence.proxy.async", "it needs")?;
+                }
+                self.only(Op::Fence)
+            }
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
             "nanosleep" => self.only(Op::Yield),
             "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {

@@ -1,0 +1,67 @@
+//! Matrices in shared memory as `wgmma` takes them: the descriptor that says where, and the way from an element to its place.
+//!
+//! A matrix has lines (rows of A, columns of B) of 32 bytes along k. Memory keeps it in pieces of 16 bytes. Where the elements
+//! of a line follow each other (K-major), a piece is half a line; where those of a column of A or a row of B do, it is
+//! eight lines at one k.
+//!
+//! Pieces lie in rows of 16, 32, 64 or 128 bytes, and eight rows that follow each other are a square of the pattern. The
+//! wider ones are swizzled: the number of the row is added, without carry, to the number of the piece in the row. The
+//! hardware takes both from the address itself.
+
+/// The fields of a descriptor; addresses and distances in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    start: u32,
+    /// The distances that the manual calls leading and stride.
+    leading: u32,
+    stride: u32,
+    /// The number that the first row of a pattern has.
+    base: u32,
+    /// Pieces of 16 bytes in a row.
+    pieces: u32,
+}
+
+/// Bits that belong to no field.
+const RESERVED: u64 = 0x3ff1_c000_c000_c000;
+
+/// Bytes of a piece.
+pub(super) const PIECE: u32 = 16;
+
+impl Descriptor {
+    /// None if there is something in it that is no field.
+    pub fn read(bits: u64) -> Option<Self> {
+        let distance = |from: u32| (bits >> from & 0x3fff) as u32 * PIECE;
+        let pieces = [1, 8, 4, 2][(bits >> 62) as usize];
+        let base = (bits >> 49 & 7) as u32;
+        let fields = Self { start: distance(0), leading: distance(16), stride: distance(32), base, pieces };
+        (bits & RESERVED == 0).then_some(fields)
+    }
+
+    /// The position of piece `half` of a line, where the elements of a line follow each other.
+    pub fn along(&self, line: u32, half: u32) -> u32 {
+        // Swizzled rows hold both halves of a line.
+        let apart = if self.pieces == 1 { self.leading } else { PIECE };
+        self.swizzled(line % 8 * self.row() + line / 8 * self.stride + half * apart)
+    }
+
+    /// The position of the piece with eight lines (number `eight` of them) at one place `k` along them.
+    pub fn across(&self, eight: u32, k: u32) -> u32 {
+        let (lines, length) = if self.pieces == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
+        let (square, piece) = (eight / self.pieces, eight % self.pieces);
+        self.swizzled(piece * PIECE + square * lines + k % 8 * self.row() + k / 8 * length)
+    }
+
+    /// Bytes of a row.
+    const fn row(&self) -> u32 {
+        PIECE * self.pieces
+    }
+
+    const fn swizzled(&self, distance: u32) -> u32 {
+        let position = self.start + distance;
+        let number = (position >> 7).wrapping_sub(self.base) & (self.pieces - 1);
+        position ^ number * PIECE
+    }
+}
+
+#[cfg(test)]
+mod tests;

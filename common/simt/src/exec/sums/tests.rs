@@ -1,0 +1,112 @@
+//! The model against what an H200 said (`tests/instructions/ask_tensor_cores.py`), and models that differ from it in one thing
+//! each. `SIMT_TENSOR_CORES=FOLDER` reads another record, `-- --nocapture` shows how many products agree with each model.
+
+use super::*;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A recorded product: A, B, C, D, in row order.
+struct Recorded {
+    instruction: String,
+    kinds: [Type; 2],
+    length: usize,
+    parts: [Vec<u64>; 4],
+}
+
+pub(in crate::exec) fn folder() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions/tensor_cores");
+    std::env::var_os("SIMT_TENSOR_CORES").map_or(own, PathBuf::from)
+}
+
+fn recorded() -> Vec<Recorded> {
+    let list = std::fs::read_to_string(folder().join("sums.txt")).unwrap();
+    let all = std::fs::read(folder().join("sums.bin")).unwrap();
+    let mut rest = &all[..];
+    let mut products = vec![];
+    for line in list.lines() {
+        let words: Vec<&str> = line.split('\t').collect();
+        let [name, rows, columns, length, kind, sum, _, times] = words[..] else { panic!("{line}") };
+        let [rows, columns, length, times] = [rows, columns, length, times].map(|word| word.parse::<usize>().unwrap());
+        let kinds = [kind, sum].map(|word| Type::named(word).unwrap());
+        for _ in 0..times {
+            let parts = [(rows * length, 0), (length * columns, 0), (rows * columns, 1), (rows * columns, 1)];
+            let parts = parts.map(|(count, kind)| {
+                let bytes = kinds[kind].bytes() as usize;
+                let (own, others) = rest.split_at(count * bytes);
+                rest = others;
+                let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+                own.chunks(bytes).map(number).collect()
+            });
+            let instruction = format!("{name} {length} {kind} {sum}");
+            products.push(Recorded { instruction, kinds, length, parts });
+        }
+    }
+    assert!(rest.is_empty());
+    products
+}
+
+/// How many elements of D agree in every bit, and how many there are.
+fn agree(core: TensorCore, recorded: &Recorded) -> [usize; 2] {
+    let Recorded { kinds: [kind, sum], length, parts: [a, b, c, d], .. } = recorded;
+    let found = product(
+        core,
+        &Product { a, b, c, kinds: [*sum, *kind, *kind, *sum], length: *length, columns: b.len() / length },
+    );
+    [found.iter().zip(d).filter(|(found, said)| found == said).count(), d.len()]
+}
+
+#[test]
+fn the_same_sums_as_a_gpu() {
+    let recorded = recorded();
+    let hopper = TensorCore::HOPPER;
+    let models = [
+        ("as Hopper", hopper),
+        ("one place less", TensorCore { places: 1, ..hopper }),
+        ("one place more", TensorCore { places: 3, ..hopper }),
+        ("steps of 16 bytes", TensorCore { step: 16, ..hopper }),
+        ("as Ampere", TensorCore::AMPERE),
+    ];
+    let mut text = String::new();
+    for (name, core) in models {
+        let mut instructions: Vec<(&str, [usize; 2])> = vec![];
+        for product in &recorded {
+            let [good, all] = agree(core, product);
+            match instructions.last_mut().filter(|last| last.0 == product.instruction) {
+                Some((_, counts)) => *counts = [counts[0] + good, counts[1] + all],
+                None => instructions.push((&product.instruction, [good, all])),
+            }
+        }
+        let total = |at: usize| instructions.iter().map(|(_, counts)| counts[at]).sum::<usize>();
+        writeln!(text, "{name}: {} of {} agree", total(0), total(1)).unwrap();
+        instructions.iter().for_each(|(name, [good, all])| writeln!(text, "    {name}: {good} of {all}").unwrap());
+        assert_eq!(total(0) == total(1), core == hopper, "{text}");
+    }
+    println!("{text}");
+}
+
+/// The example of the literature: what is left of small numbers beside a large one.
+#[test]
+fn small_numbers_beside_a_large_one() {
+    let one = |exponent: i32| u64::from((2.0_f32.powi(exponent)).to_bits());
+    let sum = |core: TensorCore, small: i32| {
+        let a = [one(0), one(small), one(small), one(small)];
+        let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
+        let found = product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1 });
+        f64::from(f32::from_bits(found[0] as u32)) - 1.0
+    };
+    let unit = 2.0_f64.powi(-23);
+    // Three times a whole last place, a half, a quarter, an eighth of it.
+    assert_eq!([-23, -24, -25, -26].map(|small| sum(TensorCore::HOPPER, small) / unit), [3.0, 1.0, 0.0, 0.0]);
+    assert_eq!([-23, -24, -25, -26].map(|small| sum(TensorCore::AMPERE, small) / unit), [3.0, 1.0, 0.0, 0.0]);
+    // Two of them are in the step of the large one; before it, the others count.
+    assert_eq!([-23, -24].map(|small| sum(TensorCore::VOLTA, small) / unit), [3.0, 0.0]);
+    let minus = |exponent: i32| one(exponent) | 1 << 31;
+    let left = |core: TensorCore| {
+        let a = [one(0), one(-25), one(-25), minus(0)];
+        let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
+        f32::from_bits(
+            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1 })[0] as u32,
+        )
+    };
+    assert_eq!([left(TensorCore::HOPPER), left(TensorCore::AMPERE)], [2.0_f32.powi(-24), 0.0]);
+}

@@ -1,0 +1,202 @@
+//! What the four warps of a warpgroup do together. Each computes its own sixteen rows when it gets there, and at once: that the
+//! hardware takes its time is for observers to know.
+
+use super::context::{Checked, Context, Outcome};
+use super::descriptor::{Descriptor, PIECE};
+use super::matrix::{gather, multiplied, scatter, whole};
+use super::registers::Registers;
+use super::sums::{Product, TensorCore};
+use super::warp::Warp;
+use crate::error::FaultKind;
+use crate::lower::inst::{Inst, Op};
+use crate::lower::matrix::MatrixOp;
+use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
+use crate::observe::{Observer, WarpgroupStep};
+
+/// Threads of a warpgroup.
+const THREADS: u64 = 128;
+
+#[inline(never)]
+pub(super) fn warpgroup<O: Observer>(
+    warp: &mut Warp,
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    mask: u32,
+) -> Checked<()> {
+    let threads = context.launch.config.block.count();
+    if !threads.is_multiple_of(THREADS) {
+        let text = format!(
+            "wgmma in a block of {threads} threads: four whole warps execute it together, so launch a multiple of {THREADS},"
+        );
+        return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, None));
+    }
+    whole(context, inst, warp.number, mask)?;
+    let code = context.code;
+    let matrix = &code.matrices[inst.imm as usize];
+    let MatrixOp::Warpgroup(op) = matrix.op else { return Ok(()) };
+    let mut pieces = vec![];
+    let step = match op {
+        WarpgroupOp::Fence => WarpgroupStep::Fence,
+        WarpgroupOp::Commit => WarpgroupStep::Commit,
+        WarpgroupOp::Wait(pending) => WarpgroupStep::Wait { pending },
+        WarpgroupOp::Multiply(product) => {
+            // Which instructions, in which order: a number that hardly ever is the same for others.
+            warp.together = warp.together.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(inst.pc) + 1);
+            let adds = match product.scale {
+                Scale::Never => false,
+                Scale::Always => true,
+                Scale::If { negated } => adds(context, warp, inst, negated)?,
+            };
+            let place = Place { context, inst, warp: warp.number, r };
+            multiply(&place, &product, &matrix.registers, adds, &mut pieces)?;
+            WarpgroupStep::Multiply { pieces: &pieces }
+        }
+    };
+    if O::ACTIVE {
+        context.observer.warpgroup(warp.number, inst.pc, step);
+    }
+    Ok(())
+}
+
+/// Whether D is added, which all threads must say alike.
+fn adds<O>(context: &Context<'_, '_, O>, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
+    match warp.predicates[inst.c as usize] {
+        0 => Ok(negated),
+        u32::MAX => Ok(!negated),
+        bits => {
+            let text =
+                "wgmma whose scale-d differs between the threads of a warp: compute it from what all of them share,";
+            let lane = if bits & 1 == 0 { bits.trailing_zeros() } else { bits.trailing_ones() };
+            Err(context.fault(FaultKind::Other(text.into()), inst.pc, warp.number, Some(lane)))
+        }
+    }
+}
+
+/// Where a product is executed.
+struct Place<'a, 'b, 'c, 'd, O> {
+    context: &'a Context<'b, 'c, O>,
+    inst: &'a Inst,
+    warp: u32,
+    r: Registers<'d>,
+}
+
+/// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need.
+fn multiply<O>(
+    place: &Place<'_, '_, '_, '_, O>,
+    product: &warpgroup::Product,
+    registers: &[u32],
+    adds: bool,
+    pieces: &mut Vec<u32>,
+) -> Checked<()> {
+    let Place { inst, warp, r, .. } = *place;
+    let result = product.result();
+    let (own, others) = registers.split_at(result.registers as usize);
+    let length = product.length() as usize;
+    let columns = product.columns as usize;
+    let mut left = if product.in_registers {
+        gather(&product.left(), &others[..4], r)
+    } else {
+        place.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
+    };
+    let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
+    let sign = 1 << (8 * product.kind.bytes() - 1);
+    for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
+        elements.iter_mut().for_each(|bits| *bits ^= if negated { sign } else { 0 });
+    }
+    // Lines of B are its columns.
+    let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
+    let before = if adds { gather(&result, own, r) } else { vec![0; 16 * columns] };
+    let kinds = [product.sum, product.kind, product.kind, product.sum];
+    let operands = Product { a: &left, b: &by_row, c: &before, kinds, length, columns };
+    scatter(&result, own, r, &multiplied(TensorCore::HOPPER, &operands));
+    Ok(())
+}
+
+impl<O> Place<'_, '_, '_, '_, O> {
+    /// The bits of some lines of an operand in shared memory, line after line.
+    #[allow(clippy::too_many_arguments)]
+    fn lines(
+        &self,
+        name: &str,
+        register: u32,
+        product: &warpgroup::Product,
+        operand: usize,
+        first: u32,
+        count: u32,
+        pieces: &mut Vec<u32>,
+    ) -> Checked<Vec<u64>> {
+        let bits: [u64; 32] = self.r.read(register);
+        if let Some(lane) = bits.iter().position(|&other| other != bits[0]) {
+            let text = format!(
+                "wgmma whose descriptor of {name} differs between the threads of a warp: compute it from what all of them share,"
+            );
+            return Err(self.fault(text, lane as u32));
+        }
+        let Some(descriptor) = Descriptor::read(bits[0]) else {
+            let text = format!(
+                "wgmma whose descriptor of {name}, {:#x}, has bits outside its fields: addresses and offsets go into it as (bytes & 0x3ffff) >> 4,",
+                bits[0]
+            );
+            return Err(self.fault(text, 0));
+        };
+        let (length, bytes) = (product.length(), product.kind.bytes());
+        let mut elements = vec![0; (count * length) as usize];
+        let mut take = |position: u32, place: &mut dyn FnMut(u32) -> (u32, u32)| {
+            let total = self.context.launch.shared_bytes;
+            if position.checked_add(PIECE).is_none_or(|end| end > total) {
+                let place = self.context.shared_place(position.into());
+                let text = format!(
+                    "wgmma reads {name} at {place}: check the start, the offsets and the swizzle in its descriptor,"
+                );
+                return Err(self.fault(text, 0));
+            }
+            pieces.push(position);
+            for part in 0..PIECE / bytes {
+                let at = position + part * bytes;
+                let word = self.context.shared[at as usize / 4] >> (8 * (at % 4));
+                let (line, k) = place(part);
+                elements[(line * length + k) as usize] = u64::from(word);
+            }
+            Ok(())
+        };
+        if product.transposed[operand] {
+            for eight in 0..count / 8 {
+                for k in 0..length {
+                    take(descriptor.across(first / 8 + eight, k), &mut |part| (8 * eight + part, k))?;
+                }
+            }
+        } else {
+            for line in 0..count {
+                for half in 0..2 {
+                    take(descriptor.along(first + line, half), &mut |part| (line, half * PIECE / bytes + part))?;
+                }
+            }
+        }
+        Ok(elements)
+    }
+
+    fn fault(&self, text: String, lane: u32) -> Box<Outcome> {
+        self.context.fault(FaultKind::Other(text), self.inst.pc, self.warp, Some(lane))
+    }
+}
+
+/// All four warps of a warpgroup must have executed the same products.
+pub(super) fn complete<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Result<(), Outcome> {
+    for four in warps.chunks(4) {
+        if let Some(other) = four.iter().find(|warp| warp.together != four[0].together) {
+            let text = format!(
+                "wgmma that warps {} and {} of a warpgroup did not execute alike: all four of its warps must execute each,",
+                four[0].number, other.number
+            );
+            let matrices = &context.code.matrices;
+            let is_product = |inst: &&Inst| {
+                inst.op == Op::Warpgroup
+                    && matches!(matrices[inst.imm as usize].op, MatrixOp::Warpgroup(WarpgroupOp::Multiply(_)))
+            };
+            let pc = context.code.insts.iter().find(is_product).map_or(0, |inst| inst.pc);
+            return Err(*context.fault(FaultKind::Other(text), pc, other.number, Some(0)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! What the four warps of a warpgroup do together: products of matrices that go on while the warps do.
+
+use super::fragment::{Fragment, Spread};
+use crate::ast::Type;
+
+/// An instruction of a warpgroup.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WarpgroupOp {
+    /// Registers that were accessed before may be accessed by products from now on.
+    Fence,
+    /// Closes a group of products.
+    Commit,
+    /// Waits until at most so many groups are under way.
+    Wait(u32),
+    Multiply(Product),
+}
+
+/// The length of a line of A or B in bytes, whatever the type.
+const LINE: u32 = 32;
+
+/// D = ±A · ±B, or that plus D. The instruction has the descriptors of A (if it is in shared memory) and of B in `a` and `b`,
+/// and in `c` the predicate that says whether D is added, if that is not known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Product {
+    /// The type of A and B.
+    pub kind: Type,
+    /// The type of C and D.
+    pub sum: Type,
+    /// Columns of B.
+    pub columns: u32,
+    /// A is in registers.
+    pub in_registers: bool,
+    /// The elements of a column of A, and of a row of B, follow each other in memory.
+    pub transposed: [bool; 2],
+    pub negated: [bool; 2],
+    pub scale: Scale,
+}
+
+/// Whether D is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Never,
+    Always,
+    /// Where the predicate holds, or (if negated) does not.
+    If {
+        negated: bool,
+    },
+}
+
+impl Product {
+    /// Columns of A and rows of B.
+    pub const fn length(&self) -> u32 {
+        LINE / self.kind.bytes()
+    }
+
+    /// The sixteen rows of D that a warp has.
+    pub fn result(&self) -> Fragment {
+        Fragment::new(self.sum, (16, self.columns), Spread::Sum)
+    }
+
+    /// The sixteen rows of A that a warp has, where they are in registers.
+    pub fn left(&self) -> Fragment {
+        Fragment::new(self.kind, (16, self.length()), Spread::Left)
+    }
+}
