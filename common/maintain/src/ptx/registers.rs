@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use common::code::{self, Registers};
 use common::nvrtc::Nvrtc;
 
-/// The architecture that the simulated device stands for.
+/// The architecture that the simulated device stands for; with an `a` behind it for the instructions that no other has.
 const ARCHITECTURE: &str = "sm_90";
 /// The assembler's pip package, of the version that goes with the pinned NVRTC.
 pub const PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.1.105";
@@ -29,15 +29,16 @@ pub fn add(registers: &mut Registers, known: &Registers, file: &Path, ptx: &str,
     let same = known.files.get(&name).filter(|(of, _)| *of == hash && known.ptxas == registers.ptxas);
     let counts = match same {
         Some((_, counts)) => counts.clone(),
-        None => count(file, ptxas)?,
+        None => count(file, ptx, ptxas)?,
     };
     registers.files.insert(name, (hash, counts));
     Ok(())
 }
 
-fn count(file: &Path, ptxas: &Path) -> Result<BTreeMap<String, u32>> {
+fn count(file: &Path, ptx: &str, ptxas: &Path) -> Result<BTreeMap<String, u32>> {
+    let suffix = if ptx.contains("\n.target sm_90a") { "a" } else { "" };
     let output = Command::new(ptxas)
-        .args(["--verbose", "--gpu-name", ARCHITECTURE, "--output-file"])
+        .args(["--verbose", "--gpu-name", &format!("{ARCHITECTURE}{suffix}"), "--output-file"])
         .arg(if cfg!(windows) { "NUL" } else { "/dev/null" })
         .arg(file)
         .output()
