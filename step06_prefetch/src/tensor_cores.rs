@@ -80,7 +80,9 @@ mod tests {
     fn the_form_suits_the_problem() {
         let sim = DeviceInfo::simulated(1 << 30);
         let form = |n, k| plan(&problem(500, n, k, Dtype::F32), &sim).unwrap().specialisation;
-        for (n, k, name) in [(128, 128, "v4"), (128, 124, "shortv4"), (127, 128, "v1"), (128, 130, "v1"), (1, 1, "shortv1")] {
+        for (n, k, name) in
+            [(128, 128, "v4"), (128, 124, "shortv4"), (127, 128, "v1"), (128, 130, "v1"), (1, 1, "shortv1")]
+        {
             assert_eq!(form(n, k).name, name);
             assert!(specialisations(Dtype::F32).contains(&form(n, k)));
         }
