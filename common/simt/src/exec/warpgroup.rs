@@ -102,7 +102,9 @@ fn multiply<O>(
     let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
     let sign = 1 << (8 * product.kind.bytes() - 1);
     for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
-        elements.iter_mut().for_each(|bits| *bits ^= if negated { sign } else { 0 });
+        for bits in elements {
+            *bits ^= if negated { sign } else { 0 };
+        }
     }
     // Lines of B are its columns.
     let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();

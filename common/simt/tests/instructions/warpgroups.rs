@@ -172,7 +172,7 @@ fn check(case: &Case) -> Result<bool, Error> {
     let skip = |stored: Stored| if stored.row > 32 && !stored.transposed { 32 } else { 0 };
     let (positions, right) = place(case.right, 16 * 1024 + skip(case.right), n, k, bytes);
     store(&positions, &b_lines);
-    let mut descriptors = vec![0, right];
+    let mut descriptors = [0, right];
     if let Left::Shared(left) = case.left {
         let (positions, descriptor) = place(left, 1024 + skip(left), 64, k, bytes);
         store(&positions, &a);
