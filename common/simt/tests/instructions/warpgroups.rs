@@ -284,6 +284,15 @@ fn what_no_warpgroup_may_do() {
             "descriptor of B differs between the threads of a warp",
         ),
         (
+            said(128, &FIRST, [0, good], &|text| {
+                text.replace(
+                    "wgmma.fence",
+                    "shr.u32 %i, %t, 5; cvt.u64.u32 %at, %i; add.u64 %right, %right, %at;\nwgmma.fence",
+                )
+            }),
+            "warps 0 and 1 of a warpgroup did not execute alike",
+        ),
+        (
             said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_90")),
             "wgmma on sm_90: it needs .target sm_90a",
         ),
