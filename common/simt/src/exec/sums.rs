@@ -54,13 +54,17 @@ pub(crate) struct Product<'a> {
     pub columns: usize,
 }
 
-/// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below.
+/// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below, and
+/// less than that of any number if it is zero.
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
     digits: i64,
     exponent: i32,
     places: i32,
 }
+
+/// Far below the exponents of products.
+const OF_ZERO: i32 = -1 << 20;
 
 impl Term {
     const fn times(self, other: Self) -> Self {
@@ -90,6 +94,9 @@ const fn trimmed(bits: u64, kind: Type) -> u64 {
 fn term(bits: u64, kind: Type) -> Option<Term> {
     let format = Format::of(kind);
     let Real::Finite { negative, bits, exponent } = Real::read(trimmed(bits, kind), format, false) else { return None };
+    if bits == 0 {
+        return Some(Term { exponent: OF_ZERO, ..Term::default() });
+    }
     let digits = bits as i64;
     let places = format.places();
     Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + places, places })
@@ -133,8 +140,7 @@ struct Sum {
 
 /// One step: the sum before, and products.
 fn add(core: TensorCore, first: Term, products: &[Term]) -> Sum {
-    let all = || products.iter().copied().chain([first]).filter(|term| term.digits != 0);
-    let Some(largest) = all().map(|term| term.exponent).max() else { return Sum { digits: 0, exponent: 0 } };
+    let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
     let aligned = |term: Term| match term.exponent - term.places - last {
         // To the left by few places, as many as a sum has more than a product.
@@ -143,7 +149,8 @@ fn add(core: TensorCore, first: Term, products: &[Term]) -> Sum {
         by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
         _ => 0,
     };
-    Sum { digits: all().map(aligned).sum(), exponent: last }
+    let digits = products.iter().fold(aligned(first), |sum, &term| sum + aligned(term));
+    Sum { digits, exponent: last }
 }
 
 impl Sum {
