@@ -56,9 +56,11 @@ fn plain() -> Specialisation {
 }
 
 /// The loaded kernels of one GPU.
+#[derive(Clone)]
 pub struct Kernels {
     /// Names of the files, for records: the step's kernel and its hash.
     pub source: (String, String),
+    specialisation: Specialisation,
     step: Kernel,
     adding: Kernel,
     draw: Kernel,
@@ -76,6 +78,16 @@ pub fn plan(device: &dyn Device, m: u64, n: u64, k: u64) -> Result<Plan> {
 }
 
 impl Kernels {
+    /// The kernels for products m×n: those that are loaded, if they suit, else others in their place.
+    pub fn of<'a>(loaded: &'a mut Option<Self>, device: &mut dyn Device, m: u64, n: u64) -> Result<&'a Self> {
+        let specialisation = plan(device, m, n, 8)?.specialisation;
+        let fresh = match loaded.take() {
+            Some(kernels) if kernels.specialisation == specialisation => kernels,
+            _ => Self::load(device, m, n)?,
+        };
+        Ok(loaded.insert(fresh))
+    }
+
     /// Compiles or looks up the kernels for products m×n of any depth, and loads them.
     pub fn load(device: &mut dyn Device, m: u64, n: u64) -> Result<Self> {
         // The tiling follows from C alone.
@@ -98,6 +110,7 @@ impl Kernels {
         };
         Ok(Self {
             source: (step.display.clone(), step.hash.clone()),
+            specialisation: specialisation.clone(),
             step: load(&step_code, "matmul", 3, 3)?,
             adding: load(&adding_code, "matmul", 3, 3)?,
             draw: load(&operands, "draw", 1, 14)?,

@@ -1,9 +1,12 @@
 //! One rank's work: checks that the problem fits, draws, multiplies, verifies, and only then times.
 
+use std::process::Command;
+use std::time::SystemTime;
+
 use anyhow::{Result, bail};
 use common::device::Device;
 use common::units::grouped;
-use common::{Dtype, Fill, Problem};
+use common::{Dtype, Fill, Kind, Problem};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
@@ -35,6 +38,10 @@ pub struct Request {
 /// What a product took and whether it is right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// When, in UTC.
+    pub date: String,
+    /// The GPU driver's version.
+    pub driver: Option<String>,
     /// M, N, K.
     pub size: [u64; 3],
     /// Seed of the elements.
@@ -92,6 +99,7 @@ pub fn run(
     device: &mut dyn Device,
     member: &mut Member,
     link: &mut dyn Link,
+    loaded: &mut Option<Kernels>,
     grid: Grid,
     request: &Request,
 ) -> Result<Outcome> {
@@ -100,21 +108,21 @@ pub fn run(
     let depth = request.panel.unwrap_or_else(|| usual_depth(k, grid.gpus())).min(k);
     let share = Share::new(&problem, Panels::new(grid, k, depth), member.rank)?;
     let bytes_per_gpu = fits(device, member, &share)?;
-    let kernels = Kernels::load(device, share.m(), share.n())?;
+    let kernels = Kernels::of(loaded, device, share.m(), share.n())?;
     let memory = Memory::allocate(device, &share)?;
 
     let twin_share = Share::new(&Problem { fill: Fill::Integers, ..problem }, share.panels.clone(), member.rank)?;
-    multiply::draw(device, &kernels, &twin_share, &memory)?;
+    multiply::draw(device, kernels, &twin_share, &memory)?;
     member.barrier()?;
-    multiply::multiply(device, link, &kernels, &twin_share, &memory, request.overlap)?;
+    multiply::multiply(device, link, kernels, &twin_share, &memory, request.overlap)?;
     link.end(device)?;
-    let twin = verify::freivalds(device, member, &kernels, &twin_share, &memory)?;
+    let twin = verify::freivalds(device, member, kernels, &twin_share, &memory)?;
 
-    multiply::draw(device, &kernels, &share, &memory)?;
+    multiply::draw(device, kernels, &share, &memory)?;
     member.barrier()?;
-    multiply::multiply(device, link, &kernels, &share, &memory, request.overlap)?;
+    multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
     let mut ended = link.end(device)?;
-    let verdict = verify::sampled(device, member, &kernels, &share, &memory)?;
+    let verdict = verify::sampled(device, member, kernels, &share, &memory)?;
     let mut ms = Vec::new();
     let right = twin.wrong.is_none() && verdict.wrong.is_none();
     // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
@@ -122,7 +130,7 @@ pub fn run(
     let samples = if right && !long && ended.is_some() { request.samples } else { 0 };
     for _ in 0..samples {
         member.barrier()?;
-        multiply::multiply(device, link, &kernels, &share, &memory, request.overlap)?;
+        multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
         ended = link.end(device)?;
         ms.push(slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?);
     }
@@ -134,6 +142,8 @@ pub fn run(
     let timeline = all.iter().map(|spans| Ok(serde_json::from_slice(spans)?)).collect::<Result<_>>()?;
     memory.release(device)?;
     Ok(Outcome {
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        driver: driver(),
         size: request.size,
         seed: request.seed,
         gpus: grid.gpus(),
@@ -144,12 +154,19 @@ pub fn run(
         bytes_per_gpu,
         device: device.info().name.clone(),
         link: link.name(),
-        kernel: kernels.source,
+        kernel: kernels.source.clone(),
         twin,
         verdict,
         ms,
         timeline,
     })
+}
+
+/// The version of the GPUs' driver, if there is one to ask.
+fn driver() -> Option<String> {
+    let asked = Command::new("nvidia-smi").args(["--query-gpu=driver_version", "--format=csv,noheader"]).output();
+    let text = String::from_utf8(asked.ok().filter(|asked| asked.status.success())?.stdout).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned())
 }
 
 /// The largest of all ranks' milliseconds.
@@ -161,7 +178,9 @@ fn slowest(member: &mut Member, ms: f64) -> Result<f64> {
 /// Bytes of the largest share, if each fits its GPU. The error names every GPU where it does not, on all ranks.
 fn fits(device: &dyn Device, member: &mut Member, share: &Share) -> Result<u64> {
     let bytes = share.bytes();
-    let own = [bytes.total(), device.free_bytes()?];
+    // Simulated GPUs share the memory of the host; at worst all of them are on this one.
+    let sharing = if device.info().kind == Kind::Sim { member.world as u64 } else { 1 };
+    let own = [bytes.total(), device.free_bytes()? / sharing];
     let all = member.exchange(&own.map(u64::to_le_bytes).concat())?;
     let word = |bytes: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[8 * at + i]));
     let short: Vec<String> = all

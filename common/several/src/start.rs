@@ -153,8 +153,9 @@ fn work(args: &Args, mut member: Member, grid: Grid, gpu: Option<usize>) -> Resu
         Box::new(PostLink::new(member.clone(), grid))
     };
     let mut right = true;
+    let mut kernels = None;
     for request in args.requests(DEFAULT[usize::from(gpu.is_none())]) {
-        let outcome = run(device.as_mut(), &mut member, link.as_mut(), grid, &request)?;
+        let outcome = run(device.as_mut(), &mut member, link.as_mut(), &mut kernels, grid, &request)?;
         right &= outcome.right();
         if member.rank == 0 {
             show(&outcome, args.json)?;
