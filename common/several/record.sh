@@ -66,8 +66,10 @@ kill_a_rank() {
 
 nvidia-smi --query-gpu=index,name,driver_version,memory.total --format=csv | tee "$out/machine.csv"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
+# 16384 × √2 has twice the memory of 16384, for two GPUs: weak scaling.
+[ "$gpus" -eq 2 ] && sizes=16384,23168,32768 || sizes=16384,32768
 measure alone 50 --gpus 1 --size 16384,32768 --samples 3
-measure "gpus$gpus" 60 --gpus "$gpus" --size 16384,32768 --overlap on,off --samples 5
+measure "gpus$gpus" 60 --gpus "$gpus" --size "$sizes" --overlap on,off --samples 5
 kill_a_rank
 "$program" --device cuda --gpus 9 --size 64 2>"$out/too-many.err"
 echo "too many GPUs: status $?: $(cat "$out/too-many.err")"

@@ -16,8 +16,8 @@ use crate::wires::{Frame, Kind, Wires};
 
 /// How long ranks wait for each other. Everybody has given up, and said why, within 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the others still wait for rank 0's verdict.
-const VERDICT: Duration = Duration::from_secs(27);
+/// How long the others wait for rank 0's verdict after they have lost patience with each other.
+const VERDICT: Duration = Duration::from_secs(7);
 /// How long rank 0 goes on to listen when it knows already that it cannot work, so that all are told.
 const STRAGGLERS: Duration = Duration::from_secs(3);
 /// A greeting is never longer, in bytes.
@@ -151,7 +151,7 @@ fn visit(place: &Place, own: &Hello, patience: Duration) -> Result<Vec<Option<Tc
         }
         sleep(Duration::from_millis(100));
     };
-    let left = (patience + (VERDICT - PATIENCE)).saturating_sub(begin.elapsed()).max(Duration::from_secs(1));
+    let left = (patience + VERDICT).saturating_sub(begin.elapsed()).max(Duration::from_secs(1));
     let hello = serde_json::to_vec(own)?;
     let answer = stream
         .set_read_timeout(Some(left))
@@ -229,7 +229,9 @@ mod tests {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
     }
 
     #[test]

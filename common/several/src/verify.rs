@@ -238,10 +238,9 @@ fn judge(share: &Share, rows: &[u64], all: &[std::sync::Arc<[u8]>]) -> Result<Ve
                 let at = 4 * (s * n + col);
                 let found = f32::from_le_bytes(std::array::from_fn(|i| c[at + i]));
                 let share_of_bound = (f64::from(found) - expected).abs() / (gamma * absolute).max(f64::MIN_POSITIVE);
-                // Written so that NaN fails.
-                if !(share_of_bound <= 1.0) {
-                    wrong += 1;
-                }
+                // NaN is not inside.
+                let inside = share_of_bound <= 1.0;
+                wrong += u64::from(!inside);
                 verdict.worst_bound_share = verdict.worst_bound_share.max(share_of_bound);
             }
         }

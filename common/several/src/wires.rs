@@ -164,9 +164,10 @@ fn listen(wires: &Wires, peer: usize, stream: &TcpStream, post: &Post) {
             Ok(frame) => frame,
             Err(error) => {
                 let silent = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-                let what = match silent {
-                    true => format!("has not been heard of for {} s", SILENCE.as_secs()),
-                    false => "has ended without a word".to_owned(),
+                let what = if silent {
+                    format!("has not been heard of for {} s", SILENCE.as_secs())
+                } else {
+                    "has ended without a word".to_owned()
                 };
                 let text = format!("rank {peer} {what}; look at what it printed last, and start all ranks again");
                 post.fail(Failure { rank: peer, text });
