@@ -66,17 +66,31 @@ kill_a_rank() {
 
 nvidia-smi --query-gpu=index,name,driver_version,memory.total --format=csv | tee "$out/machine.csv"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
+# Each GPU alone, all at the same time: the sum of their speeds is what they are worth together.
+alone() {
+    local rank
+    for ((rank = 0; rank < gpus; rank++)); do
+        CUDA_VISIBLE_DEVICES=$rank timeout -k 5 60 "$program" --device cuda --gpus 1 --size "$1" --samples 5 --json \
+            >"$out/alone-$rank.jsonl" 2>"$out/alone-$rank.err" &
+    done
+    wait
+    echo "$SECONDS s: alone: $(cat "$out"/alone-*.err)"
+}
+
 # 16384 × √2 has twice the memory of 16384, for two GPUs: weak scaling.
 [ "$gpus" -eq 2 ] && sizes=16384,23168,32768 || sizes=16384,32768
-measure alone 50 --gpus 1 --size 16384,32768 --samples 3
+alone 16384,32768
 measure "gpus$gpus" 60 --gpus "$gpus" --size "$sizes" --overlap on,off --samples 5
 kill_a_rank
 "$program" --device cuda --gpus 9 --size 64 2>"$out/too-many.err"
 echo "too many GPUs: status $?: $(cat "$out/too-many.err")"
-LD_LIBRARY_PATH= "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
+# A library that is none stands for a missing one.
+broken=$(mktemp -d)
+echo none >"$broken/libnccl.so"
+LD_LIBRARY_PATH=$broken "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
 echo "no NCCL: status $?: $(cat "$out/no-nccl.err")"
 [ "$gpus" -gt 2 ] && measure gpus2-of-more 40 --gpus 2 --size 16384,32768 --overlap on,off --samples 3
-measure "panels$gpus" 40 --gpus "$gpus" --size 16384,32768 --panel 512,1024,2048,4096,8192 --samples 2
+measure "panels$gpus" 40 --gpus "$gpus" --size 16384,32768 --panel 512,1024,2048,4096 --samples 3
 [ "$gpus" -gt 2 ] && measure large 55 --gpus "$gpus" --size 110592 --samples 1
 if command -v mpirun >/dev/null && [ $((SECONDS + 25)) -le "$limit" ]; then
     timeout -k 5 25 mpirun --allow-run-as-root --oversubscribe -np "$gpus" "$program" --device cuda --size 16384 --samples 3 \

@@ -10,6 +10,7 @@ mod figures;
 mod generated;
 mod house;
 mod links;
+mod many;
 mod mutants;
 mod pages;
 mod picture;

@@ -9,7 +9,10 @@ use common::{Arg, Dtype, Fill, Launch, Plan, Problem, Specialisation, workspace}
 use step06_prefetch::STEP;
 
 /// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
-const STORE: [&str; 2] = ["= sum[m][n];", "+= sum[m][n];"];
+///
+/// `+=` would do, but a thread waits for each element that it reads. An atomic addition whose result nobody uses is sent to
+/// the L2 cache as a store is. Each element is added to once in a launch, so that the result is the same in every run.
+const STORE: [&str; 2] = ["C[(size_t)row * N + col] = sum[m][n];", "atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"];
 
 /// Where this crate's kernels and their PTX lie.
 pub fn folder() -> PathBuf {
@@ -17,14 +20,14 @@ pub fn folder() -> PathBuf {
     if built.is_dir() { built } else { workspace::root().join("common/several") }
 }
 
-/// Step 6's kernel as it is on the disk, and the same with `+=` where it stores C.
+/// Step 6's kernel as it is on the disk, and the same with an addition where it stores C.
 pub fn step_and_adding() -> Result<(Source, Source)> {
     let step = Source::read(&STEP.source_path(None))?;
     let adding = adding(&step)?;
     Ok((step, adding))
 }
 
-/// The kernel that adds to C: one character more than the step's.
+/// The kernel that adds to C: another line than the step's.
 fn adding(step: &Source) -> Result<Source> {
     let [stores, adds] = STORE;
     ensure!(
@@ -211,14 +214,14 @@ mod tests {
     use common::matrix::{Side, integer_range};
 
     #[test]
-    fn the_kernel_that_adds_differs_in_one_character() {
+    fn the_kernel_that_adds_differs_in_one_line() {
         let (step, adding) = step_and_adding().unwrap();
-        assert_eq!(adding.text.len(), step.text.len() + 1);
+        assert_eq!(adding.text.lines().count(), step.text.lines().count());
         let differs: Vec<_> = step.text.lines().zip(adding.text.lines()).filter(|(one, other)| one != other).collect();
         let [(before, after)] = differs[..] else { panic!("{differs:?}") };
         assert!(before.ends_with("C[(size_t)row * N + col] = sum[m][n];"), "{before}");
-        assert!(after.ends_with("C[(size_t)row * N + col] += sum[m][n];"), "{after}");
-        let changed = Source { text: step.text.replace(STORE[0], "= total;"), ..step };
+        assert!(after.ends_with("atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"), "{after}");
+        let changed = Source { text: step.text.replace(STORE[0], "C[0] = total;"), ..step };
         assert!(super::adding(&changed).unwrap_err().to_string().contains("stores C in other words"));
     }
 

@@ -78,7 +78,7 @@ pub fn usual_depth(k: u64, gpus: usize) -> u64 {
     if gpus == 1 {
         return k;
     }
-    (k / 16).clamp(1, 2048).next_multiple_of(8).min(k.next_multiple_of(8))
+    (k / 8).clamp(1, 2048).next_multiple_of(8).min(k.next_multiple_of(8))
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
         assert_eq!(
-            (usual_depth(16_384, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
+            (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
             (1024, 8, 8, 99)
         );
     }
