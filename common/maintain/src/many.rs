@@ -1,5 +1,7 @@
 //! Records of products on several GPUs: those that `common/several/record.sh` wrote, and what the model takes from them.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use common::gpus::Gpu;
 use common::workspace;
@@ -21,18 +23,27 @@ pub fn all() -> Result<Vec<Records>> {
     let folder = workspace::root().join("docs/results/several");
     let mut all: Vec<Records> = Vec::new();
     let mut files = below(&folder, "jsonl");
+    files.retain(|path| path.parent() != Some(&folder));
     files.sort();
     for path in files {
         let machine = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
-        let lines = read(&path)?;
-        let parse = |line: &str| serde_json::from_str(line).with_context(|| workspace::display(&path));
-        let outcomes = lines.lines().map(parse).collect::<Result<Vec<Outcome>>>()?;
+        let outcomes = outcomes(&path)?;
         match all.iter_mut().find(|records| records.machine == machine) {
             Some(records) => records.outcomes.extend(outcomes),
             None => all.push(Records { machine: machine.into_owned(), outcomes }),
         }
     }
     Ok(all)
+}
+
+fn outcomes(path: &Path) -> Result<Vec<Outcome>> {
+    let parse = |line: &str| serde_json::from_str(line).with_context(|| workspace::display(path));
+    read(path)?.lines().map(parse).collect()
+}
+
+/// Products of a kernel that adds to C with `+=`, as it was before.
+pub fn plus_equals() -> Result<Vec<Outcome>> {
+    outcomes(&workspace::root().join("docs/results/several/plus-equals.jsonl"))
 }
 
 /// The edge of a product that is a cube.
@@ -50,11 +61,33 @@ pub fn is_usual(outcome: &Outcome) -> bool {
     outcome.panel == usual_depth(outcome.size[2], outcome.gpus)
 }
 
+/// Edge of the first problem of those that grow with the number of GPUs.
+pub const FIRST: u64 = 16_384;
+
+/// Whether a product is that of [`FIRST`] grown with the memory of its GPUs.
+pub fn is_grown(outcome: &Outcome) -> bool {
+    let grown = (FIRST as f64 * (outcome.gpus as f64).sqrt()) as u64;
+    edge(outcome).is_some_and(|edge| edge.abs_diff(grown) <= 128)
+}
+
 impl Records {
-    /// 10⁹ operations a second of one GPU alone at this size.
+    /// Products in panels of the usual depth, each size, number of GPUs and overlap once.
+    pub fn usual(&self) -> Vec<&Outcome> {
+        let mut found: Vec<&Outcome> = Vec::new();
+        for outcome in self.outcomes.iter().filter(|outcome| is_usual(outcome) && !outcome.ms.is_empty()) {
+            let key = |o: &Outcome| (o.size, o.gpus, o.overlap);
+            if !found.iter().any(|known| key(known) == key(outcome)) {
+                found.push(outcome);
+            }
+        }
+        found
+    }
+
+    /// 10⁹ operations a second of one GPU alone at this size: the mean of those that were measured.
     pub fn alone(&self, size: [u64; 3]) -> Option<f64> {
-        let alone = self.outcomes.iter().find(|outcome| outcome.gpus == 1 && outcome.size == size);
-        alone.and_then(Outcome::gflops)
+        let alone = self.outcomes.iter().filter(|outcome| outcome.gpus == 1 && outcome.size == size);
+        let speeds: Vec<f64> = alone.filter_map(Outcome::gflops).collect();
+        (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
     }
 
     /// The speed of a product over that of as many GPUs that each work alone.
@@ -81,7 +114,7 @@ const GPUS_PER_MACHINE: usize = 8;
 /// The model's figures, from the times of panels in the runs without overlap; none if there is too little to take them from.
 pub fn machine(all: &[Records]) -> Option<Machine> {
     let outcomes = || all.iter().flat_map(|records| &records.outcomes);
-    let alone = outcomes().filter(|outcome| outcome.gpus == 1 && edge(outcome).is_some()).max_by_key(|o| o.size)?;
+    let alone = outcomes().filter(|outcome| outcome.gpus == 1 && edge(outcome).is_some()).min_by_key(|o| o.size)?;
     let sms = alone.device.trim_start_matches("NVIDIA ").parse::<Gpu>().ok()?.sms.into();
     let unit = Machine {
         sms,

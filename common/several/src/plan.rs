@@ -95,10 +95,7 @@ mod tests {
         assert_eq!((plan.sender(1, Line::Row, 2), plan.sender(1, Line::Column, 2)), (3, 2));
         assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
-        assert_eq!(
-            (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
-            (1024, 8, 8, 99)
-        );
+        assert_eq!((usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)), (1024, 8, 8, 99));
     }
 
     proptest! {

@@ -71,6 +71,8 @@ pub struct Failure {
 struct State {
     /// By sender and receiver.
     queues: HashMap<(usize, usize), VecDeque<Message>>,
+    /// A rank has failed, and the others are being told.
+    failing: bool,
     failure: Option<Failure>,
     closed: bool,
 }
@@ -121,25 +123,41 @@ impl Post {
         }
     }
 
-    /// Says that a rank has failed. The first failure counts: later ones follow from it. After [`close`](Self::close) none does.
+    /// Says that a rank has failed, here and in all other processes. The first failure counts: later ones follow from it. After
+    /// [`close`](Self::close) none does.
     pub fn fail(&self, failure: Failure) {
-        // The others first: whoever waits here may end the process at once.
-        if self.failure().is_none()
-            && !self.is_closed()
-            && let Some((_, outgoing)) = self.outgoing.get()
-        {
-            outgoing.tell_failure(&failure);
-        }
-        self.note(failure);
+        let tell = |failure: &Failure| {
+            if let Some((_, outgoing)) = self.outgoing.get() {
+                outgoing.tell_failure(failure);
+            }
+        };
+        self.fail_after(failure, tell);
     }
 
-    /// The same without telling other processes.
-    pub fn note(&self, failure: Failure) {
-        let mut state = self.state();
-        if state.failure.is_none() && !state.closed {
-            state.failure = Some(failure);
-            self.changed.notify_all();
+    /// The same, with another way to tell the others. They come first, because whoever waits here may end the process at once.
+    pub fn fail_after(&self, failure: Failure, tell: impl FnOnce(&Failure)) {
+        {
+            let mut state = self.state();
+            if state.failing || state.closed {
+                return;
+            }
+            state.failing = true;
         }
+        tell(&failure);
+        self.state().failure = Some(failure);
+        self.changed.notify_all();
+    }
+
+    /// Says that a rank has failed, and gives what everybody is told: this failure, or an earlier one.
+    pub fn fail_and_tell(&self, failure: Failure) -> String {
+        let own = failure.text.clone();
+        self.fail(failure);
+        let mut state = self.state();
+        // An earlier failure is on its way to the others.
+        while state.failure.is_none() && state.failing {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.failure.as_ref().map_or(own, |failure| failure.text.clone())
     }
 
     /// The failure, if there is one.

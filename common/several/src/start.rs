@@ -93,8 +93,7 @@ fn all_as_threads(args: &Args) -> Result<bool> {
             Ok(verified) => right &= verified,
             // The first failure is the cause; the others wait for a rank that is gone.
             Err(error) => {
-                post.fail(Failure { rank, text: format!("{error:#}") });
-                bail!("{}", post.failure().map_or_else(|| format!("{error:#}"), |failure| failure.text));
+                bail!("{}", post.fail_and_tell(Failure { rank, text: format!("{error:#}") }));
             }
         }
     }
@@ -131,8 +130,9 @@ fn one_of_several(args: &Args, place: &Place) -> Result<bool> {
         Err(error) => {
             let text = format!("{error:#}");
             let text = if text.contains(&format!("rank {rank}")) { text } else { format!("rank {rank}: {text}") };
-            post.fail(Failure { rank, text });
-            bail!("{}", post.failure().map_or_else(|| format!("{error:#}"), |failure| failure.text))
+            // NCCL may notice first that another rank is gone. The connection to that rank says so soon after.
+            thread::sleep(Duration::from_millis(500));
+            bail!("{}", post.fail_and_tell(Failure { rank, text }))
         }
     }
 }

@@ -178,12 +178,13 @@ fn listen(wires: &Wires, peer: usize, stream: &TcpStream, post: &Post) {
             Kind::Message if frame.to == wires.rank => post.deliver(frame.from, frame.to, (frame.label, frame.bytes)),
             Kind::Message => wires.write(frame.to, &frame),
             Kind::Failed => {
-                // The others first: whoever waits here may end the process at once.
-                if wires.rank == 0 && post.failure().is_none() {
-                    wires.to_all(&frame, peer);
-                }
                 let text = String::from_utf8_lossy(&frame.bytes).into_owned();
-                post.note(Failure { rank: frame.from, text });
+                // What rank 0 hears, it passes on.
+                post.fail_after(Failure { rank: frame.from, text }, |_| {
+                    if wires.rank == 0 {
+                        wires.to_all(&frame, peer);
+                    }
+                });
             }
             Kind::Bye => return,
             Kind::Hello | Kind::Welcome | Kind::Beat => {}

@@ -75,7 +75,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "several",
-        shows: "strong, weak, panels, large, model or killed: products on several GPUs",
+        shows: "strong, weak, panels, adding, large, model or killed: products on several GPUs",
         make: |_, words| several::table(words),
     },
     Part {

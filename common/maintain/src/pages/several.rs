@@ -19,10 +19,11 @@ pub fn table(words: &[&str]) -> Result<String> {
         ["strong"] => Ok(strong(&all)),
         ["weak"] => Ok(weak(&all)),
         ["panels"] => Ok(panels(&all)),
+        ["adding"] => Ok(adding(&all, &many::plus_equals()?)),
         ["large"] => Ok(large(&all)),
         ["model"] => Ok(model(&all)),
         ["killed"] => killed(),
-        _ => bail!("a part about several GPUs is strong, weak, panels, large, model or killed"),
+        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large, model or killed"),
     }
 }
 
@@ -47,26 +48,14 @@ fn switch(outcome: &Outcome) -> String {
     .to_owned()
 }
 
-fn with_sources(table: String, all: &[Records]) -> String {
+fn with_sources(table: &str, all: &[Records]) -> String {
     let sources: Vec<String> = all.iter().map(Records::provenance).collect();
     format!("{table}\n*{}.*\n", sources.join("; "))
 }
 
-/// Products of panels of the usual depth, those of a size together: machine and product.
+/// Products in panels of the usual depth, with the machine of each.
 fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
-    let mut rows: Vec<(&Records, &Outcome)> = Vec::new();
-    for records in all {
-        for outcome in records.outcomes.iter().filter(|outcome| many::is_usual(outcome) && !outcome.ms.is_empty()) {
-            let is_known = |(other, known): &&(&Records, &Outcome)| {
-                let key = |o: &Outcome| (o.size, o.gpus, o.overlap);
-                other.machine == records.machine && key(known) == key(outcome)
-            };
-            if !rows.iter().any(|row| is_known(&row)) {
-                rows.push((records, outcome));
-            }
-        }
-    }
-    rows
+    all.iter().flat_map(|records| records.usual().into_iter().map(move |outcome| (records, outcome))).collect()
 }
 
 /// One problem on more and more GPUs.
@@ -92,15 +81,13 @@ fn strong(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone", "model"];
-    with_sources(table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
 /// Problems that grow with the memory of all GPUs: 16384 on one.
 fn weak(all: &[Records]) -> String {
-    const FIRST: u64 = 16_384;
-    let grown = |gpus: usize| ((FIRST as f64 * (gpus as f64).sqrt()) as u64).next_multiple_of(128);
     let mut rows = usual(all);
-    rows.retain(|(_, o)| o.overlap && many::edge(o).is_some_and(|n| n.abs_diff(grown(o.gpus)) <= 128));
+    rows.retain(|(_, outcome)| many::is_grown(outcome) && outcome.overlap);
     rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
     rows.dedup_by_key(|(_, outcome)| outcome.gpus);
     let Some(alone) = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()) else {
@@ -118,7 +105,7 @@ fn weak(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "memory of a GPU", "time", "TFLOP/s", "each GPU's speed over one alone"];
-    with_sources(table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
 /// Panels of several depths.
@@ -150,7 +137,33 @@ fn panels(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "depth of a panel", "panels", "time", "of the sum alone"];
-    with_sources(table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+}
+
+/// Panels whose product is stored, added with `+=`, or added atomically.
+fn adding(all: &[Records], plus_equals: &[Outcome]) -> String {
+    let mut rows = Vec::new();
+    for plus in plus_equals.iter().filter(|outcome| outcome.size[0] == 16_384) {
+        let same =
+            |o: &&Outcome| (o.size, o.gpus, o.panel, o.overlap) == (plus.size, plus.gpus, plus.panel, plus.overlap);
+        let Some(now) = all.iter().flat_map(|records| &records.outcomes).find(same) else { continue };
+        for (how, outcome) in [("`+=`", plus), ("`atomicAdd`", now)] {
+            let took = |panels: fn(usize) -> bool| {
+                let spans = outcome.timeline.iter().flatten();
+                let spans = spans.filter(|span| span.multiplied && panels(span.panel));
+                let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
+                times.sort_by(f64::total_cmp);
+                times.get(times.len() / 2).copied().map_or_else(|| "–".to_owned(), ms)
+            };
+            let first = took(|panel| panel == 0);
+            rows.push(vec![how.to_owned(), grouped(outcome.panel), first, took(|panel| panel > 0), time(outcome)]);
+        }
+    }
+    if rows.is_empty() {
+        return NOTHING.into();
+    }
+    let head = ["how it adds", "depth of a panel", "first panel, stored", "another, added", "whole product"];
+    with_sources(&table::markdown(&head, &rows), all)
 }
 
 /// Products that no GPU alone could hold.
@@ -176,7 +189,7 @@ fn large(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "A, B and C", "memory of a GPU", "time", "TFLOP/s", "both checks"];
-    with_sources(table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
 /// The figures of the model.
@@ -191,7 +204,7 @@ fn model(all: &[Records]) -> String {
         row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
         row("network of each GPU", format!("{:.0} GB/s", machine.network_gb_per_s), "NVIDIA's DGX H200, 400 Gbit/s"),
     ];
-    with_sources(table::markdown(&["what", "value", "from"], &rows), all)
+    with_sources(&table::markdown(&["what", "value", "from"], &rows), all)
 }
 
 /// What each rank said, and when, after one of them was killed.
@@ -211,7 +224,7 @@ mod tests {
     fn every_table_says_where_it_is_from_or_that_there_is_none() {
         let nothing: [fn(&[Records]) -> String; 5] = [strong, weak, panels, large, model];
         assert!(nothing.iter().all(|table| table(&[]) == NOTHING));
-        for name in ["strong", "weak", "panels", "large", "model", "killed"] {
+        for name in ["strong", "weak", "panels", "adding", "large", "model", "killed"] {
             let text = table(&[name]).unwrap();
             assert!(text == NOTHING || text.contains("| ") || text.starts_with("```"), "{name}: {text}");
         }
