@@ -11,6 +11,7 @@ mod figures;
 mod generated;
 mod house;
 mod links;
+mod many;
 mod mutants;
 mod one_kernel;
 mod pages;
