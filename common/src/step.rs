@@ -24,13 +24,15 @@ pub type SpecialisationsFn = fn(Dtype) -> Vec<Specialisation>;
 /// What is wrong with a counter-example on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Defect {
-    /// Nothing but its speed: the product is right.
+    /// Nothing but its speed, or how far it stays within the bound of its errors: the product is right.
     #[default]
     None,
     /// A barrier is missing: the product may be right by luck, and the race is always there.
     Race,
     /// Nothing keeps it inside the matrices if a size is not a multiple of the tile.
     Edges,
+    /// It keeps fewer bits of A and B than they have: products of small integers are right, and others of a short K wrong.
+    Rounding,
 }
 
 /// What another kernel of a step is to the step.

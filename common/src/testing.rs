@@ -105,6 +105,10 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
                     ensure!(found.ok != told, "{m}×{n}×{k} {fill}: a wrong product is told, and no other: {found:?}");
                 }
                 (Defect::Edges, found) => edges(&problem, found)?,
+                (Defect::Rounding, found) => {
+                    let (found, right) = (found?, fill == Fill::Integers);
+                    ensure!(found.ok == right, "{m}×{n}×{k} {fill}: ok is {} and should be {right}", found.ok);
+                }
             }
         }
     }

@@ -21,6 +21,8 @@ pub const STEP: Step = Step {
         Variant::rung("2_async_copies").planned(plan_other),
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
+        tensor_cores::LONG_SUMS,
+        tensor_cores::TF32,
         every_shape::VARIANT,
         tensor_cores::VARIANT,
     ],

@@ -1,8 +1,8 @@
-//! Beyond step 6: FP32 products on the tensor cores of compute capability 9.0.
+//! Beyond step 6: FP32 products on the tensor cores of compute capability 9.0, and the same kernel with one thing undone.
 
 use anyhow::{Result, ensure};
 use common::step::Role;
-use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
+use common::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
 /// The variant of step 6.
 pub const VARIANT: Variant = Variant {
@@ -10,6 +10,9 @@ pub const VARIANT: Variant = Variant {
     specialisations: Some(specialisations),
     ..Variant::same_launch("tensor_cores").planned(plan)
 };
+/// The counter-examples to it: sums that stay in the tensor cores, and one product in place of three.
+pub const LONG_SUMS: Variant = counter_example("long_sums");
+pub const TF32: Variant = counter_example("tf32").with_defect(Defect::Rounding);
 
 /// Columns and rows of C per block, and the depth of its tiles.
 const TILE: [u32; 3] = [128, 64, 32];
@@ -32,15 +35,21 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     }
 }
 
+/// The kernel with one thing undone, committed for sizes that are multiples of 4.
+const fn counter_example(name: &'static str) -> Variant {
+    let specialisations = |dtype| specialisations(dtype).into_iter().filter(|form| form.name.ends_with("v4")).collect();
+    Variant { specialisations: Some(specialisations), ..Variant::same_launch(name).planned(plan) }
+}
+
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     ensure!(
         problem.dtype == Dtype::F32,
-        "tensor_cores multiplies floating-point numbers only; choose --dtype f32, or leave --variant out"
+        "tensor cores multiply floating-point numbers only; choose --dtype f32, or leave --variant out"
     );
     let capability = device.compute_capability;
     ensure!(
         capability == 90,
-        "tensor_cores needs wgmma, which only compute capability 9.0 (H100, H200) has, and this device has {}.{}; every other kernel of the course runs here",
+        "this kernel needs wgmma, which only compute capability 9.0 (H100, H200) has, and this device has {}.{}; every other kernel of the course runs here",
         capability / 10,
         capability % 10
     );
