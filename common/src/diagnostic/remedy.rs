@@ -81,6 +81,18 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             "let the blocks cover all of {array} (round their number up), and let every thread whose row < M and \
              col < N store its element"
         ),
+        (HazardKind::ProductNotWaited, _) => "commit the products (wgmma.commit_group) and wait for them (wgmma.wait_group) \
+             before a register that they use is read or written"
+            .into(),
+        (HazardKind::ProductNotFenced, _) => "execute wgmma.fence before the first product after a register that it uses \
+             has changed"
+            .into(),
+        (HazardKind::ProxyNotFenced, _) => "let the threads that store execute fence.proxy.async after it, and then meet \
+             the others at a barrier: tensor cores read shared memory past the way that ordinary stores take"
+            .into(),
+        (HazardKind::OperandOverwritten, _) => "wait for the product (wgmma.wait_group) and meet at a barrier before the \
+             next tile is stored there, or store it into another buffer"
+            .into(),
         // A kind that has other sides than expected, or that is newer than this table.
         _ => "look for the cause in the lines named here".into(),
     }
