@@ -8,7 +8,7 @@ use common::workspace;
 use course::files::{below, read};
 use several::grid::{Grid, Line};
 use several::model::Machine;
-use several::plan::{Panels, usual_depth};
+use several::plan::Panels;
 use several::run::Outcome;
 
 /// What was measured on one machine.
@@ -41,9 +41,10 @@ fn outcomes(path: &Path) -> Result<Vec<Outcome>> {
     read(path)?.lines().map(parse).collect()
 }
 
-/// Products of a kernel that adds to C with `+=`, as it was before.
-pub fn plus_equals() -> Result<Vec<Outcome>> {
-    outcomes(&workspace::root().join("docs/results/several/plus-equals.jsonl"))
+/// The same product with two kernels: one adds to C with `+=`, the other atomically.
+pub fn ways_to_add() -> Result<[Vec<Outcome>; 2]> {
+    let of = |name| outcomes(&workspace::root().join("docs/results/several").join(name));
+    Ok([of("plus-equals.jsonl")?, of("atomic.jsonl")?])
 }
 
 /// The edge of a product that is a cube.
@@ -56,11 +57,6 @@ pub fn grid(outcome: &Outcome) -> Grid {
     Grid { rows: outcome.grid[0], cols: outcome.grid[1] }
 }
 
-/// Whether the panels are as deep as they are if nobody says.
-pub fn is_usual(outcome: &Outcome) -> bool {
-    outcome.panel == usual_depth(outcome.size[2], outcome.gpus)
-}
-
 /// Edge of the first problem of those that grow with the number of GPUs.
 pub const FIRST: u64 = 16_384;
 
@@ -71,10 +67,15 @@ pub fn is_grown(outcome: &Outcome) -> bool {
 }
 
 impl Records {
-    /// Products in panels of the usual depth, each size, number of GPUs and overlap once.
+    /// Products of one GPU, and those that were measured with overlap and without; each size, number of GPUs and overlap once.
     pub fn usual(&self) -> Vec<&Outcome> {
+        let is_usual = |outcome: &&Outcome| {
+            let same = |o: &Outcome| (o.size, o.gpus, o.panel) == (outcome.size, outcome.gpus, outcome.panel);
+            let is_other = |o: &Outcome| same(o) && o.overlap != outcome.overlap;
+            !outcome.ms.is_empty() && (outcome.gpus == 1 || self.outcomes.iter().any(is_other))
+        };
         let mut found: Vec<&Outcome> = Vec::new();
-        for outcome in self.outcomes.iter().filter(|outcome| is_usual(outcome) && !outcome.ms.is_empty()) {
+        for outcome in self.outcomes.iter().filter(is_usual) {
             let key = |o: &Outcome| (o.size, o.gpus, o.overlap);
             if !found.iter().any(|known| key(known) == key(outcome)) {
                 found.push(outcome);
@@ -121,15 +122,17 @@ pub fn machine(all: &[Records]) -> Option<Machine> {
         gflops_per_sm: 1.0,
         link_gb_per_s: 1.0,
         delay_us: 0.0,
-        launch_us: 0.0,
+        add_gb_per_s: f64::INFINITY,
         gpus_per_machine: GPUS_PER_MACHINE,
         network_gb_per_s: NETWORK_GB_PER_S,
     };
     let n = edge(alone)?;
     let mut machine = Machine { gflops_per_sm: unit.multiply_ms(n, n, n) / alone.median_ms()?, ..unit };
-    let mut launches = Vec::new();
+    let mut adds = Vec::new();
     let mut journeys = Vec::new();
-    for outcome in outcomes().filter(|outcome| outcome.gpus > 1 && !outcome.overlap) {
+    // The model knows panels as they are cut now.
+    let cut = |o: &&Outcome| Panels::new(grid(o), o.size[2], o.panel).panels.len() == o.panels;
+    for outcome in outcomes().filter(|outcome| outcome.gpus > 1 && !outcome.overlap).filter(cut) {
         let [m, n, k] = outcome.size;
         let grid = grid(outcome);
         let panels = Panels::new(grid, k, outcome.panel);
@@ -142,7 +145,8 @@ pub fn machine(all: &[Records]) -> Option<Machine> {
                 these.map(|span| span.to_ms - span.from_ms).collect()
             };
             let depth = panel.depth();
-            launches.extend(took(true).iter().map(|ms| (ms - machine.multiply_ms(rows, cols, depth)) * 1e3));
+            let bytes = (rows * cols * 4) as f64;
+            adds.extend(took(true).iter().map(|ms| (ms - machine.multiply_ms(rows, cols, depth)) * 1e6 / bytes));
             let lines = [(Line::Row, grid.cols, rows), (Line::Column, grid.rows, cols)];
             let lines = lines.iter().filter(|(_, members, _)| *members > 1);
             let (bytes, steps) = lines
@@ -151,7 +155,8 @@ pub fn machine(all: &[Records]) -> Option<Machine> {
             journeys.push((bytes as f64 / 1e6, steps as f64, least));
         }
     }
-    machine.launch_us = median(launches)?.max(0.0);
+    // A panel that is added takes longer, by so many milliseconds for 10⁶ bytes of C; never less.
+    machine.add_gb_per_s = 1.0 / median(adds)?.max(1e-6);
     let (ms_per_mb, delay_ms) = least_squares(&journeys)?;
     machine.link_gb_per_s = 1.0 / ms_per_mb;
     machine.delay_us = delay_ms * 1e3;
@@ -178,6 +183,7 @@ fn least_squares(points: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use several::link::Span;
+    use several::plan::usual_depth;
     use several::verify::Verdict;
 
     /// A product whose times are those of a machine.
@@ -186,11 +192,13 @@ mod tests {
         let panel = usual_depth(n, gpus);
         let [rows, cols] = [n / grid.rows as u64, n / grid.cols as u64];
         let mut spans = Vec::new();
-        for p in 0..Panels::new(grid, n, panel).panels.len() {
-            let travel = machine.travel_ms(grid, Line::Row, rows * panel * 4)
-                + machine.travel_ms(grid, Line::Column, cols * panel * 4);
+        let panels = Panels::new(grid, n, panel).panels;
+        for (p, panel) in panels.iter().enumerate() {
+            let travel = machine.travel_ms(grid, Line::Row, rows * panel.depth() * 4)
+                + machine.travel_ms(grid, Line::Column, cols * panel.depth() * 4);
             spans.push(Span { panel: p, multiplied: false, from_ms: 1.0, to_ms: 1.0 + travel });
-            let multiply = machine.multiply_ms(rows, cols, panel);
+            let add = if p == 0 { 0.0 } else { machine.add_ms(rows, cols) };
+            let multiply = machine.multiply_ms(rows, cols, panel.depth()) + add;
             spans.push(Span { panel: p, multiplied: true, from_ms: 2.0, to_ms: 2.0 + multiply });
         }
         Outcome {
@@ -201,7 +209,7 @@ mod tests {
             gpus,
             grid: [grid.rows, grid.cols],
             panel,
-            panels: 16,
+            panels: panels.len(),
             overlap,
             bytes_per_gpu: 1,
             device: "NVIDIA H200".into(),
@@ -221,7 +229,7 @@ mod tests {
             gflops_per_sm: 395.0,
             link_gb_per_s: 310.0,
             delay_us: 25.0,
-            launch_us: 0.0,
+            add_gb_per_s: 1900.0,
             gpus_per_machine: 8,
             network_gb_per_s: 50.0,
         };
@@ -235,10 +243,10 @@ mod tests {
             (found.gflops_per_sm, given.gflops_per_sm),
             (found.link_gb_per_s, given.link_gb_per_s),
             (found.delay_us, given.delay_us),
+            (found.add_gb_per_s, given.add_gb_per_s),
         ] {
             assert!((found / given - 1.0).abs() < 1e-6, "{found} and {given}");
         }
-        assert!(found.launch_us < 1e-6);
         let outcome = &records[0].outcomes[4];
         let expected = given.strong(Grid::of(4), 32_768, false);
         assert!((records[0].share(outcome).unwrap() - expected).abs() < 1e-9);

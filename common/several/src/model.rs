@@ -23,8 +23,8 @@ pub struct Machine {
     pub link_gb_per_s: f64,
     /// Delay of a broadcast for each GPU that passes it on, in microseconds.
     pub delay_us: f64,
-    /// What a launch for one more panel costs, in microseconds.
-    pub launch_us: f64,
+    /// Rate at which a panel's product is added to C, in 10⁹ bytes of C a second.
+    pub add_gb_per_s: f64,
     /// GPUs in one machine.
     pub gpus_per_machine: usize,
     /// Rate of each GPU's network adapter, in 10⁹ bytes a second.
@@ -32,11 +32,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Milliseconds for one panel of this depth on a block of C of m×n.
+    /// Milliseconds for one panel of this depth on a block of C of m×n that is stored.
     pub fn multiply_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
         let tiles = m.div_ceil(TILE[0]) * n.div_ceil(TILE[1]);
         let tile_flop = 2.0 * (TILE[0] * TILE[1] * depth) as f64;
-        tiles.div_ceil(self.sms) as f64 * tile_flop / self.gflops_per_sm / 1e6 + self.launch_us / 1e3
+        tiles.div_ceil(self.sms) as f64 * tile_flop / self.gflops_per_sm / 1e6
+    }
+
+    /// Milliseconds more if the block is added.
+    pub fn add_ms(&self, m: u64, n: u64) -> f64 {
+        (m * n * 4) as f64 / self.add_gb_per_s / 1e6
     }
 
     /// Milliseconds that so many bytes take along a line of the grid. Ranks are numbered along the rows of the grid, and the
@@ -61,7 +66,8 @@ impl Machine {
         let mut total = 0.0;
         let panels = Panels::new(grid, n, depth);
         for (p, panel) in panels.panels.iter().enumerate() {
-            let multiply = self.multiply_ms(rows, cols, panel.depth());
+            let add = if p == 0 { 0.0 } else { self.add_ms(rows, cols) };
+            let multiply = self.multiply_ms(rows, cols, panel.depth()) + add;
             let travel = |depth: u64| {
                 self.travel_ms(grid, Line::Row, rows * depth * 4) + self.travel_ms(grid, Line::Column, cols * depth * 4)
             };
@@ -99,16 +105,17 @@ mod tests {
         gflops_per_sm: 400.0,
         link_gb_per_s: 300.0,
         delay_us: 20.0,
-        launch_us: 10.0,
+        add_gb_per_s: 2000.0,
         gpus_per_machine: 8,
         network_gb_per_s: 50.0,
     };
 
     #[test]
     fn a_panel_worked_out_by_hand() {
-        // 33,792 × 128 are 132 × 2 tiles of 128×256: two rounds of 2·128·256·1000 operations at 400 GFLOP/s, and a launch.
+        // 33,792 × 128 are 132 × 2 tiles of 128×256: two rounds of 2·128·256·1000 operations at 400 GFLOP/s.
         let rounds = 2.0 * 2.0 * 128.0 * 256.0 * 1000.0 / 400.0 / 1e6;
-        assert!((MACHINE.multiply_ms(264 * 128, 256, 1000) - rounds - 0.01).abs() < 1e-9);
+        assert!((MACHINE.multiply_ms(264 * 128, 256, 1000) - rounds).abs() < 1e-9);
+        assert!((MACHINE.add_ms(1000, 500_000) - 1.0).abs() < 1e-9);
         let grid = Grid { rows: 2, cols: 2 };
         assert!((MACHINE.travel_ms(grid, Line::Row, 300_000_000) - 1.02).abs() < 1e-9);
         // Across machines the network's adapter decides.

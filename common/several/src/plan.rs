@@ -35,14 +35,19 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Cuts `k` into panels of `depth` and one with the rest.
+    /// Cuts `k` into panels of `depth` and one with the rest. Nothing hides the journey of the first panel: it is an eighth as
+    /// deep, and the next ones double, if `depth` is not so small that it makes no difference.
     pub fn new(grid: Grid, k: u64, depth: u64) -> Self {
-        let panel = |p: u64| Panel {
-            k: p * depth..k.min((p + 1) * depth),
-            a_from: p as usize % grid.cols,
-            b_from: p as usize % grid.rows,
-        };
-        Self { grid, panels: (0..k.div_ceil(depth)).map(panel).collect() }
+        let mut next = if depth < 64 { depth } else { (depth / 8).next_multiple_of(8) };
+        let mut panels: Vec<Panel> = Vec::new();
+        let mut start = 0;
+        while start < k {
+            let end = k.min(start + next);
+            let p = panels.len();
+            panels.push(Panel { k: start..end, a_from: p % grid.cols, b_from: p % grid.rows });
+            (start, next) = (end, depth.min(2 * next));
+        }
+        Self { grid, panels }
     }
 
     /// Which GPU of a line sends a panel, counted from the left or from the top.
@@ -72,13 +77,13 @@ impl Panels {
     }
 }
 
-/// The usual depth of a panel, in steps of K: deep enough that adding to C costs little, and so many panels that the first
-/// one, whose journey nothing hides, is short.
+/// The usual depth of a panel, in steps of K: deep, because every panel's product is added to C, but not so deep that the
+/// buffers take much memory.
 pub fn usual_depth(k: u64, gpus: usize) -> u64 {
     if gpus == 1 {
         return k;
     }
-    (k / 8).clamp(1, 2048).next_multiple_of(8).min(k.next_multiple_of(8))
+    (k / 4).clamp(1, 8192).next_multiple_of(8).min(k.next_multiple_of(8))
 }
 
 #[cfg(test)]
@@ -94,6 +99,8 @@ mod tests {
         // Panel 1 of A comes from the right column, panel 1 of B from the lower row.
         assert_eq!((plan.sender(1, Line::Row, 2), plan.sender(1, Line::Column, 2)), (3, 2));
         assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
+        let depths: Vec<u64> = Panels::new(plan.grid, 1000, 256).panels.iter().map(Panel::depth).collect();
+        assert_eq!(depths, [32, 64, 128, 256, 256, 256, 8]);
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
         assert_eq!((usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)), (1024, 8, 8, 99));
     }

@@ -17,6 +17,8 @@ use crate::plan::{Panels, usual_depth};
 use crate::post::Member;
 use crate::verify::{self, Verdict};
 
+/// How long products are computed before any is timed, in milliseconds.
+const WARM_MS: f64 = 1000.0;
 /// Bytes of a GPU's memory that are left to the driver, NCCL and the check.
 const MARGIN: u64 = 1 << 30;
 
@@ -128,11 +130,18 @@ pub fn run(
     // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
     let long = ended.as_ref().is_some_and(|(ms, _)| *ms > 10_000.0);
     let samples = if right && !long && ended.is_some() { request.samples } else { 0 };
-    for _ in 0..samples {
+    let mut warm_ms = 0.0;
+    while ms.len() < samples {
         member.barrier()?;
         multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
         ended = link.end(device)?;
-        ms.push(slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?);
+        let took = slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?;
+        // A GPU that comes from rest first runs fast, then slows down to stay within its power, and then finds its pace.
+        if warm_ms < WARM_MS {
+            warm_ms += took.max(0.01);
+        } else {
+            ms.push(took);
+        }
     }
     if right && long {
         ms.push(slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?);

@@ -21,10 +21,10 @@ fn nothing(name: &str) -> Result<String> {
 /// Edge of the product whose timeline is drawn.
 const EDGE: u64 = many::FIRST;
 
-/// A product on the most GPUs, in panels of the usual depth.
+/// A product on the most GPUs that was measured with overlap and without.
 fn product(all: &[Records], overlap: bool) -> Option<&Outcome> {
-    let outcomes = all.iter().flat_map(|records| &records.outcomes);
-    let wanted = |o: &&Outcome| many::edge(o) == Some(EDGE) && many::is_usual(o) && o.overlap == overlap && o.gpus > 1;
+    let outcomes = all.iter().flat_map(Records::usual);
+    let wanted = |o: &&Outcome| many::edge(o) == Some(EDGE) && o.overlap == overlap && o.gpus > 1;
     outcomes.filter(wanted).max_by_key(|outcome| outcome.gpus)
 }
 

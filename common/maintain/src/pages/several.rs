@@ -19,7 +19,7 @@ pub fn table(words: &[&str]) -> Result<String> {
         ["strong"] => Ok(strong(&all)),
         ["weak"] => Ok(weak(&all)),
         ["panels"] => Ok(panels(&all)),
-        ["adding"] => Ok(adding(&all, &many::plus_equals()?)),
+        ["adding"] => Ok(adding(many::ways_to_add()?)),
         ["large"] => Ok(large(&all)),
         ["model"] => Ok(model(&all)),
         ["killed"] => killed(),
@@ -53,7 +53,7 @@ fn with_sources(table: &str, all: &[Records]) -> String {
     format!("{table}\n*{}.*\n", sources.join("; "))
 }
 
-/// Products in panels of the usual depth, with the machine of each.
+/// Products with overlap and without, with the machine of each.
 fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
     all.iter().flat_map(|records| records.usual().into_iter().map(move |outcome| (records, outcome))).collect()
 }
@@ -141,13 +141,10 @@ fn panels(all: &[Records]) -> String {
 }
 
 /// Panels whose product is stored, added with `+=`, or added atomically.
-fn adding(all: &[Records], plus_equals: &[Outcome]) -> String {
-    let mut rows = Vec::new();
-    for plus in plus_equals.iter().filter(|outcome| outcome.size[0] == 16_384) {
-        let same =
-            |o: &&Outcome| (o.size, o.gpus, o.panel, o.overlap) == (plus.size, plus.gpus, plus.panel, plus.overlap);
-        let Some(now) = all.iter().flat_map(|records| &records.outcomes).find(same) else { continue };
-        for (how, outcome) in [("`+=`", plus), ("`atomicAdd`", now)] {
+fn adding([plus_equals, atomic]: [Vec<Outcome>; 2]) -> String {
+    let named = plus_equals.iter().map(|o| ("`+=`", o)).chain(atomic.iter().map(|o| ("`atomicAdd`", o)));
+    let rows: Vec<Vec<String>> = named
+        .map(|(how, outcome)| {
             let took = |panels: fn(usize) -> bool| {
                 let spans = outcome.timeline.iter().flatten();
                 let spans = spans.filter(|span| span.multiplied && panels(span.panel));
@@ -155,15 +152,12 @@ fn adding(all: &[Records], plus_equals: &[Outcome]) -> String {
                 times.sort_by(f64::total_cmp);
                 times.get(times.len() / 2).copied().map_or_else(|| "–".to_owned(), ms)
             };
-            let first = took(|panel| panel == 0);
-            rows.push(vec![how.to_owned(), grouped(outcome.panel), first, took(|panel| panel > 0), time(outcome)]);
-        }
-    }
-    if rows.is_empty() {
-        return NOTHING.into();
-    }
-    let head = ["how it adds", "depth of a panel", "first panel, stored", "another, added", "whole product"];
-    with_sources(&table::markdown(&head, &rows), all)
+            vec![how.to_owned(), took(|panel| panel == 0), took(|panel| panel > 0), time(outcome)]
+        })
+        .collect();
+    let head = ["how it adds", "first panel, stored", "another, added", "whole product"];
+    let machines = [plus_equals, atomic].map(|outcomes| Records { machine: "two GPUs".into(), outcomes });
+    with_sources(&table::markdown(&head, &rows), &machines)
 }
 
 /// Products that no GPU alone could hold.
@@ -198,7 +192,7 @@ fn model(all: &[Records]) -> String {
     let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
     let rows = [
         row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
-        row("one more panel", format!("{:.0} µs", machine.launch_us), "panels multiplied without overlap"),
+        row("adding to C", format!("{:.0} GB/s", machine.add_gb_per_s), "panels multiplied without overlap"),
         row("rate of a broadcast", format!("{:.0} GB/s", machine.link_gb_per_s), "journeys without overlap"),
         row("delay of a broadcast", format!("{:.0} µs", machine.delay_us), "journeys without overlap"),
         row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
