@@ -102,7 +102,10 @@ mod tests {
         let depths: Vec<u64> = Panels::new(plan.grid, 1000, 256).panels.iter().map(Panel::depth).collect();
         assert_eq!(depths, [32, 64, 128, 256, 256, 256, 8]);
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
-        assert_eq!((usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)), (1024, 8, 8, 99));
+        assert_eq!(
+            (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
+            (2048, 16, 8, 99)
+        );
     }
 
     proptest! {
