@@ -36,9 +36,9 @@ pub struct Panels {
 
 impl Panels {
     /// Cuts `k` into panels of `depth` and one with the rest. Nothing hides the journey of the first panel: it is an eighth as
-    /// deep, and the next ones double, if `depth` is not so small that it makes no difference.
+    /// deep, and the next ones double, if there is a journey and `depth` is not so small that it makes no difference.
     pub fn new(grid: Grid, k: u64, depth: u64) -> Self {
-        let mut next = if depth < 64 { depth } else { (depth / 8).next_multiple_of(8) };
+        let mut next = if depth < 64 || grid.gpus() == 1 { depth } else { (depth / 8).next_multiple_of(8) };
         let mut panels: Vec<Panel> = Vec::new();
         let mut start = 0;
         while start < k {
@@ -101,8 +101,13 @@ mod tests {
         assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
         let depths: Vec<u64> = Panels::new(plan.grid, 1000, 256).panels.iter().map(Panel::depth).collect();
         assert_eq!(depths, [32, 64, 128, 256, 256, 256, 8]);
+        // One GPU alone has nothing to wait for.
+        assert_eq!(Panels::new(Grid { rows: 1, cols: 1 }, 1000, 1000).panels.len(), 1);
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
-        assert_eq!((usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)), (1024, 8, 8, 99));
+        assert_eq!(
+            (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
+            (2048, 16, 8, 99)
+        );
     }
 
     proptest! {
