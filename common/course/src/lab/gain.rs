@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
 pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
     let size = lab.data.gain.size;
     let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
-    let (now, seen_now) = Candidate::read(&lab.step, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;
+    let (now, seen_now) = Candidate::read(lab, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;
     if !seen_before.verification.ok {
         return None;
     }
@@ -58,7 +58,7 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
 fn before(lab: &Lab, task: usize) -> Option<Result<Candidate>> {
     let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
     if let Some(file) = own {
-        return Some(Candidate::read(&lab.step, &file, 0));
+        return Some(Candidate::read(lab, &file, 0));
     }
     let from = lab.data.gain.from.as_ref()?;
     Some(steps::find().and_then(|steps| Candidate::of_the_course(Kernel::named(&steps, from)?, 0)))
