@@ -145,7 +145,18 @@ impl Cublas {
         Ok(cublas)
     }
 
-    /// Starts C = A·B on the stream, in the library's default arithmetic for `f32`: true FP32, no tensor cores.
+    /// Lets the library's products round A and B to TF32, 11 bits, and multiply on tensor cores.
+    pub fn round_to_tf32(&self) -> Result<()> {
+        const TF32_TENSOR_OP_MATH: c_int = 3;
+        type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
+        // SAFETY: the signature is cuBLAS's; the handle is live.
+        let set = unsafe { self.open.get::<SetMathMode>(b"cublasSetMathMode\0")? };
+        // SAFETY: as above.
+        check(unsafe { set(self.handle, TF32_TENSOR_OP_MATH) }, "choosing TF32")
+    }
+
+    /// Starts C = A·B on the stream, in the library's default arithmetic for `f32` (true FP32, no tensor cores) unless
+    /// [`Self::round_to_tf32`] was called.
     ///
     /// cuBLAS knows columns first. Row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ in the same memory: the operands swap.
     ///

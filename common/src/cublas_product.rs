@@ -22,6 +22,13 @@ impl CublasProduct {
         Ok(Self { library: cuda(device)?.cublas()?, matrices: *matrices, first_run: FirstRun::default() })
     }
 
+    /// The same in TF32: faster, and far less accurate.
+    pub fn in_tf32(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
+        let product = Self::new(device, matrices)?;
+        product.library.round_to_tf32()?;
+        Ok(product)
+    }
+
     /// The library's version.
     pub fn version(&self) -> &str {
         &self.library.version

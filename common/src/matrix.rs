@@ -41,7 +41,7 @@ pub fn integer_range(k: u64) -> i32 {
 impl Operands {
     /// Draws A and B of a problem. Fails if the host has no memory for them.
     pub fn new(problem: &Problem) -> Result<Self> {
-        let seeds = [problem.seed.wrapping_mul(2), problem.seed.wrapping_mul(2).wrapping_add(1)];
+        let seeds = [Side::A, Side::B].map(|side| side.seed(problem));
         let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
         let range = integer_range(problem.k);
         Ok(match (problem.dtype, problem.fill) {
@@ -77,6 +77,48 @@ impl Operands {
             Self::F32 { b, .. } => bytemuck::cast_slice(b),
             Self::I32 { b, .. } => bytemuck::cast_slice(b),
         }
+    }
+}
+
+/// One of the two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// M×K.
+    A,
+    /// K×N.
+    B,
+}
+
+impl Side {
+    /// The seed of its generator.
+    fn seed(self, problem: &Problem) -> u64 {
+        problem.seed.wrapping_mul(2).wrapping_add(u64::from(self == Self::B))
+    }
+
+    /// The key of its generator: eight words. With it, whoever has no room for the whole operand can draw a part.
+    pub fn key(self, problem: &Problem) -> [u32; 8] {
+        let seed = ChaCha8Rng::seed_from_u64(self.seed(problem)).get_seed();
+        let word = |i: usize| u32::from_le_bytes([seed[i], seed[i + 1], seed[i + 2], seed[i + 3]]);
+        std::array::from_fn(|i| word(4 * i))
+    }
+
+    /// `len` elements of an `f32` operand from element `first` on, as [`Operands::new`] draws them.
+    pub fn part(self, problem: &Problem, first: u64, len: usize) -> Vec<f32> {
+        let range = integer_range(problem.k);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed(problem));
+        let mut stream = None;
+        (first..first + len as u64)
+            .map(|i| {
+                let chunk = i / CHUNK as u64;
+                if stream != Some(chunk) {
+                    stream = Some(chunk);
+                    rng.set_stream(chunk);
+                    rng.set_word_pos(u128::from(i % CHUNK as u64));
+                }
+                let word = rng.next_u32();
+                if problem.fill == Fill::Uniform { uniform(word) } else { integer(word, range) as f32 }
+            })
+            .collect()
     }
 }
 
@@ -148,6 +190,20 @@ mod tests {
         for k in [1, 70, 16_384, 1 << 24, 1 << 30] {
             let range = u64::from(integer_range(k).unsigned_abs());
             assert!(range == 1 || k * range * range <= 1 << 24);
+        }
+    }
+
+    #[test]
+    fn a_part_is_drawn_as_the_whole_is() {
+        for fill in [Fill::Uniform, Fill::Integers] {
+            // More than one stream of the generator.
+            let problem = Problem { m: 300, n: 2, k: 500, dtype: Dtype::F32, fill, seed: 5 };
+            let Operands::F32 { a, b } = Operands::new(&problem).unwrap() else { unreachable!() };
+            for (first, len) in [(0, 70), (65_530, 20), (131_072, 3), (149_999, 1)] {
+                assert_eq!(Side::A.part(&problem, first as u64, len), a[first..first + len], "from {first}");
+            }
+            assert_eq!(Side::B.part(&problem, 3, 900), b[3..903]);
+            assert_ne!(Side::A.key(&problem), Side::B.key(&problem));
         }
     }
 

@@ -149,8 +149,13 @@ impl CudaDevice {
         Ok(Self { info, context, stream, buffers: Vec::new(), kernels: Vec::new(), marks: Vec::new() })
     }
 
+    /// The stream on which the device copies and launches.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
     /// Address of a buffer in the device's memory.
-    fn address(&self, buffer: Buffer) -> Result<u64> {
+    pub fn address(&self, buffer: Buffer) -> Result<u64> {
         Ok(self.slice(buffer)?.device_ptr(&self.stream).0)
     }
 

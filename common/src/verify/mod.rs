@@ -33,6 +33,7 @@ pub use crate::plan::Shape;
 pub use diagnose::TileMap;
 pub use judge::Mismatch;
 pub use method::Method;
+pub use reference::gamma;
 use rows::panel_rows;
 pub use rows::{HostRows, Rows};
 

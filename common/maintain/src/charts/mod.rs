@@ -6,7 +6,7 @@
 mod ladder;
 mod lines;
 mod places;
-mod plot;
+pub mod plot;
 mod roofline;
 mod sheet;
 

@@ -1,10 +1,10 @@
-//! The house: every file of the five crates, on its floor.
+//! The house: every file of the six crates, on its floor.
 
 use anyhow::Result;
 use common::workspace;
 
 use crate::house::{self, CRATES};
-use crate::picture::{self, BLUE, Colour, Frame, GREEN, HPos, Kind, LABEL, MUTED, NOTE, ORANGE, RED, TITLE};
+use crate::picture::{self, BLUE, Colour, Frame, GREEN, HPos, Kind, LABEL, MUTED, NOTE, ORANGE, RED, SERIES, TITLE};
 
 const WIDTH: f64 = 760.0;
 /// Left edge of the rooms; floors are numbered before it.
@@ -14,7 +14,7 @@ const ROW: f64 = 22.0;
 const LETTER: f64 = 6.7;
 
 /// A colour for each crate.
-const COLOURS: [Colour; CRATES.len()] = [RED, ORANGE, MUTED, BLUE, GREEN];
+const COLOURS: [Colour; CRATES.len()] = [RED, ORANGE, SERIES[2], MUTED, BLUE, GREEN];
 
 /// A room's name and where its box begins, and how wide it is.
 type Label = (String, f64, f64);
@@ -51,7 +51,7 @@ pub fn house() -> Result<String> {
         width: WIDTH as u32,
         height: (height + 8.0) as u32,
         title: "The files of the workspace, each on its floor",
-        description: "Five crates, one above the other: the maintainer's program, the learner's program, the explorer, what every step uses, and the simulator. \
+        description: "Six crates, one above the other: the maintainer's program, the learner's program, the product on several GPUs, the explorer, what every step uses, and the simulator. \
          Within a crate, a file stands one floor above the highest file that it uses.",
     };
     picture::draw(&frame, |drawing| {

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod house;
+mod several;
 mod step02;
 mod step04;
 mod step05;
@@ -25,6 +26,8 @@ const FIGURES: &[Figure] = &[
     ("step05-thread-tile", step05::thread_tile),
     ("step05-to-and-fro", step05::to_and_fro),
     ("step06-timeline", step06::timeline),
+    ("several-timeline", several::timeline),
+    ("several-scaling", several::scaling),
     ("house", house::house),
 ];
 

@@ -9,6 +9,7 @@ mod parts;
 mod path;
 mod readings;
 mod rooms;
+mod several;
 mod shapes;
 mod timed;
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{bound, counted, outputs, path, readings, rooms, shapes};
+use super::{bound, counted, outputs, path, readings, rooms, several, shapes};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -72,6 +72,11 @@ pub const PARTS: &[Part] = &[
         name: "worst-shapes",
         shows: "RECORD: each of the shapes, the worst first",
         make: |_, words| shapes::worst_first(words),
+    },
+    Part {
+        name: "several",
+        shows: "strong, weak, panels, adding, large, model or killed: products on several GPUs",
+        make: |_, words| several::table(words),
     },
     Part {
         name: "acceptance",

@@ -4,11 +4,13 @@ mod registers;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use common::code::{Registers, Source};
 use common::describe::Request;
 use common::nvrtc::{self, PINNED_PACKAGE};
+use common::plan::Specialisation;
 use common::{json, output};
 use course::steps;
 
@@ -26,6 +28,9 @@ pub struct Options {
 /// The version of NVRTC whose PTX every driver since 2023 loads (PTX 8.1).
 const PINNED: (u32, u32) = (12, 1);
 
+/// Kernels with the specialisations for which PTX is committed.
+type Sources = Vec<(Source, Vec<Specialisation>)>;
+
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
@@ -39,16 +44,23 @@ pub fn run(options: &Options) -> Result<bool> {
     );
     let ptxas = registers::assembler(nvrtc);
     let mut generated = Generated::new(options.check);
+    let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
+    if options.steps.is_empty() || options.steps.iter().any(|name| name == "several") {
+        folders.push((several::kernels::folder().join("ptx"), several::kernels::sources()?));
+    }
     for step in steps::find()? {
         if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
             continue;
         }
-        let folder = step.path.join("ptx");
+        let described = step.describe(&Request::default())?.sources;
+        let read = |(path, specialisations): (String, _)| Ok((Source::read(&step.path.join(&path))?, specialisations));
+        folders.push((step.path.join("ptx"), described.into_iter().map(read).collect::<Result<_>>()?));
+    }
+    for (folder, sources) in folders {
         let mut kept = BTreeSet::new();
         let known = Registers::read(&folder);
         let mut counted = Registers::default();
-        for (path, specialisations) in step.describe(&Request::default())?.sources {
-            let source = Source::read(&step.path.join(&path))?;
+        for (source, specialisations) in sources {
             for specialisation in &specialisations {
                 let file = folder.join(source.committed_name(specialisation));
                 let fresh = source.compile_to_commit(specialisation, nvrtc)?;

@@ -9,29 +9,25 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use common::check::verify_c;
 use common::cli::parse_size;
-use common::code::Source;
 use common::cost::{Choice, Work};
 use common::cublas_product::CublasProduct;
-use common::describe::Request;
 use common::device::{self, Device, SimOptions};
 use common::exec::Session;
 use common::matrix::Operands;
 use common::output::print;
 use common::product::{Matrices, Product};
 use common::timing::{self, Cache, Spread};
-use common::{Dtype, Fill, Plan, Problem, cublas, json, nvrtc};
+use common::{Dtype, Fill, Plan, Problem, json};
 use course::files::write;
-use course::record;
-use course::steps::{self, StepFolder};
 
+use crate::one_kernel::{OneKernel, provenance};
 use measured::{Measured, Shape, Timed};
 use times::Times;
 
-const STEP: &str = "step06_prefetch";
-const KERNEL: &str = "every_shape";
+const KERNEL: &str = "step06_prefetch/every_shape";
 /// Plans that are expected to take up to so many times as long as the best are measured, too.
 const NEAR: f64 = 1.3;
 /// The same where the figures are fitted.
@@ -83,59 +79,24 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let folder = steps::expect(&steps::find()?, STEP)?.clone();
-    let source = Source::read(&folder.source(Some(KERNEL)))?.with_headers_of(&folder.path);
+    let kernel = OneKernel::named(KERNEL)?;
     let sizes = match options.sizes.as_slice() {
         [] => draw::shapes(options.seed, options.count.into()),
         sizes => sizes.to_vec(),
     };
     let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
-    let mut bench = Bench { device, folder, source, codes: BTreeMap::new() };
+    let mut bench = Bench { device, kernel };
     if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
 }
 
 struct Bench<'a> {
     device: &'a mut dyn Device,
-    folder: StepFolder,
-    source: Source,
-    /// Code by specialisation.
-    codes: BTreeMap<String, common::code::Code>,
+    kernel: OneKernel,
 }
 
 impl Bench<'_> {
-    /// The plan of each problem, and all among which it was chosen.
-    fn plans(&self, problems: &[Problem]) -> Result<Vec<(Plan, Vec<Choice>)>> {
-        let request = Request {
-            device: Some(self.device.info().clone()),
-            problems: problems.to_vec(),
-            variant: Some(KERNEL.into()),
-            choices: true,
-        };
-        let description = self.folder.describe(&request)?;
-        let plans = description.plans.into_iter().map(|plan| plan.map_err(|error| anyhow!("{error}")));
-        plans.zip(description.choices).map(|(plan, choices)| Ok((plan?, choices))).collect()
-    }
-
-    /// The GPU, the versions of what takes part, and the day.
-    fn provenance(&self, options: &Options) -> String {
-        let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
-        let versions = [("driver", &record::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
-        record::provenance(
-            &self.device.info().name,
-            &versions,
-            &record::now(),
-            &options.commit.clone().or_else(record::commit),
-        )
-    }
-
     fn session(&mut self, plan: &Plan, matrices: &Matrices) -> Result<Session> {
-        let key = format!("{:?}", plan.specialisation);
-        if !self.codes.contains_key(&key) {
-            let committed = self.folder.path.join("ptx");
-            let code = self.source.code(&plan.specialisation, self.device.info(), Some(&committed))?;
-            self.codes.insert(key.clone(), code);
-        }
-        Session::sharing(self.device, plan.clone(), &self.codes[&key], matrices)
+        self.kernel.session(self.device, plan, matrices)
     }
 
     /// One sample in µs.
@@ -216,13 +177,13 @@ impl Bench<'_> {
 
     fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
         let mut record = Measured {
-            provenance: self.provenance(options),
-            hash: self.source.hash.clone(),
+            provenance: provenance(self.device.info(), options.commit.as_ref()),
+            hash: self.kernel.source.hash.clone(),
             seed: options.seed,
             shapes: Vec::new(),
         };
         let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
-        for (problem, (chosen, choices)) in problems.iter().zip(self.plans(&problems)?) {
+        for (problem, (chosen, choices)) in problems.iter().zip(self.kernel.plans(self.device.info(), &problems)?) {
             if Instant::now() > end {
                 print("the minutes are over; what was measured is recorded\n")?;
                 break;
@@ -260,7 +221,7 @@ impl Bench<'_> {
         let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
         let mut samples: BTreeMap<String, Vec<(Work, f64)>> = BTreeMap::new();
         let mut measured = 0;
-        for (problem, (_, choices)) in problems.iter().zip(self.plans(&problems)?) {
+        for (problem, (_, choices)) in problems.iter().zip(self.kernel.plans(self.device.info(), &problems)?) {
             if Instant::now() > end {
                 break;
             }
@@ -276,7 +237,7 @@ impl Bench<'_> {
             matrices.release(self.device)?;
             measured += 1;
         }
-        let measured = format!("{}; {measured} shapes", self.provenance(options));
+        let measured = format!("{}; {measured} shapes", provenance(&info, options.commit.as_ref()));
         let times = Times { gpu: info.name, sm_count: info.sm_count, measured, by_name: samples };
         write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
         times.fit(&options.out)?;

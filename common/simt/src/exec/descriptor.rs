@@ -59,7 +59,7 @@ impl Descriptor {
     const fn swizzled(&self, distance: u32) -> u32 {
         let position = self.start + distance;
         let number = (position >> 7).wrapping_sub(self.base) & (self.pieces - 1);
-        position ^ number * PIECE
+        position ^ (number * PIECE)
     }
 }
 

@@ -54,11 +54,26 @@ pub(crate) struct Product<'a> {
     pub columns: usize,
 }
 
-/// A number as an integer and the exponent of its first digit: that of a format's smallest normal number if it is below.
+/// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below, and
+/// less than that of any number if it is zero.
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
     digits: i64,
     exponent: i32,
+    places: i32,
+}
+
+/// Far below the exponents of products.
+const OF_ZERO: i32 = -1 << 20;
+
+impl Term {
+    const fn times(self, other: Self) -> Self {
+        Self {
+            digits: self.digits * other.digits,
+            exponent: self.exponent + other.exponent,
+            places: self.places + other.places,
+        }
+    }
 }
 
 /// Whether products of the type are added up in this way.
@@ -79,51 +94,42 @@ const fn trimmed(bits: u64, kind: Type) -> u64 {
 fn term(bits: u64, kind: Type) -> Option<Term> {
     let format = Format::of(kind);
     let Real::Finite { negative, bits, exponent } = Real::read(trimmed(bits, kind), format, false) else { return None };
+    if bits == 0 {
+        return Some(Term { exponent: OF_ZERO, ..Term::default() });
+    }
     let digits = bits as i64;
-    Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + format.places() })
+    let places = format.places();
+    Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + places, places })
 }
 
 /// The bits of the elements of A·B + C, in row order.
 pub(crate) fn product(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
-    let Product { a, b, c, kinds: [result, kind, _, before], length, columns } = *product;
-    let read = |bits: &[u64], kind: Type| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>();
-    let (left, right) = (read(a, kind), read(b, kind));
-    // Two elements' exponents, and the places of both behind the first digit.
-    let below = 2 * Format::of(kind).places();
+    let Product { a, b, c, kinds: [result, kind, ..], length, columns } = *product;
+    let [left, right] = [a, b].map(|bits| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>());
     let step = ((core.step / kind.bytes()) as usize).max(1);
     let mut terms = vec![Term::default(); length];
-    let mut out = Vec::with_capacity(c.len());
-    for (at, &c) in c.iter().enumerate() {
+    let element = |at: usize| {
         let (row, column) = (at / columns, at % columns);
         let mut finite = true;
         for (k, product) in terms.iter_mut().enumerate() {
-            match (left[row * length + k], right[k * columns + column]) {
-                (Some(x), Some(y)) => {
-                    *product = Term { digits: x.digits * y.digits, exponent: x.exponent + y.exponent };
-                }
-                _ => finite = false,
-            }
+            let pair = left[row * length + k].zip(right[k * columns + column]);
+            finite &= pair.is_some();
+            *product = pair.map_or(Term::default(), |(x, y)| x.times(y));
         }
-        let mut sum = c;
-        let mut kind_of_sum = before;
+        let mut sum = (c[at], product.kinds[3]);
         for (number, terms) in terms.chunks(step).enumerate() {
-            let first = term(sum, kind_of_sum).filter(|_| finite);
-            sum = match first {
-                Some(first) => {
-                    let places = Format::of(kind_of_sum).places();
-                    add(core, (first, places), (terms, below)).round(result)
-                }
-                None => {
-                    let range = number * step..number * step + terms.len();
-                    special(kind, range.map(|k| (a[row * length + k], b[k * columns + column])), (sum, kind_of_sum))
-                        .round(Format::of(result), Rounding::Nearest)
-                }
+            let bits = if let Some(first) = term(sum.0, sum.1).filter(|_| finite) {
+                add(core, first, terms).round(result)
+            } else {
+                let own = number * step..number * step + terms.len();
+                let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
+                special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
             };
-            kind_of_sum = result;
+            sum = (bits, result);
         }
-        out.push(sum);
-    }
-    out
+        sum.0
+    };
+    (0..c.len()).map(element).collect()
 }
 
 /// A sum: `digits` · 2^`exponent`.
@@ -132,25 +138,18 @@ struct Sum {
     exponent: i32,
 }
 
-/// One step: the sum before, with as many places behind its first digit, and products.
-fn add(core: TensorCore, (first, places): (Term, i32), (products, below): (&[Term], i32)) -> Sum {
-    let all = || products.iter().chain(std::iter::once(&first));
-    let Some(largest) = all().filter(|term| term.digits != 0).map(|term| term.exponent).max() else {
-        return Sum { digits: 0, exponent: 0 };
-    };
+/// One step: the sum before, and products.
+fn add(core: TensorCore, first: Term, products: &[Term]) -> Sum {
+    let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
-    let aligned = |term: &Term, places: i32| {
+    let aligned = |term: Term| match term.exponent - term.places - last {
         // To the left by few places, as many as a sum has more than a product.
-        let by = term.exponent - places - last;
-        match by {
-            0.. => term.digits << by,
-            // Cut towards zero.
-            -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
-            _ => 0,
-        }
+        by @ 0.. => term.digits << by,
+        // Cut towards zero.
+        by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
+        _ => 0,
     };
-    let aligned = |term: &Term, places: i32| if term.digits == 0 { 0 } else { aligned(term, places) };
-    let digits = products.iter().map(|term| aligned(term, below)).sum::<i64>() + aligned(&first, places);
+    let digits = products.iter().fold(aligned(first), |sum, &term| sum + aligned(term));
     Sum { digits, exponent: last }
 }
 

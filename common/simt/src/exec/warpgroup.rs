@@ -8,7 +8,7 @@ use super::registers::Registers;
 use super::sums::{Product, TensorCore};
 use super::warp::Warp;
 use crate::error::FaultKind;
-use crate::lower::inst::{Inst, Op};
+use crate::lower::inst::{Inst, NONE, Op};
 use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
 use crate::observe::{Observer, WarpgroupStep};
@@ -41,13 +41,16 @@ pub(super) fn warpgroup<O: Observer>(
         WarpgroupOp::Commit => WarpgroupStep::Commit,
         WarpgroupOp::Wait(pending) => WarpgroupStep::Wait { pending },
         WarpgroupOp::Multiply(product) => {
-            // Which instructions, in which order: a number that hardly ever is the same for others.
-            warp.together = warp.together.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(inst.pc) + 1);
             let adds = match product.scale {
                 Scale::Never => false,
                 Scale::Always => true,
                 Scale::If { negated } => adds(context, warp, inst, negated)?,
             };
+            // Which products with which descriptors, in order: a number that hardly ever is the same for others.
+            let descriptors = [inst.a, inst.b].map(|register| if register == NONE { 0 } else { r.lane(register, 0) });
+            for part in [u64::from(inst.pc) << 1 | u64::from(adds), descriptors[0], descriptors[1]] {
+                warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            }
             let place = Place { context, inst, warp: warp.number, r };
             multiply(&place, &product, &matrix.registers, adds, &mut pieces)?;
             WarpgroupStep::Multiply { pieces: &pieces }
@@ -102,7 +105,9 @@ fn multiply<O>(
     let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
     let sign = 1 << (8 * product.kind.bytes() - 1);
     for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
-        elements.iter_mut().for_each(|bits| *bits ^= if negated { sign } else { 0 });
+        for bits in elements {
+            *bits ^= if negated { sign } else { 0 };
+        }
     }
     // Lines of B are its columns.
     let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
@@ -186,7 +191,7 @@ pub(super) fn complete<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Resul
     for four in warps.chunks(4) {
         if let Some(other) = four.iter().find(|warp| warp.together != four[0].together) {
             let text = format!(
-                "wgmma that warps {} and {} of a warpgroup did not execute alike: all four of its warps must execute each,",
+                "wgmma that warps {} and {} of a warpgroup did not execute alike: all four of its warps must execute each, with the same descriptors,",
                 four[0].number, other.number
             );
             let matrices = &context.code.matrices;

@@ -172,7 +172,7 @@ fn check(case: &Case) -> Result<bool, Error> {
     let skip = |stored: Stored| if stored.row > 32 && !stored.transposed { 32 } else { 0 };
     let (positions, right) = place(case.right, 16 * 1024 + skip(case.right), n, k, bytes);
     store(&positions, &b_lines);
-    let mut descriptors = vec![0, right];
+    let mut descriptors = [0, right];
     if let Left::Shared(left) = case.left {
         let (positions, descriptor) = place(left, 1024 + skip(left), 64, k, bytes);
         store(&positions, &a);
@@ -282,6 +282,15 @@ fn what_no_warpgroup_may_do() {
                 text.replace("wgmma.fence", "cvt.u64.u32 %at, %t; add.u64 %right, %right, %at;\nwgmma.fence")
             }),
             "descriptor of B differs between the threads of a warp",
+        ),
+        (
+            said(128, &FIRST, [0, good], &|text| {
+                text.replace(
+                    "wgmma.fence",
+                    "shr.u32 %i, %t, 5; cvt.u64.u32 %at, %i; add.u64 %right, %right, %at;\nwgmma.fence",
+                )
+            }),
+            "warps 0 and 1 of a warpgroup did not execute alike",
         ),
         (
             said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_90")),

@@ -16,7 +16,7 @@ use super::operands::{Operands, PIECE};
 use super::plan::Plan;
 use super::proxies::Proxies;
 use super::registers::Registers;
-use super::shared::SharedShadow;
+use super::shared::{Reading, SharedShadow};
 use crate::analyses::report::HazardKind;
 use crate::lanes::{each, select};
 use crate::observe::{Access, Arrival, CopyAccess, Observer, WarpgroupStep};
@@ -284,7 +284,7 @@ impl Observer for BlockHazards {
                 pieces.sort_unstable();
                 pieces.dedup();
                 for piece in &pieces {
-                    let read = LaneWrite { thread: warp * 32, instruction, address: piece * PIECE, bytes: PIECE };
+                    let read = Reading { warp, instruction, address: piece * PIECE, bytes: PIECE };
                     self.shared.product(plan, clock, (&self.copies, &self.proxies), log, &read);
                 }
                 operands.multiply(warp, instruction, pieces);

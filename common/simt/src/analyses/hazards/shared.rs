@@ -15,6 +15,15 @@ use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 
+/// A piece of shared memory that a product of a warpgroup reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub warp: u32,
+    pub instruction: u32,
+    pub address: u32,
+    pub bytes: u32,
+}
+
 /// The shadow of a block's shared memory.
 #[derive(Debug)]
 pub(super) struct SharedShadow {
@@ -181,28 +190,29 @@ impl SharedShadow {
         clock: &Clock,
         checks: (&Copies, &Proxies),
         log: &mut Log,
-        read: &LaneWrite,
+        read: &Reading,
     ) {
         let (copies, proxies) = checks;
-        let part = Part { writes: false, ..read.part() };
+        let part = Part::new(read.warp * 32, read.instruction, false);
         copies.check(plan, log, read.address, read.bytes, part);
-        for index in units(plan, read) {
+        for index in units_of(plan, read.address, read.bytes) {
             let Some(cell) = self.cells.get(index) else { return };
             let address = (index << plan.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
                 uninitialised(plan, copies, log, address, part);
-            } else if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ) {
+                continue;
+            }
+            if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ) {
                 log.conflict(plan, Place::Shared(address), conflict, part);
-            } else {
-                let unfenced = |entry: &Entry| {
-                    entry.sort.writes
-                        && each(entry.slot.lanes)
-                            .any(|lane| !proxies.knows(part.thread / 32, entry.slot.record.by_lane(lane)))
-                };
-                if let Some(entry) = cell.all(&self.lists).find(unfenced) {
-                    let first = Part::new(entry.slot.record.thread(), entry.slot.record.instruction(), true);
-                    log.lanes(plan, HazardKind::ProxyNotFenced, Place::Shared(address), first, part);
-                }
+                continue;
+            }
+            let hidden = |Entry { slot, .. }: &Entry| {
+                each(slot.lanes).any(|lane| !proxies.knows(read.warp, slot.record.by_lane(lane)))
+            };
+            let writes = cell.all(&self.lists).filter(|entry| entry.sort.writes);
+            if let Some(Entry { slot, .. }) = writes.into_iter().find(hidden) {
+                let first = Part::new(slot.record.thread(), slot.record.instruction(), true);
+                log.lanes(plan, HazardKind::ProxyNotFenced, Place::Shared(address), first, part);
             }
         }
     }
@@ -253,8 +263,14 @@ fn stays_inside(plan: &Plan, log: &mut Log, access: &Access<'_>) {
 /// The units that one lane writes.
 #[inline]
 fn units(plan: &Plan, write: &LaneWrite) -> std::ops::Range<usize> {
-    let start = (write.address >> plan.unit) as usize;
-    start..start + (write.bytes >> plan.unit).max(1) as usize
+    units_of(plan, write.address, write.bytes)
+}
+
+/// The units of some bytes.
+#[inline]
+fn units_of(plan: &Plan, address: u32, bytes: u32) -> std::ops::Range<usize> {
+    let start = (address >> plan.unit) as usize;
+    start..start + (bytes >> plan.unit).max(1) as usize
 }
 
 /// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.

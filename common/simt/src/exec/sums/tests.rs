@@ -78,7 +78,9 @@ fn the_same_sums_as_a_gpu() {
         }
         let total = |at: usize| instructions.iter().map(|(_, counts)| counts[at]).sum::<usize>();
         writeln!(text, "{name}: {} of {} agree", total(0), total(1)).unwrap();
-        instructions.iter().for_each(|(name, [good, all])| writeln!(text, "    {name}: {good} of {all}").unwrap());
+        for (name, [good, all]) in &instructions {
+            writeln!(text, "    {name}: {good} of {all}").unwrap();
+        }
         assert_eq!(total(0) == total(1), core == hopper, "{text}");
     }
     println!("{text}");

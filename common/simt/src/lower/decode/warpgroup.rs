@@ -52,13 +52,13 @@ impl Decoder<'_> {
             _ => false,
         };
         let good = rows == 64 && columns.is_multiple_of(8) && (8..=256).contains(&columns);
-        if !adds || kind != right || !good || length * kind.bytes() != 32 {
+        if !adds || kind != right || !good || length != 32 / kind.bytes() {
             return Err(self.refuse("this shape with these types"));
         }
         let operands = &statement.operands;
         let in_registers = matches!(operands.get(1), Some(Operand::Vector(_)));
         // Only of elements of 16 bits may rows and columns be exchanged, and not of those in registers.
-        let flags = if kind.bytes() != 2 { 0 } else { 2 - usize::from(in_registers) };
+        let flags = if kind.bytes() == 2 { 2 - usize::from(in_registers) } else { 0 };
         self.count(statement, 6 + flags)?;
         let mut inst = Inst::new(Op::Warpgroup);
         let scale = match &operands[3] {

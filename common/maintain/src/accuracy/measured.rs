@@ -1,0 +1,43 @@
+//! What was measured of accuracy, as a record keeps it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::errors::Errors;
+use super::values::Values;
+
+/// The record of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// The GPU, the versions of what took part, and the day.
+    pub provenance: String,
+    /// Hash of each kernel.
+    pub hashes: BTreeMap<String, String>,
+    /// Elements of C that were looked at in each product.
+    pub elements: usize,
+    /// Speeds at some sizes.
+    pub speeds: Vec<Speed>,
+    /// Errors over K, for each kind of values.
+    pub errors: Vec<AtK>,
+}
+
+/// All contenders at one size, in turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Speed {
+    /// M = N = K.
+    pub size: u64,
+    /// For each contender µs (least, median, most) and its errors with values of both signs.
+    pub contenders: BTreeMap<String, ([f64; 3], Errors)>,
+}
+
+/// All contenders with one kind of values and one K.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AtK {
+    /// What A and B hold.
+    pub values: Values,
+    /// The length of the sums.
+    pub k: u64,
+    /// For each contender.
+    pub contenders: BTreeMap<String, Errors>,
+}

@@ -1,0 +1,97 @@
+//! What A and B are filled with, to see how accurate a product is.
+
+use clap::ValueEnum;
+use common::matrix::integer_range;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Kinds of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Values {
+    /// Uniform in [-1, 1).
+    Both,
+    /// Uniform in [0, 1): sums grow with K, and what is cut off adds up.
+    Positive,
+    /// Of both signs, with exponents spread evenly over 2⁻⁴⁰ to 2⁴⁰.
+    Spread,
+    /// A within 0.995 of the largest number, B so small that no sum overflows.
+    Large,
+    /// A subnormal, B about 2²⁰.
+    Subnormal,
+    /// Integers so small that every sum is exact, up to 2²⁴.
+    Integers,
+}
+
+impl Values {
+    /// As a page names them.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Both => "both signs",
+            Self::Positive => "positive",
+            Self::Spread => "spread over 2⁻⁴⁰ to 2⁴⁰",
+            Self::Large => "near overflow",
+            Self::Subnormal => "subnormal",
+            Self::Integers => "integers",
+        }
+    }
+
+    /// An element of A, or of B, from 64 random bits.
+    fn element(self, of_a: bool, k: u64, bits: u64) -> f32 {
+        let fraction = (bits >> 40) as f32 / (1 << 24) as f32; // 24 bits, in [0, 1)
+        let sign = if bits & 1 == 0 { 1.0 } else { -1.0 };
+        let exponent = (bits >> 8 & 0xffff) as i32;
+        match self {
+            Self::Both => 2.0 * fraction - 1.0,
+            Self::Positive => fraction,
+            Self::Spread => sign * (1.0 + fraction) * 2_f32.powi(exponent % 81 - 40),
+            Self::Large if of_a => sign * (1.0 + 0.99 * fraction) * 2_f32.powi(127),
+            Self::Large => sign * (1.0 + fraction) * 2_f32.powi(-20),
+            Self::Subnormal if of_a => f32::from_bits((bits >> 40) as u32 & 0x7f_ffff | (bits as u32) << 31),
+            Self::Subnormal => sign * (1.0 + fraction) * 2_f32.powi(20),
+            Self::Integers => {
+                let range = integer_range(k);
+                ((bits >> 40) as i64 * i64::from(2 * range + 1) >> 24) as f32 - range as f32
+            }
+        }
+    }
+
+    /// All elements of A, or of B, of a product over K.
+    pub fn draw(self, of_a: bool, elements: u64, k: u64) -> Vec<f32> {
+        const CHUNK: usize = 1 << 16;
+        let mut all = vec![0.0; elements as usize];
+        all.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
+            let mut random = ChaCha8Rng::seed_from_u64(u64::from(of_a) << 32 | self as u64);
+            random.set_stream(stream as u64);
+            chunk.iter_mut().for_each(|element| *element = self.element(of_a, k, random.next_u64()));
+        });
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_are_what_they_say() {
+        for values in Values::value_variants() {
+            let [a, b] = [true, false].map(|of_a| values.draw(of_a, 70_000, 1000));
+            assert!(a != b && a.iter().chain(&b).all(|x| x.is_finite()), "{values:?}");
+            let size = |x: &f32| x.abs().log2();
+            let largest = a.iter().map(size).fold(f32::MIN, f32::max);
+            let (least, most) = match values {
+                Values::Both | Values::Positive => (-0.1, 0.0),
+                Values::Spread => (40.5, 41.0),
+                Values::Large => (127.9, 128.0),
+                Values::Subnormal => (-126.1, -126.0),
+                Values::Integers => (6.0, 7.0),
+            };
+            assert!(least < largest && largest <= most, "{values:?}: {largest}");
+            assert_eq!(a.iter().any(|x| *x < 0.0), *values != Values::Positive, "{values:?}");
+            assert_eq!(a.iter().all(|x| x.fract() == 0.0), matches!(values, Values::Integers | Values::Large));
+        }
+    }
+}

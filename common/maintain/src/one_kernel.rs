@@ -1,0 +1,61 @@
+//! A kernel of the course on a device: its plans, and its code, compiled once for each specialisation.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+use common::code::{Code, Source};
+use common::cost::Choice;
+use common::describe::Request;
+use common::device::Device;
+use common::exec::Session;
+use common::product::Matrices;
+use common::{DeviceInfo, Plan, Problem, cublas, nvrtc};
+use course::record;
+use course::steps::{self, Kernel};
+
+pub struct OneKernel {
+    kernel: Kernel,
+    pub source: Source,
+    codes: BTreeMap<String, Code>,
+}
+
+impl OneKernel {
+    /// The kernel of this name: `step06_prefetch`, or `step06_prefetch/every_shape`.
+    pub fn named(name: &str) -> Result<Self> {
+        let kernel = Kernel::named(&steps::find()?, name)?;
+        let source = Source::read(&kernel.source())?.with_headers_of(&kernel.step.path);
+        Ok(Self { kernel, source, codes: BTreeMap::new() })
+    }
+
+    /// The plan of each problem, and all among which it was chosen if the kernel tells them.
+    pub fn plans(&self, device: &DeviceInfo, problems: &[Problem]) -> Result<Vec<(Plan, Vec<Choice>)>> {
+        let request = Request {
+            device: Some(device.clone()),
+            problems: problems.to_vec(),
+            variant: self.kernel.variant.clone(),
+            choices: true,
+        };
+        let description = self.kernel.step.describe(&request)?;
+        let choices = description.choices.into_iter().chain(std::iter::repeat(vec![]));
+        let plans = description.plans.into_iter().map(|plan| plan.map_err(|error| anyhow!("{error}")));
+        plans.zip(choices).map(|(plan, choices)| Ok((plan?, choices))).collect()
+    }
+
+    /// The kernel with this plan, ready to multiply the matrices.
+    pub fn session(&mut self, device: &mut dyn Device, plan: &Plan, matrices: &Matrices) -> Result<Session> {
+        let key = format!("{:?}", plan.specialisation);
+        if !self.codes.contains_key(&key) {
+            let committed = self.kernel.step.path.join("ptx");
+            let code = self.source.code(&plan.specialisation, device.info(), Some(&committed))?;
+            self.codes.insert(key.clone(), code);
+        }
+        Session::sharing(device, plan.clone(), &self.codes[&key], matrices)
+    }
+}
+
+/// The device, the versions of what takes part, the day and the commit.
+pub fn provenance(device: &DeviceInfo, commit: Option<&String>) -> String {
+    let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
+    let versions = [("driver", &record::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
+    record::provenance(&device.name, &versions, &record::now(), &commit.cloned().or_else(record::commit))
+}
