@@ -1,8 +1,7 @@
 // The kernel tensor_cores with sums that stay in the tensor cores for the whole of K. Tensor cores
 // cut off where FP32 units round, so the errors of a long sum do not cancel.
 
-#include "async.cuh"  // copy
-#include "wgmma.cuh"
+#include "wgmma.cuh"  // tensor cores, and asynchronous copies in groups
 
 // VECTOR: elements in one copy, 4 where the rows of A and of B start on 16 bytes, else 1
 // SHORT   1: K is so short that single roundings matter, and the FP32 units multiply
@@ -91,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
     int now = 0;
     for (int k0 = 0; k0 < K; k0 += TILE_K) {
         Stage& stage = stages[now];
-        fetch(stages[(now + STAGES - 1) % STAGES], k0 + (STAGES - 1) * TILE_K);
-        now = (now + 1) % STAGES;
+        fetch(stages[now == 0 ? STAGES - 1 : now - 1], k0 + (STAGES - 1) * TILE_K);
+        now = now + 1 < STAGES ? now + 1 : 0;
 
         if (SHORT) {
             for (int k = 0; k < TILE_K; ++k)
@@ -117,12 +116,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
                 for (int j = k - 1; j <= k; ++j) {  // descriptors count in 16 bytes, 4 steps of k
                     multiply(sum, b_big[j], small + j * 2, true);
                     multiply(sum, b_small[j], big + j * 2, true);
-                    multiply(sum, b_big[j], big + j * 2, true);
                 }
             }
+            for (int k = 0; k < TILE_K / 8; ++k)  // last, so that less is cut off
+                multiply(sum, b_big[k], big + k * 2, true);
             commit();
         }
-        if (k0 + TILE_K < K) split(stages[now]);
+        split(stages[now]);  // past the end of K these are zeros
         if (!SHORT) finish(sum);
         __syncthreads();
     }

@@ -1,8 +1,7 @@
 // The kernel tensor_cores without the small parts: each number is rounded to TF32, and what its 11
 // bits cannot hold is lost.
 
-#include "async.cuh"  // copy
-#include "wgmma.cuh"
+#include "wgmma.cuh"  // tensor cores, and asynchronous copies in groups
 
 // VECTOR: elements in one copy, 4 where the rows of A and of B start on 16 bytes, else 1
 constexpr int TILE_M = 64;            // rows of C of a block
@@ -83,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
     int now = 0;
     for (int k0 = 0; k0 < K; k0 += TILE_K) {
         Stage& stage = stages[now];
-        fetch(stages[(now + STAGES - 1) % STAGES], k0 + (STAGES - 1) * TILE_K);
-        now = (now + 1) % STAGES;
+        fetch(stages[now == 0 ? STAGES - 1 : now - 1], k0 + (STAGES - 1) * TILE_K);
+        now = now + 1 < STAGES ? now + 1 : 0;
 
         float part[32];
         const auto big = descriptor(stage.big[0]);
@@ -98,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
                 multiply(part, b_big[j], big + j * 2, j > 0);
         }
         commit();
-        if (k0 + TILE_K < K) round(stages[now]);
+        round(stages[now]);  // past the end of K these are zeros
         finish(part);
         // Tensor cores cut off where FP32 units round, so their sums are kept short.
         for (int i = 0; i < 32; ++i) sum[i] += part[i];
