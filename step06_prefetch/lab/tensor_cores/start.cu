@@ -1,6 +1,5 @@
 // Lab tensor_cores. FP32 products on tensor cores. This kernel rounds every number to TF32, which
-// is fast and wrong. A block of four warps computes 64 x 64 elements of C. M and N are multiples of
-// 64, and K is one of 32.
+// is fast and wrong. M and N are multiples of 128, and K is one of 32.
 //
 // launch: block 128,1 tile 64,64
 

@@ -33,7 +33,7 @@ use text::New;
 /// Options of `cargo course lab`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Number of the step, 1 to 6, or its name; tensor_cores, beyond the course
+    /// Number of the step, 1 to 6, or its name; or tensor_cores, beyond the course
     lab: String,
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
