@@ -81,17 +81,17 @@ alone() {
 [ "$gpus" -eq 2 ] && sizes=16384,23168,32768 || sizes=16384,32768
 alone 16384,32768
 measure "gpus$gpus" 60 --gpus "$gpus" --size "$sizes" --overlap on,off --samples 5
+[ "$gpus" -gt 2 ] && measure gpus2 40 --gpus 2 --size 16384,23168,32768 --overlap on,off --samples 3
 kill_a_rank
 "$program" --device cuda --gpus 9 --size 64 2>"$out/too-many.err"
 echo "too many GPUs: status $?: $(cat "$out/too-many.err")"
 # A library that is none stands for a missing one.
 broken=$(mktemp -d)
 echo none >"$broken/libnccl.so"
-LD_LIBRARY_PATH=$broken "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
+LD_LIBRARY_PATH=$broken timeout 20 "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
 echo "no NCCL: status $?: $(cat "$out/no-nccl.err")"
-[ "$gpus" -gt 2 ] && measure gpus2-of-more 40 --gpus 2 --size 16384,32768 --overlap on,off --samples 3
-measure "panels$gpus" 40 --gpus "$gpus" --size 16384,32768 --panel 512,1024,2048,4096 --samples 3
-[ "$gpus" -gt 2 ] && measure large 55 --gpus "$gpus" --size 110592 --samples 1
+[ "$gpus" -gt 2 ] && measure large 50 --gpus "$gpus" --size 110592 --samples 1
+measure "panels$gpus" 30 --gpus "$gpus" --size 16384,32768 --panel 512,1024,4096,8192 --samples 2
 if command -v mpirun >/dev/null && [ $((SECONDS + 25)) -le "$limit" ]; then
     timeout -k 5 25 mpirun --allow-run-as-root --oversubscribe -np "$gpus" "$program" --device cuda --size 16384 --samples 3 \
         >"$out/mpirun.txt" 2>&1

@@ -1,5 +1,6 @@
 //! Starts the ranks: as threads of this process, one for each GPU, or this process as one rank of several.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -37,8 +38,9 @@ fn cuda_count(choice: Choice) -> Result<Option<usize>> {
 /// Runs what is asked for; `false` if a product is wrong.
 pub fn start(args: &Args) -> Result<bool> {
     match Place::from(|name| std::env::var(name).ok())? {
-        Some(place) => one_of_several(args, &place),
-        None => all_as_threads(args),
+        // A launcher may start a single process, whose GPUs are then threads as usual.
+        Some(place) if place.world > 1 => one_of_several(args, &place),
+        _ => all_as_threads(args),
     }
 }
 
@@ -79,16 +81,16 @@ fn all_as_threads(args: &Args) -> Result<bool> {
         let (args, member, done) = (args.clone(), Member::new(rank, world, post.clone()), done.clone());
         let gpu = found.map(|_| rank);
         thread::spawn(move || {
-            let result = work(&args, member, grid, gpu);
+            // The other ranks would wait for one that has panicked.
+            let result = catch_unwind(AssertUnwindSafe(|| work(&args, member, grid, gpu)));
+            let result = result.unwrap_or_else(|_| Err(anyhow!("rank {rank} has a bug; report what it printed")));
             // Whoever started this has gone only if the process ends.
             let _ = done.send((rank, result));
         });
     }
     drop(done);
     let mut right = true;
-    for _ in 0..world {
-        let (rank, result) =
-            results.recv().map_err(|_| anyhow!("a rank ended without a word; run it again with RUST_BACKTRACE=1"))?;
+    for (rank, result) in results {
         match result {
             Ok(verified) => right &= verified,
             // The first failure is the cause; the others wait for a rank that is gone.

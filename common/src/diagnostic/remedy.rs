@@ -18,23 +18,6 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
         }
         (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
         (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
-        (HazardKind::ProductNotWaited, [product, access]) => format!(
-            "wait for the product of {} (wgmma.commit_group and wgmma.wait_group) before {} uses its register",
-            at(&product.location),
-            at(&access.location)
-        ),
-        (HazardKind::ProductNotFenced, _) => {
-            "put a wgmma.fence before the first product that uses a register which has changed".into()
-        }
-        (HazardKind::ProxyNotFenced, [write, _]) => format!(
-            "put a fence.proxy.async between {} and the barrier after it: the tensor cores read shared memory by another \
-             way than threads write it",
-            at(&write.location)
-        ),
-        (HazardKind::OperandOverwritten, _) => format!(
-            "wait for the product (wgmma.wait_group), and then at a barrier, before {array} is written again; or give it a \
-             second buffer and use the two in turn"
-        ),
         (HazardKind::UninitialisedShared, [read]) => format!(
             "let the threads of the block write all of {array} before {}, with 0 for what lies beyond the edge of a \
              matrix, and put a __syncthreads() between",
@@ -98,6 +81,18 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
             "let the blocks cover all of {array} (round their number up), and let every thread whose row < M and \
              col < N store its element"
         ),
+        (HazardKind::ProductNotWaited, _) => "commit the products (wgmma.commit_group) and wait for them (wgmma.wait_group) \
+             before a register that they use is read or written"
+            .into(),
+        (HazardKind::ProductNotFenced, _) => "execute wgmma.fence before the first product after a register that it uses \
+             has changed"
+            .into(),
+        (HazardKind::ProxyNotFenced, _) => "let the threads that store execute fence.proxy.async after it, and then meet \
+             the others at a barrier: tensor cores read shared memory past the way that ordinary stores take"
+            .into(),
+        (HazardKind::OperandOverwritten, _) => "wait for the product (wgmma.wait_group) and meet at a barrier before the \
+             next tile is stored there, or store it into another buffer"
+            .into(),
         // A kind that has other sides than expected, or that is newer than this table.
         _ => "look for the cause in the lines named here".into(),
     }
@@ -324,7 +319,7 @@ mod tests {
     #[test]
     fn every_other_hazard_names_its_lines_and_arrays() {
         use HazardKind as Kind;
-        let cases: [(HazardKind, &str, &[Side], &[&str]); 21] = [
+        let cases: [(HazardKind, &str, &[Side], &[&str]); 17] = [
             (
                 Kind::CopyNotWaited,
                 "As[0]",
@@ -373,25 +368,6 @@ mod tests {
                 "barrier 0",
                 &[(0, 0, WAITS, 2), (0, 40, WAITS, 4)],
                 &["some to line 2 and others to line 4"],
-            ),
-            (
-                Kind::ProductNotWaited,
-                "register %f1",
-                &[(0, 3, R, 1), (0, 3, R, 3)],
-                &["the product of line 1", "before line 3 uses its register", "wgmma.wait_group"],
-            ),
-            (Kind::ProductNotFenced, "register %f1", &[(0, 3, W, 1), (0, 3, R, 3)], &["put a wgmma.fence before"]),
-            (
-                Kind::ProxyNotFenced,
-                "As[0]",
-                &[(0, 3, W, 1), (0, 40, R, 3)],
-                &["fence.proxy.async between line 1 and the barrier"],
-            ),
-            (
-                Kind::OperandOverwritten,
-                "As[0]",
-                &[(0, 3, R, 1), (0, 40, W, 3)],
-                &["before As is written again", "a second buffer"],
             ),
             (Kind::UninitialisedShared, "As[0][5]", &[(0, 0, R, 3)], &["write all of As before line 3"]),
             (Kind::UninitialisedGlobal, "C[0]", &[(0, 0, R, 3)], &["only write to C"]),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result};
+use common::workspace;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
@@ -40,4 +42,15 @@ pub struct AtK {
     pub k: u64,
     /// For each contender.
     pub contenders: BTreeMap<String, Errors>,
+}
+
+impl Measured {
+    /// A record of `cargo x accuracy` by its name.
+    pub fn read(name: &str) -> Result<Self> {
+        let path = workspace::root().join("docs/results/accuracy").join(name).with_extension("json");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read; make it with cargo x accuracy", workspace::display(&path)))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is no record of cargo x accuracy; make it again", workspace::display(&path)))
+    }
 }

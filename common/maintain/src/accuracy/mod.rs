@@ -25,7 +25,7 @@ use measured::{AtK, Measured, Speed};
 use values::Values;
 
 /// The kernels that take part, beside cuBLAS in FP32 and in TF32.
-const KERNELS: [&str; 2] = ["step06_prefetch", "step06_prefetch/tensor_cores"];
+const KERNELS: [&str; 3] = ["step06_prefetch", "step06_prefetch/tensor_cores", "step06_prefetch/long_sums"];
 /// Rows and columns of C where errors are looked at.
 const EDGE: u64 = 2048;
 /// Elements of C that are looked at.

@@ -2,6 +2,7 @@
 //! drawing shows them.
 
 mod accesses;
+mod accuracy;
 mod house;
 mod several;
 mod step02;
@@ -26,6 +27,7 @@ const FIGURES: &[Figure] = &[
     ("step05-thread-tile", step05::thread_tile),
     ("step05-to-and-fro", step05::to_and_fro),
     ("step06-timeline", step06::timeline),
+    ("tensor-errors", accuracy::errors),
     ("several-timeline", several::timeline),
     ("several-scaling", several::scaling),
     ("house", house::house),

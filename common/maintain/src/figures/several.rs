@@ -1,6 +1,6 @@
 //! Several GPUs: what each one does when, and how the product goes on to more of them.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use several::grid::Grid;
 use several::run::Outcome;
 
@@ -8,7 +8,16 @@ use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use crate::many::{self, Records};
 use crate::picture::{self, BLUE, Canvas, Colour, Frame, GREEN, HPos, Kind, LABEL, NAME, NOTE, SERIES, TITLE};
 
-const NONE: &str = "there is no record of several GPUs; common/several/record.sh makes one";
+/// What is drawn as long as nothing has been measured.
+fn nothing(name: &str) -> Result<String> {
+    let title = "Not measured yet";
+    let frame = Frame { kind: Kind::Figure, name, width: 360, height: 40, title, description: title };
+    picture::draw(&frame, |drawing| {
+        drawing.text(8.0, 24.0, HPos::Left, LABEL, "not measured yet: common/several/record.sh measures it");
+        Ok(())
+    })
+}
+
 /// Edge of the product whose timeline is drawn.
 const EDGE: u64 = many::FIRST;
 
@@ -25,7 +34,8 @@ pub fn timeline() -> Result<String> {
     const LEFT: f64 = 60.0;
     const ROW: f64 = 15.0;
     let all = many::all()?;
-    let products = [product(&all, true).context(NONE)?, product(&all, false).context(NONE)?];
+    let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else { return nothing("several-timeline") };
+    let products = [on, off];
     let gpus = products[0].gpus as f64;
     let story = 62.0 + gpus * (2.0 * ROW + 6.0);
     let end = |outcome: &Outcome| outcome.timeline.iter().flatten().map(|span| span.to_ms).fold(0.0, f64::max);
@@ -90,7 +100,7 @@ struct Line {
 /// Each GPU's speed over that of one alone, over the number of GPUs.
 pub fn scaling() -> Result<String> {
     let all = many::all()?;
-    let machine = many::machine(&all).context(NONE)?;
+    let Some(machine) = many::machine(&all) else { return nothing("several-scaling") };
     let numbers: Vec<usize> = (0..=10).map(|power| 1 << power).collect();
     let model = |of: &dyn Fn(Grid) -> f64| numbers.iter().map(|&gpus| (gpus as f64, of(Grid::of(gpus)))).collect();
     let measured = |edge: u64, overlap: bool| {

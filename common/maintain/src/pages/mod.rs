@@ -1,6 +1,7 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
 //! come from runs on the simulator, figures from recorded accesses, tables and charts of speed from the records.
 
+mod accuracy;
 mod bound;
 pub mod counted;
 mod markers;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{bound, counted, outputs, path, readings, rooms, several, shapes};
+use super::{accuracy, bound, counted, outputs, path, readings, rooms, several, shapes};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -72,6 +72,16 @@ pub const PARTS: &[Part] = &[
         name: "worst-shapes",
         shows: "RECORD: each of the shapes, the worst first",
         make: |_, words| shapes::worst_first(words),
+    },
+    Part {
+        name: "accuracy-speeds",
+        shows: "RECORD: products on tensor cores beside others, how fast and how accurate",
+        make: |_, words| accuracy::speeds(words),
+    },
+    Part {
+        name: "accuracy-errors",
+        shows: "RECORD: worst errors for each kind of values and each K",
+        make: |_, words| accuracy::errors(words),
     },
     Part {
         name: "several",

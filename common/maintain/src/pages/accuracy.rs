@@ -1,0 +1,68 @@
+//! Parts that show how accurate products on tensor cores are.
+
+use anyhow::{Result, bail};
+
+use crate::accuracy::measured::Measured;
+use crate::table;
+
+fn read(words: &[&str]) -> Result<Measured> {
+    let [name] = words else { bail!("a part about accuracy takes the name of a record in docs/results/accuracy") };
+    Measured::read(name)
+}
+
+fn number(value: f64) -> String {
+    if value == 0.0 { "0".into() } else { format!("{value:.1e}") }
+}
+
+fn source(record: &Measured) -> String {
+    format!(
+        "\n*{}; errors of {} elements against float64 with compensated sums.*\n",
+        record.provenance, record.elements
+    )
+}
+
+/// Time, speed and errors at each size.
+pub fn speeds(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let mut rows = Vec::new();
+    for speed in &record.speeds {
+        let library = speed.contenders.get("cuBLAS").map(|(times, _)| times[1]);
+        let mut contenders: Vec<_> = speed.contenders.iter().collect();
+        contenders.sort_by(|a, b| b.1.0[1].total_cmp(&a.1.0[1]));
+        for (name, ([least, us, most], errors)) in contenders {
+            rows.push(vec![
+                format!("{}³", speed.size),
+                if name.contains('/') {
+                    format!("`{}`", name.split('/').next_back().unwrap_or(name))
+                } else {
+                    name.clone()
+                },
+                format!("{us:.1} µs ({least:.1} to {most:.1})"),
+                format!("{:.1}", 2.0 * (speed.size as f64).powi(3) / us / 1e6),
+                library.map_or_else(String::new, |library| format!("{:.2} ×", library / us)),
+                number(errors.worst),
+                number(errors.rms),
+            ]);
+        }
+    }
+    let head = ["M = N = K", "product", "time", "TFLOP/s", "of cuBLAS", "worst error", "root mean square"];
+    Ok(table::markdown(&head, &rows) + &source(&record))
+}
+
+/// The worst error of each contender, for each kind of values and each K.
+pub fn errors(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let names =
+        ["cuBLAS", "step06_prefetch", "step06_prefetch/tensor_cores", "step06_prefetch/long_sums", "cuBLAS TF32"];
+    let mut rows = Vec::new();
+    for at in &record.errors {
+        let worst = names.iter().map(|name| match at.contenders.get(*name) {
+            Some(errors) if errors.lost > 0 => format!("{} lost", errors.lost),
+            Some(errors) => number(errors.worst),
+            None => String::new(),
+        });
+        rows.push([at.values.words().to_owned(), at.k.to_string()].into_iter().chain(worst).collect());
+    }
+    let head = ["values", "K", "cuBLAS", "step06_prefetch", "`tensor_cores`", "`long_sums`", "cuBLAS TF32"];
+    Ok(table::markdown(&head, &rows) + &source(&record))
+}
