@@ -225,6 +225,7 @@ fn main() -> ExitCode {
     trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
     trials.extend([
         trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
+        trial("smaller_errors_are_a_gain", smaller_errors),
         trial("the_command_of_a_failure_shows_the_same", shows_why),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
     ]);
@@ -376,6 +377,28 @@ fn gains() -> Result<()> {
     Ok(())
 }
 
+/// The lab beyond the course: its files have its name, and its second task makes nothing but the errors smaller.
+fn smaller_errors() -> Result<()> {
+    let folder = mine("smaller_errors")?;
+    let mut last = String::new();
+    for (kernel, next) in [(PRODUCTS, "next, task 2 of 3: short sums"), (SUMS, "next, task 3 of 3: fast again")] {
+        std::fs::copy(root().join(kernel), folder.join("tensor_cores.cu"))?;
+        (last, _) = with_mine(&folder, &["lab", "tensor_cores", "--seed", "7"], "")?;
+        let compare = format!("tensor_cores.cu {kernel}\n");
+        ensure!(last.contains(next) && last.contains(&compare) && !last.contains("FAILED"), "{last}");
+    }
+    for words in ["tensor_cores.task1.cu, counted at", "  largest error, as a share of its bound ", "task 2 has passed"]
+    {
+        ensure!(last.contains(words), "{words:?} is not in: {last}");
+    }
+    let (text, _) = with_mine(&folder, &[], "")?;
+    ensure!(
+        text.contains("  step06_prefetch/tensor_cores  ") && text.contains("    passed          2. short sums"),
+        "{text}"
+    );
+    Ok(())
+}
+
 /// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
 fn shows_why() -> Result<()> {
     for (lab, step, kernel, shown) in [
@@ -383,6 +406,7 @@ fn shows_why() -> Result<()> {
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
         ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
         ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "transpose"),
+        ("tensor_cores", "step06_prefetch", self::kernel(find("not_published")?)?, "without a proxy fence"),
     ] {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");

@@ -10,7 +10,7 @@ use crate::lab::data::Goal;
 use crate::lab::shapes::names;
 
 /// The largest error as a share of its bound, which no counter tells.
-const SHARE_OF_BOUND: &str = "share_of_bound";
+pub const SHARE_OF_BOUND: &str = "share_of_bound";
 
 impl Candidate {
     /// Runs the goal's size and compares what it counts with what is asked.

@@ -28,6 +28,9 @@ pub struct Gain {
     /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
     #[serde(default)]
     pub from: Option<String>,
+    /// Whether the largest error is shown, too.
+    #[serde(default)]
+    pub errors: bool,
 }
 
 /// Shapes that are drawn again for each grading.
