@@ -79,8 +79,8 @@ pub struct Args {
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
     pub trace: Vec<ThreadIndex>,
 
-    /// Run another kernel of the step: a rung, or a counter-example
-    #[arg(long, value_name = "NAME", conflicts_with = "kernel")]
+    /// Run another kernel of the step, such as a rung or a counter-example; with --kernel, launch the file like it
+    #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
 
     /// List the other kernels of the step and exit

@@ -15,6 +15,7 @@ use kernel::{Kernel, is_whole, trial};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
+use crate::info::DeviceInfo;
 use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
 use crate::step::{Defect, Step};
@@ -44,7 +45,7 @@ const TALL: [u64; 3] = [1_100_000, 16, 16];
 /// Runs the tests of a step.
 pub fn run(step: &'static Step) -> ExitCode {
     let arguments = Arguments::from_args();
-    let gpu = device::cuda_devices().map(|_| ());
+    let gpu = device::cuda_devices().map(|all| all.into_iter().next());
     let mut trials = Vec::new();
     if step.host.is_some() {
         trials.push(trial("host::self_check".into(), || host_is_right(step)));
@@ -54,9 +55,17 @@ pub fn run(step: &'static Step) -> ExitCode {
         let sizes = SHAPES.iter().map(|&size| (size, 132));
         trials.extend(kernel.trials(&format!("sim::{name}"), sizes, |kernel| shapes(kernel, Choice::Sim)));
         let on_gpu = trial(format!("gpu::{name}"), move || shapes(kernel, Choice::Cuda(0)));
-        trials.push(match &gpu {
-            Ok(()) => on_gpu,
-            Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
+        let takes_a_shape = |info: &DeviceInfo| {
+            let mut shapes = SHAPES.iter().chain(SMALL_SHAPES);
+            shapes.any(|&size| kernel.plan(&kernel.problem(size, 1), info).is_ok())
+        };
+        let needs = match &gpu {
+            Err(_) => Some("needs a GPU"),
+            Ok(info) => info.as_ref().is_some_and(|info| !takes_a_shape(info)).then_some("not for this GPU and type"),
+        };
+        trials.push(match needs {
+            None => on_gpu,
+            Some(kind) => on_gpu.with_kind(kind).with_ignored_flag(true),
         });
     }
     trials.extend(hazards::trials(step));

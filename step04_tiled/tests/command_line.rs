@@ -225,12 +225,17 @@ fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
     fails(&["--device", "sim", "--kernel", &kernel], 2, "line 1 is not a launch: block takes two numbers").map(drop)
 }
 
-/// The variant `bands` cuts wide grids into bands; the step's own launch, and that of a learner's kernel, has none.
+/// The variant `bands` cuts wide grids into bands; the step's own launch has none, and that of a learner's kernel only if it
+/// is to be like the variant's.
 fn bands_are_for_the_variant_alone() -> Result<()> {
     let naive = concat!(env!("CARGO_MANIFEST_DIR"), "/../step02_gpu_naive/ptx/kernel-f32.sm75.ptx");
-    for (kernel, grid) in
-        [(&["--variant", "bands"][..], [32, 1, 2]), (&[][..], [64, 1, 1]), (&["--kernel", naive][..], [64, 1, 1])]
-    {
+    let bands = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/bands-f32.sm75.ptx");
+    for (kernel, grid) in [
+        (&["--variant", "bands"][..], [32, 1, 2]),
+        (&[][..], [64, 1, 1]),
+        (&["--kernel", naive][..], [64, 1, 1]),
+        (&["--kernel", bands, "--variant", "bands"][..], [32, 1, 2]),
+    ] {
         let (report, _) = json(&[&["--size", "1x2048x4"], kernel].concat())?;
         ensure!(report["launch"]["grid"] == serde_json::json!(grid), "{}", report["launch"]);
         ensure!(report["verification"]["ok"] == true, "{}", report["verification"]);

@@ -96,6 +96,6 @@ mod tests {
             assert!(specialisations(Dtype::F32).contains(&form(n, k)));
         }
         // Blocks side by side on an SM: two of them fit into its shared memory.
-        assert!(2 * (SHARED_BYTES + 1024) <= 228 * 1024);
+        const { assert!(2 * (SHARED_BYTES + 1024) <= 228 * 1024) };
     }
 }

@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// A file, if the name ends like one, else a kernel of the course.
-fn named(name: &str) -> Result<Source> {
+pub(crate) fn named(name: &str) -> Result<Source> {
     let path = Path::new(name);
     if path.extension().is_some_and(|extension| extension == "cu") {
         return Source::read(path);

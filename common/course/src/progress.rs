@@ -20,7 +20,7 @@ const FORMAT: u32 = 1;
 pub struct Progress {
     #[serde(default = "first_format")]
     format: u32,
-    /// By the step's name.
+    /// By the lab's name: its step, and the kernel beyond the course in `STEP/KERNEL`.
     #[serde(default)]
     pub labs: BTreeMap<String, LabProgress>,
 }

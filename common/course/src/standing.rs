@@ -7,22 +7,21 @@ use common::{output, workspace};
 
 use crate::lab::data::Lab;
 use crate::progress::Progress;
-use crate::steps;
 
 /// Runs the command.
 pub fn run() -> Result<bool> {
     let progress = Progress::read()?;
     let mut text = String::from("your way through the course\n\n");
     let mut next = None;
-    for step in steps::find()? {
-        let Some(lab) = Lab::of(&step)? else { continue };
+    for lab in Lab::all()? {
+        let name = lab.full_name();
         let begun = lab.copy().is_file();
         let copy = if begun { format!("  {}", workspace::display(&lab.copy())) } else { String::new() };
-        let _ = writeln!(text, "  {}{copy}", step.name);
+        let _ = writeln!(text, "  {name}{copy}");
         for (number, task) in lab.data.tasks.iter().enumerate() {
-            let passed = progress.has_passed(&step.name, number);
+            let passed = progress.has_passed(&name, number);
             if !passed && !task.open && next.is_none() {
-                next = Some((lab.step.number().to_owned(), begun));
+                next = Some((lab.name().to_owned(), begun));
             }
             let state = match (passed, task.open) {
                 (true, _) => "passed",
@@ -33,8 +32,8 @@ pub fn run() -> Result<bool> {
         }
     }
     let _ = match next {
-        Some((number, true)) => writeln!(text, "\ngo on with cargo course lab {number}"),
-        Some((number, false)) => writeln!(text, "\nbegin with cargo course lab {number}"),
+        Some((lab, true)) => writeln!(text, "\ngo on with cargo course lab {lab}"),
+        Some((lab, false)) => writeln!(text, "\nbegin with cargo course lab {lab}"),
         None => {
             writeln!(text, "\nevery required task is done; the open challenges are left, and docs/src/next.md goes on")
         }

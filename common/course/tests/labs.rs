@@ -36,6 +36,9 @@ const POINTERS: &str = "step05_thread_tile/rungs/3_pointers.cu";
 const WIDE: &str = "step05_thread_tile/rungs/4_wide_loads.cu";
 const BUFFERS: &str = "step06_prefetch/rungs/1_two_buffers.cu";
 const ASYNC: &str = "step06_prefetch/rungs/2_async_copies.cu";
+const PRODUCTS: &str = "step06_prefetch/lab/tensor_cores/1_three_products.cu";
+const SUMS: &str = "step06_prefetch/lab/tensor_cores/2_short_sums.cu";
+const CORES: &str = "step06_prefetch/beyond/tensor_cores.cu";
 
 /// What a learner writes above a kernel whose launch and constants are not those of the step's own.
 const COLUMN_LAUNCH: &str =
@@ -64,6 +67,10 @@ const ANSWERS: &[Answer] = &[
     ("6", 1, BUFFERS, PREFETCH_LAUNCH, Some("elements are copied to shared memory asynchronously")),
     ("6", 2, ASYNC, PREFETCH_LAUNCH, None),
     ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
+    ("tensor_cores", 1, PRODUCTS, "", Some("errors of long sums")),
+    ("tensor_cores", 1, "step06_prefetch/variants/long_sums.cu", "", Some("errors of long sums")),
+    ("tensor_cores", 2, SUMS, "", Some("elements are copied to shared memory asynchronously")),
+    ("tensor_cores", 3, CORES, "", None),
 ];
 
 #[rustfmt::skip] // one case is read as a line or two
@@ -75,6 +82,7 @@ const WRONG: &[Case] = &[
     ("start_4", "4", "step04_tiled/lab/start.cu", Fails("right at", "shared store out of bounds"), &[]),
     ("start_5", "5", "step05_thread_tile/lab/start.cu", Fails("at most 1.2 shared loads", "let a thread compute 8 rows"), &[]),
     ("start_6", "6", "step06_prefetch/lab/start.cu", Fails("at most one barrier for 12", "two pairs that take turns"), &[]),
+    ("start_tensor_cores", "tensor_cores", "step06_prefetch/lab/tensor_cores/start.cu", Fails("right at", "is something computed in lower precision?"), &[]),
     // Wrong products.
     ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(11): error"),
         &[("ELEMENT sum = 0;", "ELEMENT sum = ;")]),
@@ -176,6 +184,34 @@ const WRONG: &[Case] = &[
     ("no_wait", "6", ASYNC, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
     ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
         &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
+    // Tensor cores.
+    ("tf32", "tensor_cores", "step06_prefetch/variants/tf32.cu", Fails("right at", "is something computed in lower precision?"), &[]),
+    ("small_part_of_b_forgotten", "tensor_cores", PRODUCTS, Fails("right at", "is something computed in lower precision?"),
+        &[("            multiply(sum, b_small[k], descriptor(big) + k * 2, true);\n", "")]),
+    ("published_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("no hazard", "execute fence.proxy.async after it"),
+        &[("        publish();\n", ""), ("        for (int i = thread;", "        publish();\n        for (int i = thread;")]),
+    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence before a product: big[0]"),
+        &[("        publish();\n", "")]),
+    ("not_begun", "tensor_cores", PRODUCTS, Fails("no hazard", "execute wgmma.fence before the first product"),
+        &[("        begin();\n", "")]),
+    ("not_finished", "tensor_cores", PRODUCTS, Fails("no hazard", "register of a product accessed before the wait"),
+        &[("        finish(sum);\n", "")]),
+    ("added_before_the_wait", "tensor_cores", SUMS, Fails("no hazard", "wait for them (wgmma.wait_group)"),
+        &[("        finish(part);\n", ""), ("sum[i] += part[i];\n", "sum[i] += part[i];\n        finish(part);\n")]),
+    ("multiplied_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("right at", "data race: big[0]"),
+        &[("        __syncthreads();\n", "")]),
+    ("stored_while_it_is_multiplied", "tensor_cores", PRODUCTS, Fails("right at", "data race: big[0]"),
+        &[("tensor cores have read these.\n        __syncthreads();\n", "tensor cores have read these.\n")]),
+    ("steps_of_half_the_length", "tensor_cores", PRODUCTS, Fails("right at", "at 128×128×32"),
+        &[("+ k * 2", "+ k"), ("+ k * 2", "+ k"), ("+ k * 2", "+ k")]),
+    ("not_swizzled", "tensor_cores", PRODUCTS, Fails("right at", "C[1][0] is"),
+        &[("(k / 4 ^ row % 8) * 4 + k % 4", "k")]),
+    ("sums_of_the_last_tile", "tensor_cores", SUMS, Fails("right at", "the first K tile is missing"),
+        &[("sum[i] += part[i]", "sum[i] = part[i]")]),
+    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("right at", "asynchronous copy read before it has landed"),
+        &[("        wait_for_older();\n", "")]),
+    ("never_split", "tensor_cores", CORES, Fails("right at", "asynchronous copy read before it has landed"),
+        &[("        split(stages[now]);  // past the end of K these are zeros\n", "")]),
     // Launch lines.
     ("bad_launch_line", "2", NAIVE, Refuses("bad_launch_line.cu: line 1 is not a launch"),
         &[("// One thread", "// launch: block 32\n// One thread")]),
@@ -189,6 +225,7 @@ fn main() -> ExitCode {
     trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
     trials.extend([
         trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
+        trial("smaller_errors_are_a_gain", smaller_errors),
         trial("the_command_of_a_failure_shows_the_same", shows_why),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
     ]);
@@ -285,15 +322,21 @@ fn first_failed(text: &str) -> Option<&str> {
 /// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
 fn every_answer() -> Result<()> {
     let steps = course::steps::find()?;
-    for (number, step) in (1..).zip(&steps) {
-        let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(step.path.join("lab/lab.json"))?)?;
-        for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
-            let Some(named) = data["answer"].as_str() else { continue };
-            let kernel = course::steps::Kernel::named(&steps, named)?.source();
-            let tested = |case: &&Answer| case.0 == number.to_string() && root().join(case.2) == kernel;
-            // An open challenge's answer passes at least what comes before it.
-            let least = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
-            ensure!(ANSWERS.iter().filter(tested).any(|case| case.1 >= least), "lab {number}, task {task}: {named}");
+    for step in &steps {
+        for file in course::files::below(&step.path.join("lab"), "json") {
+            let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+            let folder = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+            let name = if folder == "lab" { step.number() } else { &folder };
+            for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
+                let Some(named) = data["answer"].as_str() else { continue };
+                let beside = file.with_file_name(named);
+                let of_the_course = || course::steps::Kernel::named(&steps, named).map(|kernel| kernel.source());
+                let kernel = if beside.is_file() { beside } else { of_the_course()? };
+                let tested = |case: &&Answer| case.0 == name && root().join(case.2) == kernel;
+                // An open challenge's answer passes at least what comes before it.
+                let least = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
+                ensure!(ANSWERS.iter().filter(tested).any(|case| case.1 >= least), "lab {name}, task {task}: {named}");
+            }
         }
     }
     Ok(())
@@ -334,6 +377,28 @@ fn gains() -> Result<()> {
     Ok(())
 }
 
+/// The lab beyond the course: its files have its name, and its second task makes nothing but the errors smaller.
+fn smaller_errors() -> Result<()> {
+    let folder = mine("smaller_errors")?;
+    let mut last = String::new();
+    for (kernel, next) in [(PRODUCTS, "next, task 2 of 3: short sums"), (SUMS, "next, task 3 of 3: fast again")] {
+        std::fs::copy(root().join(kernel), folder.join("tensor_cores.cu"))?;
+        (last, _) = with_mine(&folder, &["lab", "tensor_cores", "--seed", "7"], "")?;
+        let compare = format!("tensor_cores.cu {kernel}\n");
+        ensure!(last.contains(next) && last.contains(&compare) && !last.contains("FAILED"), "{last}");
+    }
+    for words in ["tensor_cores.task1.cu, counted at", "  largest error, as a share of its bound ", "task 2 has passed"]
+    {
+        ensure!(last.contains(words), "{words:?} is not in: {last}");
+    }
+    let (text, _) = with_mine(&folder, &[], "")?;
+    ensure!(
+        text.contains("  step06_prefetch/tensor_cores  ") && text.contains("    passed          2. short sums"),
+        "{text}"
+    );
+    Ok(())
+}
+
 /// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
 fn shows_why() -> Result<()> {
     for (lab, step, kernel, shown) in [
@@ -341,6 +406,7 @@ fn shows_why() -> Result<()> {
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
         ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
         ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "transpose"),
+        ("tensor_cores", "step06_prefetch", self::kernel(find("not_published")?)?, "without a proxy fence"),
     ] {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");

@@ -18,6 +18,7 @@ use common::verify::Verification;
 use common::{DeviceInfo, Dtype, Fill, Plan, Problem};
 
 use crate::files;
+use crate::lab::data::Lab;
 use crate::steps::{Kernel, StepFolder};
 
 /// Warp instructions that a launch of a lab may take: a loop that never ends is found in a second or two.
@@ -25,7 +26,7 @@ pub const INSTRUCTION_LIMIT: u64 = 30_000_000;
 
 pub struct Candidate {
     step: StepFolder,
-    /// If it is a kernel of the course, which one of its step.
+    /// The variant of the step whose launches it has, if they are not the step's own.
     variant: Option<String>,
     pub source: Source,
     /// The launch that the kernel asks for.
@@ -47,13 +48,13 @@ pub struct Seen {
 
 impl Candidate {
     /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
-    pub fn read(step: &StepFolder, kernel: &Path, seed: u64) -> Result<Self> {
-        let source = Source::read(kernel)?.with_headers_of(&step.path);
+    pub fn read(lab: &Lab, kernel: &Path, seed: u64) -> Result<Self> {
+        let source = Source::read(kernel)?.with_headers_of(&lab.step.path);
         let launch = OwnLaunch::of(&source)?;
         if !source.is_ptx() {
             common::nvrtc::find()?.try_out()?;
         }
-        Self::new(step.clone(), None, source, launch, seed)
+        Self::new(lab.step.clone(), lab.beyond.clone(), source, launch, seed)
     }
 
     /// A kernel of the course, launched as the course launches it.
@@ -105,6 +106,11 @@ impl Candidate {
         self.own_plan(size, own)
     }
 
+    /// Why a device cannot run the kernels that have this one's launch.
+    pub fn limit_of(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Option<String>> {
+        Ok(self.steps_plans(device, &[size])?.into_iter().next().and_then(Result::err))
+    }
+
     fn own_plan(&self, size: [u64; 3], steps: Result<Plan, String>) -> Result<Plan> {
         let mut plan = self.launch.plan(&self.problem(size), steps).map_err(|error| anyhow!("{error}"))?;
         plan.specialisation = without_own_constants(plan.specialisation, &self.source.text);
@@ -124,7 +130,8 @@ impl Candidate {
     /// The command with which the learner sees for themselves what the kernel does at a size.
     pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> String {
         let (step, kernel) = (&self.step.name, files::from_here(&self.source.path));
-        format!("cargo run --release -p {step} -- --kernel {kernel} --size {m}x{n}x{k} {options}")
+        let variant = self.variant.as_ref().map_or_else(String::new, |name| format!(" --variant {name}"));
+        format!("cargo run --release -p {step} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.

@@ -13,13 +13,13 @@ pub fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
     files::write(&copy, &files::read(&lab.start())?)?;
     let (copy, start) = (workspace::display(&copy), workspace::display(&lab.start()));
-    let (tasks, number) = (&lab.data.tasks, lab.step.number());
+    let (tasks, name) = (&lab.data.tasks, lab.name());
     let text = format!(
         "{copy} is yours now, a copy of {start}\n\n  task 1 of {}: {}\n\n\
          {} says what to do; edit the file, and have it graded:\n  \
-         cargo course lab {number}            once\n  \
-         cargo course lab {number} --watch    at each save\n  \
-         cargo course lab {number} --hint     with a little help\n",
+         cargo course lab {name}            once\n  \
+         cargo course lab {name} --watch    at each save\n  \
+         cargo course lab {name} --hint     with a little help\n",
         tasks.len(),
         tasks[0].name,
         workspace::display(&lab.page())

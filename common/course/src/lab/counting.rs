@@ -9,6 +9,9 @@ use crate::lab::correctness::{at, explain};
 use crate::lab::data::Goal;
 use crate::lab::shapes::names;
 
+/// The largest error as a share of its bound, which no counter tells.
+pub const SHARE_OF_BOUND: &str = "share_of_bound";
+
 impl Candidate {
     /// Runs the goal's size and compares what it counts with what is asked.
     pub fn goal(&self, goal: &Goal) -> Verdict {
@@ -34,11 +37,12 @@ impl Candidate {
         if met {
             Verdict::Passed(found)
         } else {
-            failed(found, format!("at {name}: {}", goal.next), "--counters lines")
+            let shows = if goal.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
+            failed(found, format!("at {name}: {}", goal.next), shows)
         }
     }
 
-    /// A counter, or what is derived from counters, divided by another; `None` if there is no such counter.
+    /// A counter, or what is derived from a run, divided by another; `None` if there is no such counter.
     pub fn measure(&self, counter: &str, per: Option<&str>, size: [u64; 3], seen: &Seen) -> Option<f64> {
         let counters = seen.counters.as_ref()?;
         let [m, n, k] = size.map(|size| size as f64);
@@ -56,6 +60,7 @@ impl Candidate {
             "products" => Some(m * n * k),
             "warp_products" => Some(m * n * k / 32.0),
             "k" => Some(k),
+            SHARE_OF_BOUND => seen.verification.worst_bound_share,
             "shared_bytes" => Some(self.shared_bytes(&seen.plan)),
             "local_arrays" => Some(self.local_arrays(&seen.plan)),
             name => count(name),

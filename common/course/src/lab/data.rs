@@ -1,7 +1,7 @@
-//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`: tasks in their order, with shapes and goals in
-//! counters.
+//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`, or `lab/NAME/lab.json` for a kernel beyond the
+//! course: tasks in their order, with shapes and goals in counters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use common::workspace;
@@ -28,6 +28,9 @@ pub struct Gain {
     /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
     #[serde(default)]
     pub from: Option<String>,
+    /// Whether the largest error is shown, too.
+    #[serde(default)]
+    pub errors: bool,
 }
 
 /// Shapes that are drawn again for each grading.
@@ -73,7 +76,8 @@ pub struct Task {
     /// What is timed if there is a GPU.
     #[serde(default)]
     pub speed: Option<Speed>,
-    /// The kernel of the course that passes this task and is no further: what to compare with afterwards.
+    /// The kernel that passes this task and is no further, to compare with afterwards: one of the course by its name, or a
+    /// file beside the lab.
     #[serde(default)]
     pub answer: Option<String>,
     #[serde(default)]
@@ -89,7 +93,7 @@ pub struct Goal {
     pub words: String,
     /// M, N, K of the run that is counted.
     pub size: [u64; 3],
-    /// Name of a counter, or of what the grader derives from counters.
+    /// Name of a counter, or of what the grader derives from a run.
     pub counter: String,
     /// What it is divided by.
     #[serde(default)]
@@ -104,36 +108,60 @@ pub struct Goal {
 
 pub struct Lab {
     pub step: StepFolder,
+    /// The kernel beyond the course that it leads to; none for the step's own lab.
+    pub beyond: Option<String>,
     pub data: Data,
 }
 
 impl Lab {
-    /// The lab of a step, if it has one.
-    pub fn of(step: &StepFolder) -> Result<Option<Self>> {
-        let file = file(step);
-        if !file.is_file() {
-            return Ok(None);
+    /// All labs: those of the steps in their order, and then those that lie beyond the course.
+    pub fn all() -> Result<Vec<Self>> {
+        let (mut own, mut beyond) = (Vec::new(), Vec::new());
+        for step in steps::find()? {
+            let labs = step.path.join("lab");
+            for file in files::below(&labs, "json") {
+                let data = serde_json::from_str(&files::read(&file)?)
+                    .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
+                let folder = file.parent().filter(|folder| *folder != labs).and_then(Path::file_name);
+                let name = folder.map(|name| name.to_string_lossy().into_owned());
+                let labs = if name.is_none() { &mut own } else { &mut beyond };
+                labs.push(Self { step: step.clone(), beyond: name, data });
+            }
         }
-        let data = serde_json::from_str(&files::read(&file)?)
-            .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
-        Ok(Some(Self { step: step.clone(), data }))
+        own.append(&mut beyond);
+        Ok(own)
     }
 
-    /// The lab that the learner names, by number or by the step's name.
+    /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to.
     pub fn find(name: &str) -> Result<Self> {
         let steps = steps::find()?;
-        let lab = steps::named(&steps, name).map(Self::of).transpose()?.flatten();
-        lab.with_context(|| {
-            let labs: Vec<&str> = steps.iter().filter(|step| file(step).is_file()).map(StepFolder::number).collect();
-            format!("there is no lab {name}; choose {}", labs.join(", "))
+        let step = steps::named(&steps, name);
+        let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(|lab| match &lab.beyond {
+            Some(kernel) => kernel == name,
+            None => step == Some(&lab.step),
+        });
+        found.into_iter().next().with_context(|| {
+            let names: Vec<&str> = others.iter().map(Self::name).collect();
+            format!("there is no lab {name}; choose {}", names.join(", "))
         })
     }
 
-    /// The number of the lab after this one.
+    /// What the learner calls it: the number of its step, or the kernel that it leads to.
+    pub fn name(&self) -> &str {
+        self.beyond.as_deref().unwrap_or_else(|| self.step.number())
+    }
+
+    /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
+    pub fn full_name(&self) -> String {
+        let step = &self.step.name;
+        self.beyond.as_ref().map_or_else(|| step.clone(), |kernel| format!("{step}/{kernel}"))
+    }
+
+    /// The name of the lab after this one.
     pub fn following(&self) -> Option<String> {
-        let steps = steps::find().ok()?;
-        let next = steps.iter().find(|step| step.name > self.step.name && file(step).is_file())?;
-        Some(next.number().to_owned())
+        let all = Self::all().ok()?;
+        let next = all.iter().skip_while(|lab| lab.full_name() != self.full_name()).nth(1)?;
+        Some(next.name().to_owned())
     }
 
     pub fn copy(&self) -> PathBuf {
@@ -146,44 +174,51 @@ impl Lab {
     }
 
     fn stem(&self) -> &str {
-        self.step.name.split('_').next().unwrap_or(&self.step.name)
+        self.beyond.as_deref().or(self.step.name.split('_').next()).unwrap_or(&self.step.name)
     }
 
     pub fn start(&self) -> PathBuf {
-        self.step.path.join("lab/start.cu")
+        self.folder().join("start.cu")
     }
 
     /// The page that says what to do.
     pub fn page(&self) -> PathBuf {
-        self.step.path.join("lab/README.md")
+        self.folder().join("README.md")
     }
-}
 
-fn file(step: &StepFolder) -> PathBuf {
-    step.path.join("lab/lab.json")
+    /// A task's answer, as `cargo course diff` takes it from here.
+    pub fn answer(&self, task: &Task) -> Option<String> {
+        let answer = task.answer.as_ref()?;
+        let file = self.folder().join(answer);
+        Some(if file.is_file() { files::from_here(&file) } else { answer.clone() })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.step.path.join("lab").join(self.beyond.as_deref().unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::difference;
     use crate::steps::Kernel;
 
     #[test]
     fn every_lab_of_the_course_can_be_read() {
-        let mut labs = 0;
         let steps = steps::find().unwrap();
-        for step in &steps {
-            let Some(lab) = Lab::of(step).unwrap() else { continue };
-            labs += 1;
+        let labs = Lab::all().unwrap();
+        for lab in &labs {
+            let lab_name = lab.full_name();
             let tasks = &lab.data.tasks;
-            assert!(lab.start().is_file() && lab.page().is_file(), "{} lacks a start or a page", step.name);
-            assert!(tasks.len() >= 2 && !tasks[0].shapes.is_empty(), "{}", step.name);
+            assert!(lab.start().is_file() && lab.page().is_file(), "{lab_name} lacks a start or a page");
+            assert!(tasks.len() >= 2 && !tasks[0].shapes.is_empty(), "{lab_name}");
             for goal in tasks.iter().flat_map(|task| &task.goals) {
-                assert!(goal.at_most.is_some() != goal.at_least.is_some(), "{}: {}", step.name, goal.words);
+                assert!(goal.at_most.is_some() != goal.at_least.is_some(), "{lab_name}: {}", goal.words);
                 assert!(goal.next.contains(';') || goal.next.contains(','), "a remedy is missing: {}", goal.next);
             }
             for task in tasks {
-                let name = format!("{}: {}", step.name, task.name);
+                let name = format!("{lab_name}: {}", task.name);
                 assert!(!task.hints.is_empty(), "{name} has no hints");
                 assert!(task.open || task.answer.is_some(), "{name} has no answer");
                 assert!(
@@ -191,20 +226,18 @@ mod tests {
                     "{name} asks nothing"
                 );
             }
-            let of_the_course =
-                tasks.iter().flat_map(|task| task.answer.iter().chain(task.speed.iter().map(|speed| &speed.than)));
+            let of_the_course = tasks.iter().filter_map(|task| task.speed.as_ref()).map(|speed| &speed.than);
             for kernel in of_the_course.chain(&lab.data.gain.from) {
                 Kernel::named(&steps, kernel).unwrap();
             }
+            for answer in tasks.iter().filter_map(|task| lab.answer(task)) {
+                difference::named(&answer).unwrap();
+            }
             let page = files::read(&lab.page()).unwrap();
             for number in 1..=tasks.len() {
-                assert!(
-                    page.contains(&format!("\n## Task {number}")),
-                    "{}: task {number} is not on the page",
-                    step.name
-                );
+                assert!(page.contains(&format!("\n## Task {number}")), "{lab_name}: task {number} is not on the page");
             }
         }
-        assert!(labs >= 6, "{labs} labs");
+        assert!(labs.len() >= 7, "{} labs", labs.len());
     }
 }

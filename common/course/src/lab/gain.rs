@@ -6,7 +6,7 @@ use anyhow::Result;
 use common::device::SimOptions;
 
 use crate::lab::candidate::{Candidate, Seen};
-use crate::lab::counting::short;
+use crate::lab::counting::{SHARE_OF_BOUND, short};
 use crate::lab::data::Lab;
 use crate::steps::{self, Kernel};
 
@@ -33,6 +33,7 @@ const ROWS: &[Row] = &[
     ("instructions per multiply-add of a warp", "instructions", Some("warp_products")),
     ("barriers that a warp meets", "barriers_per_warp", None),
     ("asynchronous copies", "copy_requests", None),
+    ("largest error, as a share of its bound", SHARE_OF_BOUND, None),
 ];
 
 /// The gain since the learner's file passed the task before `task`, or since the lab's start. `None` if there is
@@ -40,11 +41,12 @@ const ROWS: &[Row] = &[
 pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
     let size = lab.data.gain.size;
     let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
-    let (now, seen_now) = Candidate::read(&lab.step, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;
+    let (now, seen_now) = Candidate::read(lab, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;
     if !seen_before.verification.ok {
         return None;
     }
-    let rows = ROWS.iter().filter_map(|&(name, counter, per)| {
+    let shown = ROWS.iter().filter(|(_, counter, _)| *counter != SHARE_OF_BOUND || lab.data.gain.errors);
+    let rows = shown.filter_map(|&(name, counter, per)| {
         let value =
             |kernel: &Candidate, seen| kernel.measure(counter, per, size, seen).filter(|value| value.is_finite());
         let [before, now] =
@@ -58,7 +60,7 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
 fn before(lab: &Lab, task: usize) -> Option<Result<Candidate>> {
     let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
     if let Some(file) = own {
-        return Some(Candidate::read(&lab.step, &file, 0));
+        return Some(Candidate::read(lab, &file, 0));
     }
     let from = lab.data.gain.from.as_ref()?;
     Some(steps::find().and_then(|steps| Candidate::of_the_course(Kernel::named(&steps, from)?, 0)))

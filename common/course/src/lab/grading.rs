@@ -12,7 +12,7 @@ use crate::lab::speed;
 
 /// Grades a kernel. An error is a failure of the machinery (a missing NVRTC, say) and not of the kernel.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
-    let candidate = Candidate::read(&lab.step, kernel, seed)?;
+    let candidate = Candidate::read(lab, kernel, seed)?;
     let tasks = &lab.data.tasks;
     let hidden: Vec<Vec<[u64; 3]>> = (0_u64..)
         .zip(tasks)

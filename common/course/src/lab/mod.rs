@@ -33,8 +33,8 @@ use text::New;
 /// Options of `cargo course lab`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Number of the step, 1 to 6, or its name
-    step: String,
+    /// Number of the step, 1 to 6, or its name; or tensor_cores, beyond the course
+    lab: String,
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
     hint: bool,
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// Runs the command; `false` if a required task has not passed.
 pub fn run(options: &Options) -> Result<bool> {
-    let lab = Lab::find(&options.step)?;
+    let lab = Lab::find(&options.lab)?;
     if options.hint {
         return hint(&lab).map(|()| true);
     }
@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> Result<bool> {
 /// One more hint for the first task that has not passed.
 fn hint(lab: &Lab) -> Result<()> {
     let mut progress = Progress::read()?;
-    let name = &lab.step.name;
+    let name = &lab.full_name();
     let tasks = &lab.data.tasks;
     let Some((number, task)) = tasks.iter().enumerate().find(|(number, _)| !progress.has_passed(name, *number)) else {
         return output::print("all tasks of this lab have passed; there is nothing left to hint at\n");
@@ -106,7 +106,7 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
 /// Notes the progress, and says which tasks have passed now for the first time.
 fn note(lab: &Lab, kernel: &Path, grade: &Grade) -> Result<Option<New>> {
     let mut progress = Progress::read()?;
-    let name = &lab.step.name;
+    let name = &lab.full_name();
     let new: Vec<usize> =
         (0..grade.passed.len()).filter(|&task| grade.passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };

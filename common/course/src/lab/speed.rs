@@ -26,7 +26,8 @@ impl Candidate {
             return Verdict::LeftOut("there is no GPU here".into());
         }
         match self.speeds(speed) {
-            Ok((mine, theirs)) => {
+            Ok(Err(limit)) => Verdict::LeftOut(limit),
+            Ok(Ok((mine, theirs))) => {
                 let found = format!("{:.2} times as fast", theirs / mine);
                 if mine * speed.factor <= theirs {
                     Verdict::Passed(Some(found))
@@ -42,13 +43,17 @@ impl Candidate {
         }
     }
 
-    /// Milliseconds of this kernel and of another one, on the GPU, after both are verified.
-    fn speeds(&self, speed: &Speed) -> Result<(f64, f64)> {
+    /// Milliseconds of this kernel and of another one, on the GPU, after both are verified; or why no kernel of this lab runs
+    /// on that GPU.
+    fn speeds(&self, speed: &Speed) -> Result<Result<(f64, f64), String>> {
         let mut device = device::open(Choice::Cuda(0), &SimOptions::default())?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(speed.size);
         let operands = Operands::new(&problem)?;
         let info = device.info().clone();
+        if let Some(limit) = self.limit_of(&info, speed.size)? {
+            return Ok(Err(limit));
+        }
         let theirs = Self::of_the_course(Kernel::named(&steps::find()?, &speed.than)?, 0)?;
         let mut times = Vec::new();
         for candidate in [self, &theirs] {
@@ -61,6 +66,6 @@ impl Candidate {
             times.push(timing.kernel_ms.median);
             session.close(device)?;
         }
-        Ok((times[0], times[1]))
+        Ok(Ok((times[0], times[1])))
     }
 }

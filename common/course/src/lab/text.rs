@@ -8,7 +8,7 @@ use common::workspace;
 
 use crate::files;
 use crate::lab::checklist::{Grade, Line, State};
-use crate::lab::data::{Lab, Task};
+use crate::lab::data::Lab;
 use crate::lab::gain::Gain;
 use crate::lab::shapes::names;
 
@@ -45,7 +45,7 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if done(lab, grade) {
         text.push_str("\nthe lab is done; this is its open challenge\n");
     }
-    let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.step.number());
+    let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.name());
     text
 }
 
@@ -75,7 +75,7 @@ pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
 }
 
 fn head(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
-    format!("lab {}: {} (seed {})\n\n", lab.step.number(), workspace::display(kernel), grade.seed)
+    format!("lab {}: {} (seed {})\n\n", lab.name(), workspace::display(kernel), grade.seed)
 }
 
 fn title(lab: &Lab, task: usize) -> String {
@@ -137,11 +137,11 @@ fn table(gain: &Gain) -> String {
 /// The kernel of the course to compare with, and where to go from here.
 fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     let tasks = &lab.data.tasks;
-    let number = lab.step.number();
+    let name = lab.name();
     let mut text = String::new();
     let solved = tasks.iter().zip(&grade.passed).take_while(|(_, passed)| **passed).last();
-    if let Some((Task { answer: Some(answer), .. }, _)) = solved {
-        let _ = write!(text, "\ncompare it with the course's:\n  {}\n", difference(kernel, answer));
+    if let Some(answer) = solved.and_then(|(task, _)| lab.answer(task)) {
+        let _ = write!(text, "\ncompare it with the course's:\n  {}\n", difference(kernel, &answer));
     }
     if let Some(next) = grade.passed.iter().position(|passed| !passed) {
         if tasks[next].open {
@@ -150,11 +150,11 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
         let (file, page) = (workspace::display(kernel), workspace::display(&lab.page()));
         let _ = write!(
             text,
-            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  cargo course lab {number}\n",
+            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  cargo course lab {name}\n",
             title(lab, next)
         );
     } else {
-        let _ = writeln!(text, "\nlab {number} is done");
+        let _ = writeln!(text, "\nlab {name} is done");
     }
     if done(lab, grade)
         && let Some(following) = lab.following()
@@ -180,10 +180,10 @@ pub fn hints(lab: &Lab, number: usize, shown: usize) -> String {
     for (place, hint) in task.hints.iter().take(shown).enumerate() {
         let _ = writeln!(text, "  {}. {hint}", place + 1);
     }
-    let _ = match (task.hints.len() - shown.min(task.hints.len()), &task.answer) {
+    let _ = match (task.hints.len() - shown.min(task.hints.len()), lab.answer(task)) {
         (0, None) => writeln!(text, "\nthat was the last hint"),
         (0, Some(answer)) => {
-            let difference = difference(&lab.copy(), answer);
+            let difference = difference(&lab.copy(), &answer);
             writeln!(text, "\nthat was the last hint; what your file lacks of the course's solution:\n  {difference}")
         }
         (1, _) => writeln!(text, "\none more hint is left; ask again"),

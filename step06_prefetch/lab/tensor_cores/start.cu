@@ -1,0 +1,71 @@
+// Lab tensor_cores. FP32 products on tensor cores. This kernel rounds every number to TF32, which
+// is fast and wrong. M and N are multiples of 128, and K is one of 32.
+//
+// launch: block 128,1 tile 64,64
+
+#include "wgmma.cuh"
+
+constexpr int TILE_M = 64;
+constexpr int TILE_N = 64;
+constexpr int TILE_K = 32;  // 128 bytes: as long as a row of a swizzled tile may be
+constexpr int THREADS = 128;
+
+// Where an element of A lies in its tile: chunks of 16 bytes are exchanged within each row.
+__device__ int swizzled(int row, int k) { return row * TILE_K + (k / 4 ^ row % 8) * 4 + k % 4; }
+
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int row0 = blockIdx.y * TILE_M;
+    const int col0 = blockIdx.x * TILE_N;
+
+    // wgmma wants the rows of its shared operand to run along k. Those of A do, and the columns of
+    // B come from registers: so it computes the transposed product, columns of C by rows.
+    __shared__ alignas(1024) float As[TILE_M * TILE_K];
+    __shared__ float Bs[TILE_K][TILE_N + 8];  // + 8: no bank conflicts
+
+    // This thread has columns col and col + 8 of C, and two neighbouring rows in each group of 8.
+    const int col = thread / 32 * 16 + lane / 4;
+    const int row = lane % 4 * 2;
+    float sum[32] = {};
+    for (int k0 = 0; k0 < K; k0 += TILE_K) {
+        // TODO task 3: copy the tiles asynchronously, while the ones before are multiplied.
+        // TODO task 1: x = big + small, and the tile of A twice.
+        for (int i = thread; i < TILE_M * TILE_K; i += THREADS) {
+            const int r = i / TILE_K;
+            const int k = i % TILE_K;
+            As[swizzled(r, k)] = tf32(A[(size_t)(row0 + r) * K + k0 + k]);
+        }
+        for (int i = thread; i < TILE_K * TILE_N; i += THREADS) {
+            const int k = i / TILE_N;
+            const int c = i % TILE_N;
+            Bs[k][c] = B[(size_t)(k0 + k) * N + col0 + c];
+        }
+        // The tensor cores may not read the tile before every thread has stored its elements ...
+        publish();
+        __syncthreads();
+
+        float b[TILE_K / 8][4];
+        for (int k = 0; k < TILE_K / 8; ++k)
+            for (int i = 0; i < 4; ++i)
+                b[k][i] = tf32(Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8]);
+
+        begin();
+        // TODO task 1: three products in place of one.
+        // TODO task 2: sums of 32 products; add them up in registers.
+        for (int k = 0; k < TILE_K / 8; ++k)  // descriptors count in 16 bytes, 4 steps of k
+            multiply(sum, b[k], descriptor(As) + k * 2, true);
+        commit();
+        finish(sum);
+        // ... and no thread may store the next tiles before the tensor cores have read these.
+        __syncthreads();
+    }
+
+    for (int i = 0; i < 32; ++i) {
+        const int r = row0 + row + i / 4 * 8 + i % 2;
+        const int c = col0 + col + i / 2 % 2 * 8;
+        C[(size_t)r * N + c] = sum[i];
+    }
+}
