@@ -239,7 +239,7 @@ mod tests {
             ([8192, 8192, 8192], "128x256g1v4", false),
             // Rows of B that start anywhere, or on two elements.
             ([4095, 4095, 4095], "128x256g1v1", false),
-            ([4094, 4094, 4094], "128x256g1v2", false),
+            ([4094, 4094, 4094], "64x128g2v2", false),
             // Few tiles, and a K to share out.
             ([512, 512, 16384], "64x128g2v4", true),
             ([8, 4096, 4096], "fewv4", true),
