@@ -77,11 +77,16 @@ impl Participant {
     }
 }
 
-/// A sentence as a title: up to its first pause, without a capital.
+/// A sentence as a title: up to its first pause, without a capital unless it begins with an abbreviation.
 fn first_sentence(text: &str) -> String {
-    let end = text.find([':', ';', '.']).unwrap_or(text.len());
-    let mut letters = text[..end].chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    let sentence = &text[..text.find([':', ';', '.']).unwrap_or(text.len())];
+    let mut letters = sentence.chars();
+    match letters.next() {
+        Some(first) if !letters.clone().next().is_some_and(char::is_uppercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => sentence.to_owned(),
+    }
 }
 
 /// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if

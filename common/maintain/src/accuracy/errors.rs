@@ -82,7 +82,7 @@ mod tests {
         let errors = |c| expected.errors(&[c], 1);
         assert_eq!(errors(-2.0), Errors::default());
         assert_eq!(errors(-3.0), Errors { worst: 0.25, rms: 0.25, bias: 0.25, lost: 0 });
-        assert_eq!(errors(-1.0).bias, -0.25);
+        assert_eq!(errors(-1.0), Errors { worst: 0.25, rms: 0.25, bias: -0.25, lost: 0 });
         assert_eq!(errors(f32::NAN).lost, 10);
     }
 

@@ -53,7 +53,7 @@ impl Values {
             Self::Subnormal => sign * (1.0 + fraction) * 2_f32.powi(20),
             Self::Integers => {
                 let range = integer_range(k);
-                ((bits >> 40) as i64 * i64::from(2 * range + 1) >> 24) as f32 - range as f32
+                (((bits >> 40) as i64 * i64::from(2 * range + 1)) >> 24) as f32 - range as f32
             }
         }
     }
@@ -65,7 +65,9 @@ impl Values {
         all.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
             let mut random = ChaCha8Rng::seed_from_u64(u64::from(of_a) << 32 | self as u64);
             random.set_stream(stream as u64);
-            chunk.iter_mut().for_each(|element| *element = self.element(of_a, k, random.next_u64()));
+            for element in chunk {
+                *element = self.element(of_a, k, random.next_u64());
+            }
         });
         all
     }

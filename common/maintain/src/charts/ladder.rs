@@ -17,7 +17,7 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
         tflops(gflops) + &share.map_or_else(String::new, |share| format!(", {:.1} % of cuBLAS", share * 100.0))
     };
     let told: Vec<String> = bars.iter().map(|(name, gflops)| format!("{name}: {}", value(name, *gflops))).collect();
-    let left = if record.has_rungs() { 240.0 } else { 190.0 };
+    let left = if record.has_rungs() { 240.0 } else { 215.0 };
     let (right, top, step) = (WIDTH - 240.0, 48.0, 34.0);
     let description = told.join("; ") + ".";
     let sheet = Sheet { name, title, height: top + step * bars.len() as f64 + 52.0, description: &description };

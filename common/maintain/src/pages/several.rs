@@ -186,13 +186,18 @@ fn large(all: &[Records]) -> String {
     with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
+/// A rate far above that of any memory means that the runs show no time for it.
+fn rate_of_adding(gb_per_s: f64) -> String {
+    if gb_per_s < 1e5 { format!("{gb_per_s:.0} GB/s") } else { "too little to be seen".into() }
+}
+
 /// The figures of the model.
 fn model(all: &[Records]) -> String {
     let Some(machine) = many::machine(all) else { return NOTHING.into() };
     let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
     let rows = [
         row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
-        row("adding to C", format!("{:.0} GB/s", machine.add_gb_per_s), "panels multiplied without overlap"),
+        row("adding to C", rate_of_adding(machine.add_gb_per_s), "panels multiplied without overlap"),
         row("rate of a broadcast", format!("{:.0} GB/s", machine.link_gb_per_s), "journeys without overlap"),
         row("delay of a broadcast", format!("{:.0} µs", machine.delay_us), "journeys without overlap"),
         row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
