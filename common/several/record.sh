@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the product on all GPUs of this machine, in at most 150 seconds: common/several/record.sh OUT
+# Measures the product on all GPUs of this machine, in at most 210 seconds: common/several/record.sh OUT
 #
 # It needs the release program (target/release/several) and the workspace, but no cargo. OUT receives one archive with JSON
 # lines, one for each product, and what each rank says when one of them is killed.
@@ -10,7 +10,7 @@ mkdir -p "$target"
 out=$(mktemp -d)
 trap 'tar -czf "$target/several-$gpus.tgz" -C "$out" .' EXIT
 program="$PWD/${CARGO_TARGET_DIR:-target}/release/several"
-limit=${LIMIT:-150}
+limit=${LIMIT:-210}
 gpus=$(nvidia-smi --list-gpus | wc -l)
 export NCCL_NVLS_ENABLE=0
 
@@ -66,22 +66,25 @@ kill_a_rank() {
 
 nvidia-smi --query-gpu=index,name,driver_version,memory.total --format=csv | tee "$out/machine.csv"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
+nvidia-smi --query-gpu=timestamp,index,power.draw.instant,clocks.sm,temperature.gpu --format=csv,noheader,nounits -lms 250 >"$out/power.csv" &
+watching=$!
 # Each GPU alone, all at the same time: the sum of their speeds is what they are worth together.
 alone() {
-    local rank
+    local pids=() rank
     for ((rank = 0; rank < gpus; rank++)); do
-        CUDA_VISIBLE_DEVICES=$rank timeout -k 5 60 "$program" --device cuda --gpus 1 --size "$1" --samples 5 --json \
+        CUDA_VISIBLE_DEVICES=$rank timeout -k 5 60 "$program" --device cuda --gpus 1 --size "$1" --json \
             >"$out/alone-$rank.jsonl" 2>"$out/alone-$rank.err" &
+        pids+=($!)
     done
-    wait
+    wait "${pids[@]}"
     echo "$SECONDS s: alone: $(cat "$out"/alone-*.err)"
 }
 
 # 16384 × √2 has twice the memory of 16384, for two GPUs: weak scaling.
 [ "$gpus" -eq 2 ] && sizes=16384,23168,32768 || sizes=16384,32768
 alone 16384,32768
-measure "gpus$gpus" 60 --gpus "$gpus" --size "$sizes" --overlap on,off --samples 5
-[ "$gpus" -gt 2 ] && measure gpus2 40 --gpus 2 --size 16384,23168,32768 --overlap on,off --samples 3
+measure "gpus$gpus" 80 --gpus "$gpus" --size "$sizes" --overlap on,off
+[ "$gpus" -gt 2 ] && measure gpus2 80 --gpus 2 --size 16384,23168,32768 --overlap on,off
 kill_a_rank
 "$program" --device cuda --gpus 9 --size 64 2>"$out/too-many.err"
 echo "too many GPUs: status $?: $(cat "$out/too-many.err")"
@@ -91,7 +94,8 @@ echo none >"$broken/libnccl.so"
 LD_LIBRARY_PATH=$broken timeout 20 "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
 echo "no NCCL: status $?: $(cat "$out/no-nccl.err")"
 [ "$gpus" -gt 2 ] && measure large 50 --gpus "$gpus" --size 110592 --samples 1
-measure "panels$gpus" 30 --gpus "$gpus" --size 16384,32768 --panel 512,1024,2048 --samples 2
+measure "panels$gpus" 60 --gpus "$gpus" --size 16384,32768 --panel 512,1024,2048
+kill "$watching"
 if command -v mpirun >/dev/null && [ $((SECONDS + 25)) -le "$limit" ]; then
     timeout -k 5 25 mpirun --allow-run-as-root --oversubscribe -np "$gpus" "$program" --device cuda --size 16384 --samples 3 \
         >"$out/mpirun.txt" 2>&1

@@ -11,7 +11,7 @@ use step06_prefetch::STEP;
 /// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
 ///
 /// `+=` would do, but a thread waits for each element that it reads. An atomic addition whose result nobody uses is sent to
-/// the L2 cache as a store is. Each element is added to once in a launch, so that the result is the same in every run.
+/// the L2 cache as a store is. And it allows two panels to be added at the same time.
 const STORE: [&str; 2] = ["C[(size_t)row * N + col] = sum[m][n];", "atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"];
 
 /// Where this crate's kernels and their PTX lie.

@@ -38,8 +38,8 @@ pub struct Span {
     pub to_ms: f64,
 }
 
-/// Two streams of work on one GPU: panels travel on one and are multiplied on the other, the device's own. On a GPU every
-/// call only asks for work, and returns at once.
+/// Streams of work on one GPU: panels travel on one of them and are multiplied on others. On a GPU every call only asks for
+/// work, and returns at once.
 pub trait Link {
     /// A product begins.
     fn begin(&mut self, device: &mut dyn Device) -> Result<()>;

@@ -1,4 +1,4 @@
-//! Panels between GPUs: NCCL broadcasts them, on a stream beside the one that multiplies.
+//! Panels between GPUs: NCCL broadcasts them, on a stream beside the two that multiply.
 //!
 //! NCCL's library may be missing, and calling into a missing library panics: every path into it starts at [`present`].
 
@@ -66,15 +66,19 @@ fn cuda(error: DriverError) -> anyhow::Error {
     anyhow!("CUDA fails between the GPUs ({error}); run the doctor (cargo course doctor)")
 }
 
+const NO_CUDA: &str = "NCCL moves the memory of GPUs only; add --device cuda";
+
 /// The device as the CUDA device that it is.
 fn of(device: &dyn Device) -> Result<&CudaDevice> {
-    device.as_any().downcast_ref().context("NCCL moves the memory of GPUs only; add --device cuda")
+    device.as_any().downcast_ref().context(NO_CUDA)
 }
 
 /// One GPU's connections with the others of its row and of its column.
 pub struct NcclLink {
     lines: [Option<sys::ncclComm_t>; 2],
     travel: Arc<CudaStream>,
+    /// Panels are multiplied on these in turn: the device's own, and one more.
+    multiply: [Arc<CudaStream>; 2],
     begin: Option<CudaEvent>,
     /// Begin and end of each panel's journey, and of its multiplication.
     journeys: Vec<[CudaEvent; 2]>,
@@ -89,12 +93,14 @@ impl NcclLink {
         if grid.gpus() > 1 {
             present()?;
         }
-        let context = of(device)?.stream().context().clone();
-        // SAFETY: this link orders all work on the two streams by events of its own.
+        let own = of(device)?.stream().clone();
+        let context = own.context().clone();
+        // SAFETY: this link orders all work on its streams by events of its own.
         unsafe { context.disable_event_tracking() };
         // A broadcast's few blocks go before the thousands of a product that wait: else it would start when they are done.
         let (_, highest) = get_priority_range().map_err(cuda)?;
         let travel = context.new_stream_with_priority(highest).map_err(cuda)?;
+        let multiply = [own, context.new_stream().map_err(cuda)?];
         let mut lines = [None; 2];
         for (line, found) in Line::BOTH.into_iter().zip(&mut lines) {
             let ranks = grid.line(line, member.rank);
@@ -102,7 +108,14 @@ impl NcclLink {
                 *found = Some(connect(member, line, &ranks)?);
             }
         }
-        Ok(Self { lines, travel, begin: None, journeys: Vec::new(), products: Vec::new(), next: None })
+        Ok(Self { lines, travel, multiply, begin: None, journeys: Vec::new(), products: Vec::new(), next: None })
+    }
+
+    /// The device's launches go to the stream of this panel from here on.
+    fn multiply_on(&self, device: &mut dyn Device, panel: usize) -> Result<()> {
+        let device: &mut CudaDevice = device.as_any_mut().downcast_mut().context(NO_CUDA)?;
+        device.use_stream(self.multiply[panel % 2].clone());
+        Ok(())
     }
 
     fn event(&self) -> Result<CudaEvent> {
@@ -145,8 +158,11 @@ fn connect(member: &Member, line: Line, ranks: &[usize]) -> Result<sys::ncclComm
 impl Link for NcclLink {
     fn begin(&mut self, device: &mut dyn Device) -> Result<()> {
         (self.journeys, self.products) = (Vec::new(), Vec::new());
-        let begin = self.mark(of(device)?.stream())?;
-        self.travel.wait(&begin).map_err(cuda)?;
+        self.multiply_on(device, 0)?;
+        let begin = self.mark(&self.multiply[0])?;
+        for stream in [&self.travel, &self.multiply[1]] {
+            stream.wait(&begin).map_err(cuda)?;
+        }
         self.begin = Some(begin);
         Ok(())
     }
@@ -187,22 +203,31 @@ impl Link for NcclLink {
     }
 
     fn arrived(&mut self, device: &mut dyn Device, panel: usize) -> Result<()> {
-        let stream = of(device)?.stream();
+        self.multiply_on(device, panel)?;
+        let stream = &self.multiply[panel % 2];
         let [_, arrived] = self.journeys.get(panel).context("a panel is multiplied before it travels")?;
         stream.wait(arrived).map_err(cuda)?;
+        // The first panel stores C. Others add to it atomically, so the last tiles of one and the first tiles of the next may be
+        // multiplied at the same time: no SM is idle between two panels.
+        if let (1, Some([_, stored])) = (panel, self.products.first()) {
+            stream.wait(stored).map_err(cuda)?;
+        }
         self.next = Some(self.mark(stream)?);
         Ok(())
     }
 
-    fn multiplied(&mut self, device: &mut dyn Device, _panel: usize) -> Result<()> {
-        let end = self.mark(of(device)?.stream())?;
+    fn multiplied(&mut self, _device: &mut dyn Device, panel: usize) -> Result<()> {
+        let end = self.mark(&self.multiply[panel % 2])?;
         let begin = self.next.take().context("a panel is multiplied before it has arrived")?;
         self.products.push([begin, end]);
         Ok(())
     }
 
     fn end(&mut self, device: &mut dyn Device) -> Result<Option<(f64, Vec<Span>)>> {
-        device.synchronize()?;
+        for panel in [1, 0] {
+            self.multiply_on(device, panel)?;
+            device.synchronize()?;
+        }
         self.travel.synchronize().map_err(cuda)?;
         let begin = self.begin.as_ref().context("a product ends before it begins")?;
         let since = |event: &CudaEvent| begin.elapsed_ms(event).map(f64::from).map_err(cuda);
@@ -211,6 +236,12 @@ impl Link for NcclLink {
             for (panel, [from, to]) in events.iter().enumerate() {
                 spans.push(Span { panel, multiplied, from_ms: since(from)?, to_ms: since(to)? });
             }
+        }
+        // Both streams may have a panel to multiply: the second one gets SMs when the first one needs them no more.
+        let mut free_ms = 0.0_f64;
+        for span in spans.iter_mut().filter(|span| span.multiplied) {
+            span.from_ms = span.from_ms.max(free_ms);
+            free_ms = span.to_ms;
         }
         let end = spans.iter().map(|span| span.to_ms).fold(0.0, f64::max);
         Ok(Some((end, spans)))

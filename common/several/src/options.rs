@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
 
-    /// How often to time each product
+    /// How often to time each product; more often if all of them together take less than 3 seconds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_samples)]
     pub samples: usize,
 

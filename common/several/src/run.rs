@@ -17,8 +17,13 @@ use crate::plan::{Panels, usual_depth};
 use crate::post::Member;
 use crate::verify::{self, Verdict};
 
-/// How long products are computed before any is timed, in milliseconds.
-const WARM_MS: f64 = 1000.0;
+/// How long products are computed before any is timed, in milliseconds. A GPU that comes from rest first runs fast, then slows
+/// down to stay within its power, and then finds its pace.
+const WARM_MS: f64 = 3000.0;
+/// How long they are timed at least. The pace goes up and down within a second, on each GPU at another time.
+const TIMED_MS: f64 = 3000.0;
+/// But no more often than this, unless more samples are asked for.
+const TIMES: usize = 100;
 /// Bytes of a GPU's memory that are left to the driver, NCCL and the check.
 const MARGIN: u64 = 1 << 30;
 
@@ -130,18 +135,17 @@ pub fn run(
     // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
     let long = ended.as_ref().is_some_and(|(ms, _)| *ms > 10_000.0);
     let samples = if right && !long && ended.is_some() { request.samples } else { 0 };
-    let mut warm_ms = 0.0;
-    while ms.len() < samples {
+    let mut spent_ms = 0.0;
+    let enough = |timed: usize, spent_ms| timed >= samples && (timed >= TIMES || spent_ms >= WARM_MS + TIMED_MS);
+    while samples > 0 && !enough(ms.len(), spent_ms) {
         member.barrier()?;
         multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
         ended = link.end(device)?;
         let took = slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?;
-        // A GPU that comes from rest first runs fast, then slows down to stay within its power, and then finds its pace.
-        if warm_ms < WARM_MS {
-            warm_ms += took.max(0.01);
-        } else {
+        if spent_ms >= WARM_MS {
             ms.push(took);
         }
+        spent_ms += took.max(1.0); // a barrier takes time, too
     }
     if right && long {
         ms.push(slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?);

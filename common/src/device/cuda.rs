@@ -154,6 +154,11 @@ impl CudaDevice {
         &self.stream
     }
 
+    /// Copies and launches on another stream from here on. Nothing orders the two streams but the caller's events.
+    pub fn use_stream(&mut self, stream: Arc<CudaStream>) {
+        self.stream = stream;
+    }
+
     /// Address of a buffer in the device's memory.
     pub fn address(&self, buffer: Buffer) -> Result<u64> {
         Ok(self.slice(buffer)?.device_ptr(&self.stream).0)
@@ -386,6 +391,10 @@ impl Device for CudaDevice {
     }
 
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

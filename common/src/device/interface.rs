@@ -117,4 +117,7 @@ pub trait Device {
 
     /// The device as what it is, for libraries that run on one kind only.
     fn as_any(&self) -> &dyn Any;
+
+    /// The same, to change it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
