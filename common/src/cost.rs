@@ -1,9 +1,8 @@
 //! The time of a tiled product on a GPU, as a model whose figures are fitted to measurements.
 //!
-//! What decides is how many blocks the busiest SM has, and how deep they are: an SM with `r` blocks takes
-//! `start + r · block + depth · r · step(r)`. A step of k costs less for each block when there are several of them side by
-//! side, each of which hides what the others wait for, so the cost of a step has three figures: for one block on an SM, for
-//! two, and for four or more.
+//! What decides is how many blocks the busiest SM has, and how deep they are. An SM takes its blocks in rounds: as many as find
+//! room side by side, and in the last round the rest. A step of k costs less for each block when there are several of them side
+//! by side, each of which hides what the others wait for, so the cost of a step depends on how many there are in the round.
 
 use std::collections::BTreeMap;
 
@@ -53,56 +52,75 @@ impl Work {
 /// The figures of one specialisation of a kernel on one GPU, in µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockCost {
+    /// Blocks in a full round of an SM.
+    pub side_by_side: u64,
     /// Once for a launch.
     pub start_us: f64,
     /// For each block of the busiest SM: its first tiles, and its part of C.
     pub block_us: f64,
-    /// For a step of k of each block of the busiest SM, if it has one, two, or four and more.
-    pub step_us: [f64; 3],
+    /// For each round.
+    pub round_us: f64,
+    /// For a thousand elements of C that the busiest SM stores: a block beyond the last row or column stores fewer.
+    pub stored_us: f64,
+    /// For a step of k of each block in a round that is not full, if it has one, two, three, or four and more blocks; and in a
+    /// full round.
+    pub step_us: [f64; 5],
 }
 
+/// Figures of a [`BlockCost`] that are fitted together.
+const FIGURES: usize = 9;
+/// More blocks than this have never been seen to make another difference.
+const MOST_SIDE_BY_SIDE: u64 = 8;
+
 impl BlockCost {
-    /// How often each figure counts: with `start_us`, `block_us` and `step_us` in this order.
-    fn shares(work: &Work, sm_count: u32) -> [f64; 5] {
-        let rounds = work.blocks.div_ceil(sm_count.max(1).into());
-        let steps = (rounds * work.depth) as f64;
-        let [one, two, many] = match rounds {
-            0 | 1 => [steps, 0.0, 0.0],
-            2 => [0.0, steps, 0.0],
-            3 => [0.0, steps / 2.0, steps / 2.0],
-            _ => [0.0, 0.0, steps],
-        };
-        [1.0, rounds as f64, one, two, many]
+    /// How often each figure counts: `start_us`, `block_us`, `round_us`, `stored_us` and `step_us` in this order.
+    fn shares(work: &Work, sm_count: u32, side_by_side: u64) -> [f64; FIGURES] {
+        let blocks = work.blocks.div_ceil(sm_count.max(1).into());
+        let side_by_side = side_by_side.max(1);
+        let (full, rest) = (blocks / side_by_side, blocks % side_by_side);
+        let mut shares = [0.0; FIGURES];
+        let stored = (work.slices * work.elements * blocks) as f64 / work.blocks.max(1) as f64;
+        shares[..4].copy_from_slice(&[1.0, blocks as f64, blocks.div_ceil(side_by_side) as f64, stored / 1e3]);
+        if rest > 0 {
+            shares[3 + rest.min(4) as usize] = (rest * work.depth) as f64;
+        }
+        shares[FIGURES - 1] = (full * side_by_side * work.depth) as f64;
+        shares
     }
 
-    fn figures(&self) -> [f64; 5] {
-        let [one, two, many] = self.step_us;
-        [self.start_us, self.block_us, one, two, many]
+    fn figures(&self) -> [f64; FIGURES] {
+        let [one, two, three, many, full] = self.step_us;
+        [self.start_us, self.block_us, self.round_us, self.stored_us, one, two, three, many, full]
     }
 
     /// The time of a launch in µs.
     pub fn time_us(&self, work: &Work, sm_count: u32) -> f64 {
-        Self::shares(work, sm_count).iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
+        let shares = Self::shares(work, sm_count, self.side_by_side);
+        shares.iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
     }
 
-    /// The figures that fit best: no figure below zero, and the least sum of squared errors, relative to the measured times. A
-    /// kind of work that was not measured takes the figure of the nearest that was.
+    /// The figures that fit best: no figure below zero, and the least sum of squared errors, relative to the measured times.
     fn fit(samples: &[Sample], sm_count: u32) -> Self {
-        let rows = samples.iter().map(|sample| sample.row(Self::shares(&sample.work, sm_count)));
-        let rows: Vec<([f64; 5], f64)> = rows.collect();
-        let [start_us, block_us, mut one, mut two, mut many] = non_negative(&rows);
-        let measured = |at: usize| rows.iter().any(|(row, _)| row[at] > 0.0);
-        if !measured(4) {
-            many = if measured(3) { two } else { one };
-        }
-        if !measured(3) {
-            two = if many > 0.0 { many } else { one };
-        }
-        if !measured(2) {
-            one = two;
-        }
-        Self { start_us, block_us, step_us: [one, two, many] }
+        let fits = (1..=MOST_SIDE_BY_SIDE).map(|side_by_side| {
+            let row = |sample: &Sample| sample.row(Self::shares(&sample.work, sm_count, side_by_side));
+            let rows: Vec<([f64; FIGURES], f64)> = samples.iter().map(row).collect();
+            let [start_us, block_us, round_us, stored_us, steps @ ..] = non_negative(&rows);
+            let measured = std::array::from_fn(|at| rows.iter().any(|(row, _)| row[4 + at] > 0.0));
+            let cost = Self { side_by_side, start_us, block_us, round_us, stored_us, step_us: filled(steps, measured) };
+            let of = |row: &[f64; FIGURES]| row.iter().zip(cost.figures()).map(|(share, us)| share * us).sum::<f64>();
+            (rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum::<f64>(), cost)
+        });
+        fits.min_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(Self::default, |(_, cost)| cost)
     }
+}
+
+/// A kind of round that was not measured takes the figure of the next larger one that was, else of the next smaller.
+fn filled(mut steps: [f64; 5], measured: [bool; 5]) -> [f64; 5] {
+    for at in 0..steps.len() {
+        let nearest = (at..steps.len()).chain((0..at).rev()).find(|&other| measured[other]);
+        steps[at] = nearest.map_or(0.0, |other| steps[other]);
+    }
+    steps
 }
 
 /// A part of a measured time that is to be explained.
@@ -226,16 +244,25 @@ mod tests {
         Work { blocks, depth, slices, elements: blocks * 1000 }
     }
 
-    const COST: BlockCost = BlockCost { start_us: 2.5, block_us: 0.75, step_us: [0.03, 0.02, 0.015] };
+    const COST: BlockCost = BlockCost {
+        side_by_side: 3,
+        start_us: 2.5,
+        block_us: 0.75,
+        round_us: 0.5,
+        stored_us: 0.1,
+        step_us: [0.03, 0.02, 0.018, 0.018, 0.015],
+    };
 
     #[test]
     fn the_busiest_sm_decides() {
         let time = |blocks| COST.time_us(&work(blocks, 1000, 1), 132);
+        // Each of these blocks stores a thousand elements.
         assert!((time(1) - time(132)).abs() < 1e-9);
         assert!(time(133) > time(132));
-        assert!((time(132) - 33.25).abs() < 1e-9 && (time(264) - 44.0).abs() < 1e-9);
-        // Three blocks lie between two and four.
-        assert!((time(396) - (2.5 + 3.0 * 0.75 + 3000.0 * 0.0175)).abs() < 1e-9);
+        assert!((time(132) - 33.85).abs() < 1e-9 && (time(264) - 44.7).abs() < 1e-9);
+        // A full round, and a round of one block.
+        assert!((time(396) - (2.5 + 3.0 * 0.85 + 0.5 + 45.0)).abs() < 1e-9);
+        assert!((time(400) - (2.5 + 4.0 * 0.85 + 2.0 * 0.5 + 45.0 + 30.0)).abs() < 1e-9);
     }
 
     #[test]
@@ -255,6 +282,7 @@ mod tests {
             let expected = costs.time_us("k", &work, 132).unwrap();
             assert!((expected / us - 1.0).abs() < 0.05, "{work:?}: {expected} for {us}");
         }
+        assert_eq!(costs.blocks["k"].side_by_side, 3);
         assert_eq!(costs.time_us("another", &work(1, 1, 1), 132), None);
     }
 
@@ -265,7 +293,7 @@ mod tests {
         let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
         let cost = BlockCost::fit(&samples, 132);
         assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");
-        assert!((cost.step_us[0] - cost.step_us[2]).abs() < 1e-9);
-        assert_eq!(BlockCost::fit(&[], 132), BlockCost::default());
+        assert!(cost.step_us.iter().all(|us| (us - cost.step_us[0]).abs() < 1e-9), "{cost:?}");
+        assert!(BlockCost::fit(&[], 132).figures().iter().all(|figure| figure.abs() < 1e-9));
     }
 }

@@ -1,6 +1,7 @@
 //! Beyond step 6: kernels for every shape of product. Groups of warps divide the depth of the tiles, slices of the grid divide
 //! K, and a model of the time, fitted to measurements, chooses among the tilings.
 
+use std::iter::successors;
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
@@ -93,10 +94,15 @@ impl Tiling {
         Specialisation::named(name, dtype, &defines).for_target(80)
     }
 
+    /// Steps of K in each of so many slices. The last one may have fewer.
+    fn slice(&self, k: u64, slices: u64) -> u64 {
+        if slices > 1 { k.div_ceil(slices).next_multiple_of(self.tile[2].into()) } else { k }
+    }
+
     /// Steps of k that a block multiplies if K is cut into so many slices.
     fn depth(&self, k: u64, slices: u64, last: Last) -> u64 {
         let [tile_k, groups] = [self.tile[2], self.groups].map(u64::from);
-        let slice = if slices > 1 { k.div_ceil(slices).next_multiple_of(tile_k) } else { k };
+        let slice = self.slice(k, slices);
         match last {
             Last::Pair => slice.next_multiple_of(2 * tile_k),
             // The last tile ends with the group that has the most of it.
@@ -161,8 +167,9 @@ fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
             .min(problem.k / MIN_SLICE)
             .min(MAX_WORKSPACE / problem.c_elements())
             .max(1);
-        let mut slices = 1;
-        while slices <= most {
+        // Slices are whole tiles deep, so that none of K may be left for the last one: then fewer slices do the same.
+        let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(|&count| count <= most);
+        for slices in counts.filter(|&count| (count - 1) * tiling.slice(problem.k, count) < problem.k) {
             let odd = device.compiles && problem.k.div_ceil(slices).div_ceil(tile_k) % 2 == 1 && tile_k > 8;
             for (last, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
                 let plan = plan.clone().in_slices(problem, slices);
@@ -171,7 +178,6 @@ fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
                     choices.push(Choice { plan, work, expected_us });
                 }
             }
-            slices += 1 + slices / 8;
         }
     }
     choices
@@ -239,7 +245,7 @@ mod tests {
             ([8192, 8192, 8192], "128x256g1v4", false),
             // Rows of B that start anywhere, or on two elements.
             ([4095, 4095, 4095], "128x256g1v1", false),
-            ([4094, 4094, 4094], "64x128g2v2", false),
+            ([4094, 4094, 4094], "128x256g1v2", false),
             // Few tiles, and a K to share out.
             ([512, 512, 16384], "64x128g2v4", true),
             ([8, 4096, 4096], "fewv4", true),

@@ -5,14 +5,13 @@ mod draw;
 pub mod measured;
 mod times;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use common::check::verify_c;
 use common::cli::parse_size;
-use common::cost::{Choice, Work};
+use common::cost::Choice;
 use common::cublas_product::CublasProduct;
 use common::device::{self, Device, SimOptions};
 use common::exec::Session;
@@ -219,26 +218,26 @@ impl Bench<'_> {
             );
         }
         let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
-        let mut samples: BTreeMap<String, Vec<(Work, f64)>> = BTreeMap::new();
-        let mut measured = 0;
+        let mut shapes = Vec::new();
         for (problem, (_, choices)) in problems.iter().zip(self.kernel.plans(self.device.info(), &problems)?) {
             if Instant::now() > end {
                 break;
             }
             let matrices = Matrices::allocate(self.device, problem)?;
             matrices.upload(self.device, &Operands::new(problem)?)?;
+            let mut times = Vec::new();
             for choice in near(choices, NEAR_TO_FIT) {
                 let session = self.session(&choice.plan, &matrices)?;
                 let products = products_per_sample(self.least_of_two(&session, 1)?);
                 let us = self.least_of_two(&session, products)?;
-                samples.entry(choice.plan.specialisation.name.clone()).or_default().push((choice.work, us));
+                times.push((choice.plan.specialisation.name.clone(), choice.work, us));
                 session.close(self.device)?;
             }
             matrices.release(self.device)?;
-            measured += 1;
+            shapes.push(times);
         }
-        let measured = format!("{}; {measured} shapes", provenance(&info, options.commit.as_ref()));
-        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, by_name: samples };
+        let measured = format!("{}; {} shapes", provenance(&info, options.commit.as_ref()), shapes.len());
+        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, shapes };
         write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
         times.fit(&options.out)?;
         Ok(true)

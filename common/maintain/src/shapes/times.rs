@@ -20,23 +20,42 @@ pub struct Times {
     pub sm_count: u32,
     /// What compiled the kernels, the day, and the number of shapes.
     pub measured: String,
-    /// By specialisation: what it had to do, and how many µs it took.
-    pub by_name: BTreeMap<String, Vec<(Work, f64)>>,
+    /// For each shape, what each plan had to do: the specialisation, its work, and how many µs it took.
+    pub shapes: Vec<Vec<(String, Work, f64)>>,
 }
 
 impl Times {
     /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
     pub fn fit(&self, out: &Path) -> Result<()> {
-        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &self.by_name);
+        let mut by_name: BTreeMap<String, Vec<(Work, f64)>> = BTreeMap::new();
+        for (name, work, us) in self.shapes.iter().flatten() {
+            by_name.entry(name.clone()).or_default().push((*work, *us));
+        }
+        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &by_name);
         for cost in costs.blocks.values_mut() {
             cost.step_us = cost.step_us.map(significant);
-            (cost.start_us, cost.block_us) = (significant(cost.start_us), significant(cost.block_us));
+            for figure in [&mut cost.start_us, &mut cost.block_us, &mut cost.round_us, &mut cost.stored_us] {
+                *figure = significant(*figure);
+            }
         }
-        let ratio = |(name, work, us): (&String, &Work, f64)| Some(costs.time_us(name, work, self.sm_count)? / us);
-        let all = self.by_name.iter().flat_map(|(name, of)| of.iter().map(move |(work, us)| (name, work, *us)));
-        let errors: Vec<f64> = all.filter_map(ratio).map(|ratio| ratio.max(1.0 / ratio)).collect();
-        let mean = (record::geometric_mean(&errors) - 1.0) * 100.0;
-        print(&format!("{} times, off by {mean:.1} % in the mean: {}\n", errors.len(), self.measured))?;
+        let expected = |name: &str, work: &Work| costs.time_us(name, work, self.sm_count).unwrap_or(f64::INFINITY);
+        let ratios = self.shapes.iter().flatten().map(|(name, work, us)| expected(name, work) / us);
+        let errors: Vec<f64> = ratios.map(|ratio| ratio.max(1.0 / ratio)).collect();
+        // What is expected to be fastest, over what is.
+        let losses = self.shapes.iter().filter_map(|of| {
+            let chosen = of.iter().min_by(|a, b| expected(&a.0, &a.1).total_cmp(&expected(&b.0, &b.1)))?;
+            Some(chosen.2 / of.iter().map(|(_, _, us)| *us).fold(f64::INFINITY, f64::min))
+        });
+        let losses: Vec<f64> = losses.collect();
+        let mean = |factors: &[f64]| (record::geometric_mean(factors) - 1.0) * 100.0;
+        print(&format!(
+            "{} times, off by {:.1} % in the mean; the choice takes {:.1} % longer than the best in the mean, {:.1} % at most: {}\n",
+            errors.len(),
+            mean(&errors),
+            mean(&losses),
+            losses.iter().fold(0.0, |most: f64, loss| most.max((loss - 1.0) * 100.0)),
+            self.measured
+        ))?;
         write(&out.join("every_shape.json"), &json::lines(&[&costs], 2)?)?;
         print("put every_shape.json into step06_prefetch/beyond, or its entry beside those of other GPUs\n")
     }
