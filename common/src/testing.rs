@@ -33,8 +33,10 @@ const SHAPES: &[[u64; 3]] = &[
     [1, 150, 70],
     [150, 1, 70],
     [129, 67, 45],
-    // A K so long that tensor cores take it.
     [70, 140, 200],
+    // A K so long that tensor cores take it, aligned and not.
+    [33, 132, 520],
+    [66, 67, 513],
     [130, 257, 8],
 ];
 /// What fits one block and its shared memory: for a step that can do no other.

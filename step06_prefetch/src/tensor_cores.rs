@@ -20,8 +20,8 @@ const TILE: [u32; 3] = [128, 64, 32];
 const SHARED_BYTES: u32 = 3 * 4 * TILE[2] * (2 * TILE[1] + TILE[0] + 8);
 /// Columns of tiles that lie side by side in a band of the grid.
 const BAND: u32 = 8;
-/// Below this K a sum has so few terms that their own roundings show: the FP32 units multiply instead.
-const SHORT: u64 = 128;
+/// Below this K a sum may have so few terms that decide it that their own roundings show: the FP32 units multiply instead.
+const SHORT: u64 = 512;
 
 fn specialisation(vector: u32, short: bool) -> Specialisation {
     let name = format!("{}v{vector}", if short { "short" } else { "" });
@@ -76,13 +76,13 @@ mod tests {
         let sim = DeviceInfo::simulated(1 << 30);
         let plan_at = |capability| {
             let device = DeviceInfo { compute_capability: capability, ..sim.clone() };
-            plan(&problem(64, 128, 256, Dtype::F32), &device).map_err(|error| error.to_string())
+            plan(&problem(64, 128, SHORT, Dtype::F32), &device).map_err(|error| error.to_string())
         };
         assert!(plan_at(90).is_ok());
         for (capability, name) in [(75, "7.5"), (89, "8.9"), (100, "10.0"), (120, "12.0")] {
             assert!(plan_at(capability).unwrap_err().contains(&format!("this device has {name};")));
         }
-        assert!(plan(&problem(64, 128, 256, Dtype::I32), &sim).unwrap_err().to_string().contains("--dtype f32"));
+        assert!(plan(&problem(64, 128, SHORT, Dtype::I32), &sim).unwrap_err().to_string().contains("--dtype f32"));
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         let sim = DeviceInfo::simulated(1 << 30);
         let form = |n, k| plan(&problem(500, n, k, Dtype::F32), &sim).unwrap().specialisation;
         for (n, k, name) in
-            [(128, 128, "v4"), (128, 124, "shortv4"), (127, 128, "v1"), (128, 130, "v1"), (1, 1, "shortv1")]
+            [(128, 512, "v4"), (128, 508, "shortv4"), (127, 512, "v1"), (128, 514, "v1"), (1, 1, "shortv1")]
         {
             assert_eq!(form(n, k).name, name);
             assert!(specialisations(Dtype::F32).contains(&form(n, k)));

@@ -8,7 +8,7 @@ use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, CopyAccess, Counters, DevicePointer, Executed, GlobalMemory,
-    Hazards, LaunchInfo, Observer, Space,
+    Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -257,6 +257,13 @@ impl Observer for BlockRecorder {
         self.counters.warp_sync(warp, instruction, lanes, named, exchange);
         if let Some(hazards) = self.tick(1) {
             hazards.warp_sync(warp, instruction, lanes, named, exchange);
+        }
+    }
+
+    fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
+        self.counters.warpgroup(warp, instruction, step);
+        if let Some(hazards) = self.tick(1) {
+            hazards.warpgroup(warp, instruction, step);
         }
     }
 

@@ -177,6 +177,8 @@ pub enum WarpgroupStep<'a> {
     Multiply {
         /// The positions, each once for every time it is read.
         pieces: &'a [u32],
+        /// How many of them, from the first on, are rows of A for this warp alone. The others are B, which all four warps share.
+        own: usize,
     },
     /// Closes a group of products.
     Commit,

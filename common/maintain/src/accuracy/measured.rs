@@ -22,6 +22,29 @@ pub struct Measured {
     pub speeds: Vec<Speed>,
     /// Errors over K, for each kind of values.
     pub errors: Vec<AtK>,
+    /// Power at the largest of these sizes; records from before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<AtPower>,
+}
+
+/// All contenders at one size, each for longer than a second.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AtPower {
+    /// M = N = K.
+    pub size: u64,
+    /// For each contender.
+    pub contenders: BTreeMap<String, Power>,
+}
+
+/// What a product draws when it is computed again and again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Power {
+    /// The power of the board in watts (median).
+    pub watts: f64,
+    /// The clock of its SMs in MHz (median).
+    pub mhz: f64,
+    /// The time of a product in µs (median).
+    pub us: f64,
 }
 
 /// All contenders at one size, in turns.

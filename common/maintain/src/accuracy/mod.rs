@@ -3,6 +3,7 @@
 
 mod errors;
 pub mod measured;
+mod power;
 pub mod values;
 
 use std::collections::BTreeMap;
@@ -16,12 +17,12 @@ use common::matrix::Operands;
 use common::output::print;
 use common::product::{Matrices, Product};
 use common::timing::{self, Cache, Spread};
-use common::{Dtype, Fill, Kind, Problem, json};
+use common::{DeviceInfo, Dtype, Fill, Kind, Plan, Problem, json};
 use course::files::write;
 
 use crate::one_kernel::{OneKernel, provenance};
 use errors::Expected;
-use measured::{AtK, Measured, Speed};
+use measured::{AtK, AtPower, Measured, Power, Speed};
 use values::Values;
 
 /// The kernels that take part, beside cuBLAS in FP32 and in TF32.
@@ -31,18 +32,21 @@ const EDGE: u64 = 2048;
 /// Elements of C that are looked at.
 const ELEMENTS: usize = 4096;
 /// Lengths of the sums.
-const LENGTHS: [u64; 14] = [1, 2, 4, 8, 16, 32, 64, 127, 128, 256, 1024, 4096, 16_384, 65_536];
+const LENGTHS: [u64; 16] = [1, 2, 4, 8, 16, 32, 64, 127, 128, 256, 511, 512, 1024, 4096, 16_384, 65_536];
 /// Sizes whose speed is measured.
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
-/// Milliseconds of a sample, about, and samples.
-const SAMPLE_MS: f64 = 4.0;
+/// Samples of a time.
 const SAMPLES: usize = 9;
+/// Milliseconds of a sample while power is looked at.
+const POWER_SAMPLE_MS: f64 = 50.0;
+/// The longest sums on the simulator: those with which tensor cores begin.
+const LONGEST_SIMULATED: u64 = 512;
 
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder for accuracy.json
     out: PathBuf,
-    /// The longest sums; on the simulator 256
+    /// The longest sums; on the simulator 512 at most
     #[arg(long, value_name = "K", default_value_t = 65_536)]
     longest: u64,
     /// The commit for the record, if git cannot tell it
@@ -57,44 +61,78 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<bool> {
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let mut kernels = KERNELS.map(OneKernel::named).into_iter().collect::<Result<Vec<_>>>()?;
+    let sim = device.info().kind == Kind::Sim;
+    let edge = if sim { 64 } else { EDGE };
+    let longest = if sim { options.longest.min(LONGEST_SIMULATED) } else { options.longest };
+    let lengths = LENGTHS.into_iter().filter(|&k| k <= longest).map(|k| [edge, edge, k]);
+    let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
+    let [lengths, cubes] = [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| {
+        sizes.into_iter().map(|[m, n, k]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 })
+    });
+    let problems: Vec<Problem> = lengths.clone().chain(cubes.clone()).collect();
+    let mut kernels: Vec<Contender> =
+        KERNELS.into_iter().map(|name| Contender::named(name, device.info(), &problems)).collect::<Result<_>>()?;
+    let hashes = kernels.iter().map(|known| (known.name.to_owned(), known.kernel.source.hash.clone()));
     let mut record = Measured {
         provenance: provenance(device.info(), options.commit.as_ref()),
-        hashes: KERNELS.iter().zip(&kernels).map(|(name, one)| ((*name).to_owned(), one.source.hash.clone())).collect(),
+        hashes: hashes.collect(),
         elements: ELEMENTS,
         ..Measured::default()
     };
-    let sim = device.info().kind == Kind::Sim;
-    let edge = if sim { 64 } else { EDGE };
     for &values in Values::value_variants() {
-        for k in LENGTHS.into_iter().filter(|&k| k <= if sim { options.longest.min(256) } else { options.longest }) {
-            let problem = Problem { m: edge, n: edge, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+        for problem in lengths.clone() {
             let mut bench = Bench::new(device, &mut kernels, problem, values)?;
             let contenders = bench.errors()?;
             bench.close()?;
-            print(&line(&format!("{}, K = {k}", values.words()), &contenders))?;
-            record.errors.push(AtK { values, k, contenders });
+            print(&line(&format!("{}, K = {}", values.words(), problem.k), &contenders))?;
+            record.errors.push(AtK { values, k: problem.k, contenders });
             write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
         }
     }
-    for size in SIZES.into_iter().filter(|_| !sim) {
-        let problem = Problem { m: size, n: size, k: size, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    for problem in cubes {
         let mut bench = Bench::new(device, &mut kernels, problem, Values::Both)?;
         let mut times = bench.times()?;
         let errors = bench.errors()?;
+        if Some(&problem.k) == SIZES.last() {
+            let contenders = bench.power(gpu(options.device))?;
+            print(&line("power", &contenders))?;
+            record.power = Some(AtPower { size: problem.k, contenders }).filter(|power| !power.contenders.is_empty());
+        }
         bench.close()?;
-        print(&line(&format!("{size}³"), &times))?;
+        print(&line(&format!("{}³", problem.k), &times))?;
         let contenders =
             errors.into_iter().filter_map(|(name, errors)| Some((name.clone(), (times.remove(&name)?, errors))));
-        record.speeds.push(Speed { size, contenders: contenders.collect() });
+        record.speeds.push(Speed { size: problem.k, contenders: contenders.collect() });
         write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
     }
     Ok(true)
 }
 
+/// The number that `nvidia-smi` knows a GPU by, if no environment variable hides some.
+fn gpu(device: device::Choice) -> usize {
+    if let device::Choice::Cuda(number) = device { number } else { 0 }
+}
+
 fn line<T: std::fmt::Debug>(what: &str, contenders: &BTreeMap<String, T>) -> String {
     let of = |(name, value): (&String, &T)| format!("  {name}: {value:?}\n");
     format!("{what}\n{}", contenders.iter().map(of).collect::<String>())
+}
+
+/// A kernel of the course, and how it multiplies each of the problems.
+struct Contender {
+    name: &'static str,
+    kernel: OneKernel,
+    plans: Vec<(Problem, Plan)>,
+}
+
+impl Contender {
+    /// Asks the kernel's step once for all problems.
+    fn named(name: &'static str, device: &DeviceInfo, problems: &[Problem]) -> Result<Self> {
+        let kernel = OneKernel::named(name)?;
+        let plans = kernel.plans(device, problems)?.into_iter().map(|(plan, _)| plan);
+        let plans = problems.iter().copied().zip(plans).collect();
+        Ok(Self { name, kernel, plans })
+    }
 }
 
 /// The contenders and their matrices.
@@ -106,16 +144,16 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(device: &'a mut dyn Device, kernels: &mut [OneKernel], problem: Problem, values: Values) -> Result<Self> {
+    fn new(device: &'a mut dyn Device, kernels: &mut [Contender], problem: Problem, values: Values) -> Result<Self> {
         let [a, b] = [(true, problem.a_elements()), (false, problem.b_elements())]
             .map(|(of_a, elements)| values.draw(of_a, elements, problem.k));
         let operands = Operands::F32 { a, b };
         let matrices = Matrices::allocate(device, &problem)?;
         matrices.upload(device, &operands)?;
         let mut products: Vec<(String, Box<dyn Product>)> = vec![];
-        for (name, kernel) in KERNELS.iter().zip(kernels) {
-            for (plan, _) in kernel.plans(device.info(), &[problem])? {
-                products.push(((*name).to_owned(), Box::new(kernel.session(device, &plan, &matrices)?)));
+        for Contender { name, kernel, plans } in kernels {
+            for (_, plan) in plans.iter().filter(|(of, _)| *of == problem) {
+                products.push(((*name).to_owned(), Box::new(kernel.session(device, plan, &matrices)?)));
             }
         }
         if device.info().kind == Kind::Cuda {
@@ -143,20 +181,40 @@ impl<'a> Bench<'a> {
     /// The least, the median and the most µs of each contender.
     fn times(&mut self) -> Result<BTreeMap<String, [f64; 3]>> {
         let mut cache = Cache::warm();
+        let mut counts = vec![];
+        for (_, product) in &self.products {
+            let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
+            counts.push(cache.products_per_sample(once));
+        }
         let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for round in 0..=SAMPLES {
-            for (name, product) in &self.products {
-                let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
-                let products = (SAMPLE_MS / once.max(1e-3)).ceil().clamp(1.0, 200.0) as usize;
-                // The first round warms up.
-                if round > 0 {
-                    let ms = timing::sample(self.device, product.as_ref(), &mut cache, products)?;
-                    samples.entry(name.clone()).or_default().push(ms * 1e3);
-                }
+        for _ in 0..SAMPLES {
+            for ((name, product), &count) in self.products.iter().zip(&counts) {
+                let ms = timing::sample(self.device, product.as_ref(), &mut cache, count)?;
+                samples.entry(name.clone()).or_default().push(ms * 1e3);
             }
         }
         let spread = |samples: &[f64]| Spread::of(samples).map(|all| [all.min, all.median, all.max]);
         Ok(samples.into_iter().filter_map(|(name, samples)| Some((name, spread(&samples)?))).collect())
+    }
+
+    /// The power that each contender draws, as far as `nvidia-smi` tells.
+    fn power(&mut self, gpu: usize) -> Result<BTreeMap<String, Power>> {
+        let mut cache = Cache::warm();
+        let mut all = BTreeMap::new();
+        for (name, product) in &self.products {
+            let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
+            // So many that the GPU is never idle for long, and that the last ones end soon after the time is over.
+            let count = ((POWER_SAMPLE_MS / once.max(1e-3)) as usize).clamp(1, 1000);
+            let mut times = vec![];
+            let medians = power::during(gpu, || {
+                times.push(timing::sample(self.device, product.as_ref(), &mut cache, count)? * 1e3);
+                Ok(())
+            })?;
+            if let (Some([watts, mhz]), Some(spread)) = (medians, Spread::of(&times)) {
+                all.insert(name.clone(), Power { watts, mhz, us: spread.median });
+            }
+        }
+        Ok(all)
     }
 
     fn close(self) -> Result<()> {

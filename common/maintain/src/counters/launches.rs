@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
 /// The same for a step that can do none of these: what fits one block.
 const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
+/// Besides, for a kernel on tensor cores: a K that is long enough for them.
+const LONG_SIZES: [[u64; 3]; 3] = [[256, 256, 512], [200, 264, 520], [129, 67, 525]];
 
 /// One launch, in the form that `common/simt/tests/counters/record.py` reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +86,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
     if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
         return of_kernel(step, variant, &SMALL_SIZES);
     }
+    let tensor_cores = plans.iter().flatten().any(|plan| plan.specialisation.only);
     let path = step.source(variant);
     let source = Source::read(&path)?;
     let committed: Vec<Specialisation> =
@@ -93,9 +96,6 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         let Ok(plan) = plan else { continue };
         if !committed.contains(&plan.specialisation) {
             continue; // another form than the one that is committed of the kernel
-        }
-        if plan.specialisation.only {
-            continue; // what tensor cores read of shared memory by themselves is in the GPU's counters and not in the simulator's
         }
         let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
         if variant == Some("no_edges") && !whole {
@@ -116,6 +116,9 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
             k: problem.k,
             bytes: [problem.a_elements() * 4, problem.b_elements() * 4, c * 4],
         });
+    }
+    if tensor_cores && !sizes.iter().any(|size| LONG_SIZES.contains(size)) {
+        launches.extend(of_kernel(step, variant, &LONG_SIZES[..sizes.len()])?);
     }
     Ok(launches)
 }

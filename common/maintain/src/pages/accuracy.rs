@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::accuracy::measured::Measured;
+use crate::accuracy::measured::{AtPower, Measured, Power};
 use crate::table;
 
 fn read(words: &[&str]) -> Result<Measured> {
@@ -21,6 +21,11 @@ fn source(record: &Measured) -> String {
     )
 }
 
+/// A contender as a table names it.
+fn named(name: &str) -> String {
+    name.split_once('/').map_or_else(|| name.to_owned(), |(_, variant)| format!("`{variant}`"))
+}
+
 /// Time, speed and errors at each size.
 pub fn speeds(words: &[&str]) -> Result<String> {
     let record = read(words)?;
@@ -32,11 +37,7 @@ pub fn speeds(words: &[&str]) -> Result<String> {
         for (name, ([least, us, most], errors)) in contenders {
             rows.push(vec![
                 format!("{}³", speed.size),
-                if name.contains('/') {
-                    format!("`{}`", name.split('/').next_back().unwrap_or(name))
-                } else {
-                    name.clone()
-                },
+                named(name),
                 format!("{us:.1} µs ({least:.1} to {most:.1})"),
                 format!("{:.1}", 2.0 * (speed.size as f64).powi(3) / us / 1e6),
                 library.map_or_else(String::new, |library| format!("{:.2} ×", library / us)),
@@ -47,6 +48,24 @@ pub fn speeds(words: &[&str]) -> Result<String> {
     }
     let head = ["M = N = K", "product", "time", "TFLOP/s", "of cuBLAS", "worst error", "root mean square"];
     Ok(table::markdown(&head, &rows) + &source(&record))
+}
+
+/// What each contender draws at the largest size; nothing if the record is from before this was measured.
+pub fn power(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let Some(AtPower { size, contenders }) = &record.power else { return Ok(String::new()) };
+    let mut contenders: Vec<_> = contenders.iter().collect();
+    contenders.sort_by(|a, b| b.1.us.total_cmp(&a.1.us));
+    let row = |(name, Power { watts, mhz, us }): (&String, &Power)| {
+        let speed = 2.0 * (*size as f64).powi(3) / us / 1e6;
+        let joules = watts * us / 1e6;
+        let cells = [format!("{speed:.1}"), format!("{watts:.0} W"), format!("{mhz:.0} MHz"), format!("{joules:.2} J")];
+        [named(name)].into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = contenders.into_iter().map(row).collect();
+    let size = format!("product of {size}³");
+    let table = table::markdown(&[&size, "TFLOP/s", "power", "clock of the SMs", "energy of a product"], &rows);
+    Ok(format!("{table}\n*{}; medians of about a second.*\n", record.provenance))
 }
 
 /// The worst error of each contender, for each kind of values and each K.

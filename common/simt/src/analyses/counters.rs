@@ -6,9 +6,11 @@
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
-use crate::observe::{Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads};
+use crate::observe::{
+    Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
+};
 use crate::{AccessKind, Kernel, LaunchConfig, SharedLoad, Space};
-use passes::{LINES, copy_sectors, copy_wavefronts, each, sectors_and_lines, wavefronts};
+use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sectors_and_lines, wavefronts};
 use repeats::{Cost, Repeats};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
@@ -83,8 +85,8 @@ counts! {
     /// Warp-wide stores to shared memory, as assembled. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are
     /// not in it; the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.
     shared_store_requests,
-    /// Passes through shared memory that the loads take. With `shared_store_wavefronts` it adds up to
-    /// `memory_l1_wavefronts_shared`.
+    /// Passes through shared memory that the loads take, and those in which `wgmma` reads its operands there, which are
+    /// no requests. With `shared_store_wavefronts` it adds up to `memory_l1_wavefronts_shared`.
     shared_load_wavefronts,
     /// Passes that the stores and the asynchronous copies take.
     shared_store_wavefronts,
@@ -492,6 +494,12 @@ impl Observer for BlockCounters {
         self.work.add_access(passes);
         count.shared_store_wavefronts += u64::from(passes);
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
+    }
+
+    fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
+        if let WarpgroupStep::Multiply { pieces, own } = step {
+            self.counts[instruction as usize].shared_load_wavefronts += product_wavefronts(warp, pieces.len(), own);
+        }
     }
 
     fn barrier_arrive(&mut self, &Arrival { instruction, .. }: &Arrival) {

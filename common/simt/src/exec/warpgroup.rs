@@ -52,8 +52,8 @@ pub(super) fn warpgroup<O: Observer>(
                 warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
             }
             let place = Place { context, inst, warp: warp.number, r };
-            multiply(&place, &product, &matrix.registers, adds, &mut pieces)?;
-            WarpgroupStep::Multiply { pieces: &pieces }
+            let own = multiply(&place, &product, &matrix.registers, adds, &mut pieces)?;
+            WarpgroupStep::Multiply { pieces: &pieces, own }
         }
     };
     if O::ACTIVE {
@@ -84,14 +84,14 @@ struct Place<'a, 'b, 'c, 'd, O> {
     r: Registers<'d>,
 }
 
-/// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need.
+/// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
 fn multiply<O>(
     place: &Place<'_, '_, '_, '_, O>,
     product: &warpgroup::Product,
     registers: &[u32],
     adds: bool,
     pieces: &mut Vec<u32>,
-) -> Checked<()> {
+) -> Checked<usize> {
     let Place { inst, warp, r, .. } = *place;
     let result = product.result();
     let (own, others) = registers.split_at(result.registers as usize);
@@ -102,6 +102,7 @@ fn multiply<O>(
     } else {
         place.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
     };
+    let of_a = pieces.len();
     let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
     let sign = 1 << (8 * product.kind.bytes() - 1);
     for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
@@ -115,7 +116,7 @@ fn multiply<O>(
     let kinds = [product.sum, product.kind, product.kind, product.sum];
     let operands = Product { a: &left, b: &by_row, c: &before, kinds, length, columns };
     scatter(&result, own, r, &multiplied(TensorCore::HOPPER, &operands));
-    Ok(())
+    Ok(of_a)
 }
 
 impl<O> Place<'_, '_, '_, '_, O> {

@@ -112,6 +112,16 @@ pub(super) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 3
     (total, total.min(fewest(lanes, bytes)))
 }
 
+/// Passes in which a product of a warpgroup reads the pieces of 16 bytes that a warp needs, of which `own` are rows of A for this warp
+/// alone. The tensor cores read B once for all four warps, and it is counted with the first of them.
+///
+/// A pass reads 128 bytes, as in the readings of swizzled tiles on an H200. What other layouts cost is not known, nor whether
+/// these passes take turns with those of loads; so they are no work of [`super::Work`], which must be certain.
+pub(super) fn product_wavefronts(warp: u32, pieces: usize, own: usize) -> u64 {
+    let read = if warp.is_multiple_of(4) { pieces } else { own };
+    read as u64 / 8
+}
+
 /// Passes of an asynchronous copy into shared memory, and the fewest possible. `reading` are the lanes that do not only write
 /// zeros.
 pub(super) fn copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> (u32, u32) {

@@ -278,7 +278,7 @@ impl Observer for BlockHazards {
                 accumulators.wait(warp, pending);
                 operands.wait(clock, warp, pending);
             }
-            WarpgroupStep::Multiply { pieces } => {
+            WarpgroupStep::Multiply { pieces, .. } => {
                 accumulators.multiply(plan, log, warp, instruction);
                 let mut pieces: Vec<u32> = pieces.iter().map(|position| position / PIECE).collect();
                 pieces.sort_unstable();
