@@ -184,8 +184,8 @@ impl Source {
         // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
         let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
-        let suffix = if specialisation.only { "a" } else { "" };
-        let architecture = format!("{}_{target}{suffix}", if real { "sm" } else { "compute" });
+        let architecture = Specialisation { target, ..specialisation.clone() }.architecture();
+        let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
         let mut options = self.options(specialisation, &architecture);
         options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
         let compiled = nvrtc.compile(&self.text, &self.display, &options)?;

@@ -18,12 +18,15 @@ fn names(step: &Step, role: Option<Role>) -> Vec<String> {
     variants.map(|variant| variant.name.to_owned()).collect()
 }
 
-/// A line for each variant: its name and the first comment of its file.
+/// A line for each variant: its name and the first comment of its file; below it the ideas that it can do without.
 pub fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
         let source = Source::read(&step.source_path(Some(variant)))?;
         text += &format!("{:<24}{}\n", variant.name, source.comment());
+        for idea in variant.ideas {
+            text += &format!("  --without {:<12}{}\n", idea.name, idea.title);
+        }
     }
     if text.is_empty() {
         text = format!("{} has no variants\n", step.name);
@@ -45,6 +48,9 @@ pub struct Request {
     /// Whether to tell all plans that the variant chooses among, and not only the one that it would take.
     #[serde(default)]
     pub choices: bool,
+    /// The idea that the variant's plans are to do without.
+    #[serde(default)]
+    pub without: Option<String>,
 }
 
 /// What a step answers.
@@ -71,6 +77,9 @@ pub struct Description {
     /// For each problem the plans that the variant chooses among, if they were asked for.
     #[serde(default)]
     pub choices: Vec<Vec<Choice>>,
+    /// The ideas that the variant of the request can do without: their names, and what each is.
+    #[serde(default)]
+    pub ideas: Vec<(String, String)>,
 }
 
 /// Answers a request, in JSON on one line.
@@ -83,8 +92,11 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
     };
     let device = request.device.unwrap_or_else(|| DeviceInfo::simulated(host::total_bytes()));
     let variant = request.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    let plan = step.plan_of(variant);
-    let choices = variant.and_then(|variant| variant.choices).filter(|_| request.choices);
+    let without = request.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
+    let plan = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan);
+    let choices = without.map(|idea| idea.choices).or(variant.and_then(|variant| variant.choices));
+    let choices = choices.filter(|_| request.choices);
+    let ideas = variant.map_or(&[][..], |variant| variant.ideas).iter();
     let mut sources = vec![("kernel.cu".to_owned(), step.committed_of(None))];
     let variants = step.variants.iter();
     sources.extend(
@@ -108,6 +120,7 @@ pub fn describe(step: &Step, request: &str) -> Result<String> {
             .map(|problem| plan(problem, &device).map_err(|error| format!("{error:#}")))
             .collect(),
         choices: choices.map_or_else(Vec::new, |of| request.problems.iter().map(|one| of(one, &device)).collect()),
+        ideas: ideas.map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
     };
     Ok(serde_json::to_string(&description)? + "\n")
 }

@@ -58,4 +58,4 @@ pub use info::{DeviceInfo, Kind};
 pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Specialisation};
 pub use problem::{Dtype, Fill, Problem};
 pub use run::run;
-pub use step::{Defect, HostProduct, PlanFn, Step, Variant};
+pub use step::{Defect, HostProduct, Idea, PlanFn, Step, Variant};

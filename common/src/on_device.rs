@@ -40,6 +40,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         step: step.name.into(),
         title: step.title.into(),
         variant: args.variant.clone(),
+        without: args.without.clone(),
         device: DeviceReport::from(run.device.info()),
         problem: run.problem,
         kernel: KernelReport {
@@ -156,7 +157,8 @@ fn plan(
     problem: &Problem,
     device: &DeviceInfo,
 ) -> Result<Plan> {
-    let steps = step.plan_of(variant)(problem, device);
+    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
+    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
     if args.kernel.is_none() {
         return steps;
     }

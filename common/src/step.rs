@@ -60,6 +60,19 @@ impl Role {
     }
 }
 
+/// An idea that a kernel can do without, to see what it is worth: `--without NAME`.
+#[derive(Clone, Copy, Debug)]
+pub struct Idea {
+    /// What `--without` calls it.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// The plan that is chosen without it.
+    pub plan: PlanFn,
+    /// All plans that remain without it.
+    pub choices: ChoicesFn,
+}
+
 /// Another kernel of a step, run with `--variant NAME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
@@ -75,6 +88,8 @@ pub struct Variant {
     pub specialisations: Option<SpecialisationsFn>,
     /// Its plans, if it chooses among several by their expected time.
     pub choices: Option<ChoicesFn>,
+    /// The ideas that its plans can do without.
+    pub ideas: &'static [Idea],
 }
 
 impl Variant {
@@ -87,6 +102,7 @@ impl Variant {
             plan: None,
             specialisations: None,
             choices: None,
+            ideas: &[],
         }
     }
 
@@ -100,6 +116,17 @@ impl Variant {
     pub const fn planned(mut self, plan: PlanFn) -> Self {
         self.plan = Some(plan);
         self
+    }
+
+    /// The idea of this name; the error names those that there are.
+    fn idea(&self, name: &str) -> Result<&'static Idea> {
+        self.ideas.iter().find(|idea| idea.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.ideas.iter().map(|idea| idea.name).collect();
+            match names.as_slice() {
+                [] => anyhow!("{} has nothing that it can do without; leave --without out", self.name),
+                names => anyhow!("{} has no idea {name:?} to do without; choose {}", self.name, names.join(", ")),
+            }
+        })
     }
 
     /// The same with a defect.
@@ -188,6 +215,15 @@ impl Step {
             },
             |all| all(Dtype::F32),
         )
+    }
+
+    /// The idea that a variant is to do without; the error says why there is none.
+    pub fn without(&self, variant: Option<&Variant>, idea: &str) -> Result<&'static Idea> {
+        variant
+            .ok_or_else(|| {
+                anyhow!("--without takes an idea from a variant; add --variant, --list-variants shows which")
+            })?
+            .idea(idea)
     }
 
     /// The plan of the step itself or of one of its variants.

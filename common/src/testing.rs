@@ -9,16 +9,17 @@ mod memory;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 
 use kernel::{Kernel, is_whole, trial};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::fault::KernelFault;
 use crate::info::DeviceInfo;
+use crate::nvrtc;
 use crate::on_host::host_product;
 use crate::problem::{Dtype, Fill, Problem};
-use crate::step::{Defect, Step};
+use crate::step::{Defect, Idea, Step};
 use crate::verify::Verification;
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
@@ -70,12 +71,36 @@ pub fn run(step: &'static Step) -> ExitCode {
             Some(kind) => on_gpu.with_kind(kind).with_ignored_flag(true),
         });
     }
+    trials.extend(ideas(step));
     trials.extend(hazards::trials(step));
     trials.extend(memory::trials(step));
     if let Err(reason) = &gpu {
         println!("tests on a GPU are skipped: {reason:#}");
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Products of the variants without each of their ideas, of what is committed and of what is compiled.
+fn ideas(step: &'static Step) -> Vec<Trial> {
+    let ideas = step.variants.iter().flat_map(|variant| variant.ideas.iter().map(move |idea| (variant, idea)));
+    let both = ideas.flat_map(|of| [false, true].map(|compiled| (of, compiled)));
+    both.map(|((variant, idea), compiled)| {
+        let kernel = Kernel { step, variant: Some(variant), dtype: Dtype::F32, compiled };
+        let place = if compiled { "compiled::sim" } else { "sim" };
+        let trial = trial(format!("{place}::{}::without_{}", variant.name, idea.name), move || without(kernel, idea));
+        if compiled { trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err()) } else { trial }
+    })
+    .collect()
+}
+
+fn without(kernel: Kernel, idea: &Idea) -> Result<()> {
+    for size in [[70, 140, 200], [4, 140, 200]] {
+        let problem = kernel.problem(size, 1);
+        let plan = (idea.plan)(&problem, &kernel.device())?;
+        let found = kernel.product_on(device::open(Choice::Sim, &SimOptions::default())?.as_mut(), plan, &problem)?;
+        ensure!(found.ok, "{size:?}: {}", found.diagnosis.unwrap_or_default());
+    }
+    Ok(())
 }
 
 fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {

@@ -23,7 +23,9 @@ constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that 
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
 // Elements of C in one access. Large tiles store one by one: sums in neighbouring registers, as a
 // wide store wants them, slow their loops by 4 %.
+#ifndef STORED
 constexpr int STORED = TILE_M * TILE_N > 4096 ? 1 : VECTOR;
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)

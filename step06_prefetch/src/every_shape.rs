@@ -4,19 +4,55 @@
 use std::iter::successors;
 use std::sync::LazyLock;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use common::cost::{self, Choice, GpuCosts, Work};
 use common::plan::Arg;
 use common::step::Role;
-use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
+use common::{DeviceInfo, Dtype, Idea, Plan, Problem, Specialisation, Variant};
 
 /// The variant of step 6.
 pub const VARIANT: Variant = Variant {
     role: Role::Beyond,
     specialisations: Some(specialisations),
     choices: Some(choices),
+    ideas: IDEAS,
     ..Variant::same_launch("every_shape").planned(plan)
 };
+
+/// What a plan does without. The plans are restricted, and the kernel is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Without {
+    Nothing,
+    Tiles,
+    Groups,
+    Slices,
+    WideCopies,
+    Alone,
+    WideStores,
+    Few,
+}
+
+macro_rules! idea {
+    ($name:literal, $without:ident, $title:literal) => {
+        Idea {
+            name: $name,
+            title: $title,
+            plan: |problem, device| plan_without(Without::$without, problem, device),
+            choices: |problem, device| choices_without(Without::$without, problem, device),
+        }
+    };
+}
+
+/// In the order in which the chapter has them.
+const IDEAS: &[Idea] = &[
+    idea!("tiles", Tiles, "smaller tiles of C than 128×256"),
+    idea!("groups", Groups, "groups of warps that share out the depth of a tile"),
+    idea!("slices", Slices, "slices of K"),
+    idea!("wide_copies", WideCopies, "copies of 2 or 4 elements of B"),
+    idea!("alone", Alone, "a last tile without a partner"),
+    idea!("wide_stores", WideStores, "stores of 2 or 4 elements of C"),
+    idea!("few", Few, "a kernel of its own for 8 rows or columns and fewer"),
+];
 
 /// One way to cut the product into tiles; `beyond/every_shape.cu` says what each constant is.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +85,8 @@ const TILINGS: [Tiling; 8] = [
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
+/// The ones that store C element by element.
+const LARGE: [Tiling; 2] = [TILINGS[0], TILINGS[1]];
 
 /// K is cut no finer than this, into no more slices than occupy every SM eight times, and their products take no more memory
 /// than this many elements.
@@ -58,6 +96,9 @@ const MAX_WORKSPACE: u64 = 1 << 26;
 
 /// Times that are expected to be as close as this are taken as equal: then the larger tile is better, and fewer slices.
 const EQUAL: f64 = 1.01;
+
+/// Elements of the largest tile of C that the kernel stores as wide as it copies B: its `STORED`.
+const WIDE_STORES: u32 = 4096;
 
 /// Products of so few rows or columns have kernels of their own, compiled with `FEW`.
 const FEW: u64 = 8;
@@ -110,10 +151,25 @@ impl Tiling {
         }
     }
 
+    /// The specialisation that copies or stores element by element, if that is what it does without.
+    fn narrowed(&self, dtype: Dtype, vector: u32, last: Last, without: Without) -> Specialisation {
+        let stores_wide = vector > 1 && self.tile[0] * self.tile[1] <= WIDE_STORES;
+        let (copied, stored) = match without {
+            Without::WideCopies => (1, vector),
+            Without::WideStores => (vector, 1),
+            _ => return self.specialisation(dtype, vector, last),
+        };
+        let mut specialisation = self.specialisation(dtype, copied, last);
+        if stores_wide {
+            specialisation.name += &format!("s{stored}");
+            specialisation.defines.push(("STORED".to_owned(), stored.to_string()));
+        }
+        specialisation
+    }
+
     /// The plan without slices.
-    fn plan(&self, problem: &Problem, device: &DeviceInfo, last: Last) -> Plan {
+    fn plan(&self, problem: &Problem, specialisation: Specialisation) -> Plan {
         let [tile_m, tile_n, tile_k] = self.tile;
-        let specialisation = self.specialisation(problem.dtype, vector(problem, device), last);
         Plan::tiled(problem, specialisation, [32 * self.warps(), 1], [tile_n, tile_m]).with_tile_k(tile_k)
     }
 }
@@ -137,9 +193,10 @@ fn few_specialisation(dtype: Dtype, vector: u32) -> Specialisation {
 }
 
 /// The plan for few rows or columns: blocks along the other side, and slices until every SM has its share.
-fn plan_few(problem: &Problem, device: &DeviceInfo) -> Plan {
+fn plan_few(without: Without, problem: &Problem, device: &DeviceInfo) -> Plan {
     let [columns, rows] = FEW_TILE;
-    let specialisation = few_specialisation(problem.dtype, vector(problem, device));
+    let vector = if without == Without::WideCopies { 1 } else { vector(problem, device) };
+    let specialisation = few_specialisation(problem.dtype, vector);
     let wide = problem.m <= problem.n;
     let tile = if wide { [columns, FEW] } else { [FEW, rows] };
     let mut plan = Plan::tiled(problem, specialisation, [256, 1], tile.map(|side| side as u32));
@@ -149,32 +206,52 @@ fn plan_few(problem: &Problem, device: &DeviceInfo) -> Plan {
     plan.launches[0].grid = [blocks as u32, 1, 1];
     plan.launches[0].args[3] = Arg::Int(problem.m as i32);
     let most = (FEW_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks).min(problem.k / FEW_MIN_SLICE);
-    plan.in_slices(problem, most.max(1))
+    plan.in_slices(problem, if without == Without::Slices { 1 } else { most.max(1) })
 }
 
 /// All plans with tiles: each tiling, with K in one slice or several.
 fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
+    choices_without(Without::Nothing, problem, device)
+}
+
+/// The same without what other tilings, more slices or another specialisation would bring.
+fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
     let costs = COSTS.iter().find(|costs| costs.gpu == device.name).or(COSTS.first());
-    let Some(costs) = costs.filter(|_| !is_few(problem)) else { return Vec::new() };
-    let any = device.compiles || problem.n.is_multiple_of(4);
-    let tilings = if any { &TILINGS[..] } else { &RAGGED };
+    let Some(costs) = costs.filter(|_| without == Without::Few || !is_few(problem)) else { return Vec::new() };
+    let narrow = without == Without::WideCopies && !device.compiles; // with wide stores it is not committed
+    let vector = if narrow { 1 } else { vector(problem, device) };
+    let tilings = match without {
+        _ if vector == 1 && !device.compiles => &RAGGED[..],
+        Without::WideStores if !device.compiles => &LARGE,
+        _ => &TILINGS,
+    };
+    let kept = |tiling: &&Tiling| match without {
+        Without::Tiles => tiling.tile == TILINGS[0].tile,
+        Without::Groups => tiling.groups == 1,
+        _ => true,
+    };
     let mut choices = Vec::new();
-    for tiling in tilings {
+    for tiling in tilings.iter().filter(kept) {
         let tile_k = u64::from(tiling.tile[2]);
-        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| (last, tiling.plan(problem, device, last)));
+        let plan = |last| tiling.plan(problem, tiling.narrowed(problem.dtype, vector, last, without));
+        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| (last, plan(last)));
         let blocks = Work::of(&pairs.1, problem, problem.k).blocks;
         let most = (MAX_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks)
             .min(problem.k / MIN_SLICE)
             .min(MAX_WORKSPACE / problem.c_elements())
             .max(1);
+        let most = if without == Without::Slices { 1 } else { most };
         // Slices are whole tiles deep, so that none of K may be left for the last one: then fewer slices do the same.
         let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(|&count| count <= most);
         for slices in counts.filter(|&count| (count - 1) * tiling.slice(problem.k, count) < problem.k) {
             let odd = device.compiles && problem.k.div_ceil(slices).div_ceil(tile_k) % 2 == 1 && tile_k > 8;
+            let odd = odd && without != Without::Alone;
             for (last, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
                 let plan = plan.clone().in_slices(problem, slices);
+                // Stores of another width have no figures of their own.
+                let name = plan.specialisation.name.split('s').next().unwrap_or_default();
                 let work = Work::of(&plan, problem, tiling.depth(problem.k, slices, *last));
-                if let Some(expected_us) = costs.time_us(&plan.specialisation.name, &work, device.sm_count) {
+                if let Some(expected_us) = costs.time_us(name, &work, device.sm_count) {
                     choices.push(Choice { plan, work, expected_us });
                 }
             }
@@ -184,10 +261,19 @@ fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
 }
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    if is_few(problem) {
-        return Ok(plan_few(problem, device));
+    plan_without(Without::Nothing, problem, device)
+}
+
+fn plan_without(without: Without, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    if is_few(problem) && without != Without::Few {
+        return Ok(plan_few(without, problem, device));
     }
-    let choices = choices(problem, device);
+    let choices = choices_without(without, problem, device);
+    if choices.is_empty() && without != Without::Nothing {
+        bail!(
+            "what is committed cannot do without it at this size; choose an N that is a multiple of 4, or run it on a GPU with NVRTC"
+        );
+    }
     let least = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
     let best = choices.into_iter().find(|choice| choice.expected_us <= EQUAL * least);
     let best = best.context(
@@ -299,6 +385,43 @@ mod tests {
             for n in [4, 6, size, 512, 1022] {
                 let plan = plan(&problem(size, n, size), &device).unwrap();
                 assert!(specialisations(Dtype::F32).contains(&plan.specialisation), "{}", plan.specialisation.name);
+            }
+        }
+    }
+
+    #[test]
+    fn without_an_idea_no_plan_uses_it() {
+        let uses = |name: &str, plan: &Plan| {
+            let define = |wanted: &str| {
+                let found = plan.specialisation.defines.iter().find(|(name, _)| name == wanted);
+                found.map_or(0, |(_, value)| value.parse::<u32>().unwrap())
+            };
+            match name {
+                "tiles" => define("TILE_M") != 128,
+                "groups" => define("GROUPS") > 1,
+                "slices" => plan.launches.len() > 1,
+                "wide_copies" => define("VECTOR") > 1,
+                "alone" => define("ODD") == 1,
+                "wide_stores" => define("TILE_M") * define("TILE_N") <= WIDE_STORES && define("STORED") != 1,
+                _ => define("FEW") == 1,
+            }
+        };
+        for device in [device(), DeviceInfo::simulated(1 << 30)] {
+            for [m, n, k] in [[256, 256, 256], [512, 512, 4096], [76, 184, 516], [300, 500, 80], [4, 512, 512]] {
+                let problem = problem(m, n, k);
+                for idea in IDEAS {
+                    let at = format!("{} at {m}×{n}×{k}", idea.name);
+                    let is_tiled = m > FEW || idea.name == "few";
+                    let choices = (idea.choices)(&problem, &device);
+                    assert_eq!(!choices.is_empty(), is_tiled, "{at}");
+                    assert!(choices.iter().all(|choice| !uses(idea.name, &choice.plan)), "{at}");
+                    let plan = (idea.plan)(&problem, &device).unwrap();
+                    assert!(!is_tiled || choices.iter().any(|choice| choice.plan == plan), "{at}");
+                    if !device.compiles {
+                        let all = specialisations(Dtype::F32);
+                        assert!(all.contains(&plan.specialisation), "{at}: {}", plan.specialisation.name);
+                    }
+                }
             }
         }
     }

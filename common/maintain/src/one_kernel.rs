@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow};
 use common::code::{Code, Source};
 use common::cost::Choice;
-use common::describe::Request;
+use common::describe::{Description, Request};
 use common::device::Device;
 use common::exec::Session;
 use common::product::Matrices;
@@ -29,16 +29,35 @@ impl OneKernel {
 
     /// The plan of each problem, and all among which it was chosen if the kernel tells them.
     pub fn plans(&self, device: &DeviceInfo, problems: &[Problem]) -> Result<Vec<(Plan, Vec<Choice>)>> {
-        let request = Request {
-            device: Some(device.clone()),
-            problems: problems.to_vec(),
-            variant: self.kernel.variant.clone(),
-            choices: true,
-        };
-        let description = self.kernel.step.describe(&request)?;
+        self.plans_without(None, device, problems)
+    }
+
+    /// The same without one of the kernel's ideas.
+    pub fn plans_without(
+        &self,
+        idea: Option<&str>,
+        device: &DeviceInfo,
+        problems: &[Problem],
+    ) -> Result<Vec<(Plan, Vec<Choice>)>> {
+        let description = self.describe(Some(device), problems, idea)?;
         let choices = description.choices.into_iter().chain(std::iter::repeat(vec![]));
         let plans = description.plans.into_iter().map(|plan| plan.map_err(|error| anyhow!("{error}")));
         plans.zip(choices).map(|(plan, choices)| Ok((plan?, choices))).collect()
+    }
+
+    /// The names of the ideas that the kernel can do without, and what each is.
+    pub fn ideas(&self) -> Result<Vec<(String, String)>> {
+        Ok(self.describe(None, &[], None)?.ideas)
+    }
+
+    fn describe(&self, device: Option<&DeviceInfo>, problems: &[Problem], idea: Option<&str>) -> Result<Description> {
+        self.kernel.step.describe(&Request {
+            device: device.cloned(),
+            problems: problems.to_vec(),
+            variant: self.kernel.variant.clone(),
+            choices: true,
+            without: idea.map(ToOwned::to_owned),
+        })
     }
 
     /// The kernel with this plan, ready to multiply the matrices.

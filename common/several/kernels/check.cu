@@ -3,10 +3,11 @@
 constexpr int THREADS = 256;
 
 // Freivalds' check: each row of a matrix of integers times x, modulo 2^64. A block takes a row.
-// `odd` says of a row whether an element is no integer that a sum can reach (1), and whether one is NaN,
-// as memory that was never written is (2).
+// `odd` says of a row whether an element is no integer that a sum can reach (1), and whether one is
+// NaN, as memory that was never written is (2).
 extern "C" __global__ void __launch_bounds__(THREADS) rows_times(
-    const float* matrix, const unsigned long long* x, unsigned long long* sums, int* odd, int rows, int cols)
+    const float* matrix, const unsigned long long* x, unsigned long long* sums, int* odd,
+    int rows, int cols)
 {
     __shared__ unsigned long long partial[THREADS];
     __shared__ int flags[THREADS];
@@ -36,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_times(
     }
 }
 
-// A few rows of the product in double precision: adds A * B for a piece of K to `sums`, and |A| * |B| to
-// `absolutes`. A thread takes a column, a layer of the grid one of the rows.
+// A few rows of the product in double precision: adds A * B for a piece of K to `sums`, and
+// |A| * |B| to `absolutes`. A thread takes a column, a layer of the grid one of the rows.
 extern "C" __global__ void __launch_bounds__(THREADS) sampled_rows(
     const float* A, const float* B, double* sums, double* absolutes, int N, int K)
 {

@@ -1,6 +1,6 @@
-// Draws a block of A or of B on the GPU that needs it. The elements are those that the host draws for
-// the same seed: words of the generator ChaCha8 (D. Bernstein, "ChaCha, a variant of Salsa20", 2008),
-// which gives 16 words for a key, a stream and a counter, and needs no words before them.
+// Draws a block of A or of B on the GPU that needs it. The elements are those that the host draws
+// for the same seed: words of the generator ChaCha8 (D. Bernstein, "ChaCha, a variant of Salsa20",
+// 2008), which gives 16 words for a key, a stream and a counter, and needs no words before them.
 
 constexpr int WORDS = 16;            // that one call of the generator gives
 constexpr int STREAM_WORDS = 65536;  // elements that are drawn from one stream
@@ -15,15 +15,16 @@ __device__ void quarter_round(unsigned& a, unsigned& b, unsigned& c, unsigned& d
     c += d; b = rotate(b ^ c, 7);
 }
 
-// `to` receives rows x cols elements, row-major: those of the matrix of `width` columns from row0 and
-// col0 on. `range` 0: uniform in [-1, 1); else integers from -range to range.
-extern "C" __global__ void draw(float* to, int row0, int rows, int col0, int cols, int width, int range,
+// `to` receives rows x cols elements, row-major: those of the matrix of `width` columns from row0
+// and col0 on. `range` 0: uniform in [-1, 1); else integers from -range to range.
+extern "C" __global__ void draw(
+    float* to, int row0, int rows, int col0, int cols, int width, int range,
     int k0, int k1, int k2, int k3, int k4, int k5, int k6, int k7)
 {
     const int call = blockIdx.x * blockDim.x + threadIdx.x;
     for (int row = blockIdx.y; row < rows; row += gridDim.y) {
         const unsigned long long begin = (unsigned long long)(row0 + row) * width + col0;
-        const unsigned long long first = (begin / WORDS + call) * WORDS;  // element of the first word
+        const unsigned long long first = (begin / WORDS + call) * WORDS;  // of the first word
         if (first >= begin + cols) continue;
         const unsigned counter = first % STREAM_WORDS / WORDS;
         const unsigned long long stream = first / STREAM_WORDS;

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod accuracy;
+pub mod every_shape;
 mod house;
 mod several;
 mod step02;
@@ -33,6 +34,11 @@ const FIGURES: &[Figure] = &[
     ("house", house::house),
 ];
 
+/// The same for a figure that is there once its record is.
+type Recorded = (&'static str, fn() -> Result<Option<String>>);
+
+const RECORDED: &[Recorded] = &[(every_shape::SAW_TOOTH, every_shape::saw_tooth)];
+
 /// All figures whose file is wanted: path and SVG.
 pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {
     let folder = workspace::root().join("docs/src/figures");
@@ -41,6 +47,14 @@ pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {
         let path = folder.join(format!("{name}.svg"));
         if wanted(&path) {
             figures.push((path, draw().with_context(|| format!("the figure {name}"))?));
+        }
+    }
+    for (name, draw) in RECORDED {
+        let path = folder.join(format!("{name}.svg"));
+        if wanted(&path)
+            && let Some(svg) = draw().with_context(|| format!("the figure {name}"))?
+        {
+            figures.push((path, svg));
         }
     }
     Ok(figures)

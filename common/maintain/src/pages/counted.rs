@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{programs, table};
 
-/// A kernel to be counted: a step, or `STEP/VARIANT`; `STEP/*` stands for all variants.
+/// A kernel to be counted: a step, `STEP/VARIANT`, or `STEP/VARIANT:IDEA` without the idea; `STEP/*` stands for all variants.
 fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
     let mut kernels = Vec::new();
     for word in words {
@@ -60,13 +60,21 @@ pub fn table(words: &[&str]) -> Result<String> {
     let mut columns = Vec::new();
     for (step, variant) in kernels(kernels_named)? {
         let mut arguments = vec!["--size", size];
+        let (variant, idea) = match variant.as_ref().map(|variant| variant.split_once(':')) {
+            Some(Some((variant, idea))) => (Some(variant.to_owned()), Some(idea.to_owned())),
+            _ => (variant, None),
+        };
         if let Some(variant) = &variant {
             arguments.extend(["--variant", variant]);
+        }
+        if let Some(idea) = &idea {
+            arguments.extend(["--without", idea]);
         }
         let report = programs::json(&step, &arguments)?;
         let counted = report.get("counters").cloned();
         columns.push(counted.with_context(|| format!("{step} reports no counters; name one that runs on a GPU"))?);
-        head.push(variant.map_or(step, |variant| format!("`{variant}`")));
+        let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));
+        head.push(variant.map_or(step, |variant| format!("`{variant}`{idea}")));
     }
     let mut rows = Vec::new();
     for (name, value) in ROWS {

@@ -37,7 +37,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "counters",
-        shows: "SIZE KERNEL...: a table of what the simulator counts; KERNEL is STEP, STEP/VARIANT or STEP/*",
+        shows: "SIZE KERNEL...: a table of what the simulator counts; KERNEL is STEP, STEP/VARIANT, STEP/VARIANT:IDEA or STEP/*",
         make: |_, words| counted::table(words),
     },
     Part { name: "counter-names", shows: "what each counter counts", make: |_, _| counted::names() },
@@ -67,6 +67,21 @@ pub const PARTS: &[Part] = &[
         name: "shapes",
         shows: "RECORD: the kernel for every shape against cuBLAS, in a table",
         make: |_, words| shapes::summary(words),
+    },
+    Part {
+        name: "idea",
+        shows: "RECORD IDEA: what one idea of the kernel for every shape is worth, in a sentence",
+        make: |_, words| shapes::idea(words),
+    },
+    Part {
+        name: "ideas",
+        shows: "RECORD: what each idea of the kernel for every shape is worth",
+        make: |_, words| shapes::ideas(words),
+    },
+    Part {
+        name: "saw-tooth",
+        shows: "the speeds of step 6, of the kernel for every shape and of the library at consecutive sizes",
+        make: |_, _| shapes::saw_tooth(),
     },
     Part {
         name: "worst-shapes",

@@ -4,7 +4,9 @@ use anyhow::{Context, Result, bail};
 use common::workspace;
 use course::record::geometric_mean;
 
+use crate::figures::every_shape;
 use crate::shapes::measured::{Measured, Shape, Timed};
+use crate::shapes::squares::{Square, Squares};
 use crate::table;
 
 /// A record of `cargo x shapes` by its name.
@@ -50,22 +52,88 @@ pub fn summary(words: &[&str]) -> Result<String> {
     }
     let head =
         ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
-    let undone = |what: &str, other: fn(&Shape) -> Option<&Timed>| {
-        let all: Vec<&Shape> = record.shapes.iter().collect();
-        let slower: Vec<f64> = all.iter().filter_map(|shape| Some(other(shape)?.us / shape.best.us)).collect();
-        format!(
-            "Without {what} the best plan takes {} × as long in the mean over {} shapes; at the other {} none was expected \
-             to come within 1.3 × of the best.",
-            number(geometric_mean(&slower)),
-            slower.len(),
-            all.len() - slower.len()
-        )
+    Ok(format!(
+        "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both in turns, L2 warm, median of 9 samples.*\n",
+        table::markdown(&head, &rows),
+        record.provenance
+    ))
+}
+
+/// What an idea is worth at the shapes whose plan uses it.
+struct Worth {
+    shapes: usize,
+    mean: f64,
+    largest: f64,
+    at: [u64; 3],
+}
+
+impl Worth {
+    /// `None` if no plan without the idea was measured.
+    fn of(idea: &str, record: &Measured) -> Option<Self> {
+        let cost = |shape: &Shape| Some((shape.without.get(idea)?.us / shape.best.us, shape.size));
+        let costs: Vec<(f64, [u64; 3])> = record.shapes.iter().filter_map(cost).collect();
+        let (largest, at) = costs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mean = geometric_mean(&costs.iter().map(|(cost, _)| *cost).collect::<Vec<_>>());
+        Some(Self { shapes: costs.len(), mean, largest, at })
+    }
+}
+
+/// One idea in a sentence.
+pub fn idea(words: &[&str]) -> Result<String> {
+    let [record, idea] = words else { bail!("name a record and an idea") };
+    let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read(&[record])?) else {
+        return Ok(format!("*The plans without `{idea}` have not been measured yet; `cargo x shapes OUT` does it.*"));
     };
     Ok(format!(
-        "{}\nTimes of cuBLAS over ours; means are geometric. {} {}\n\n*{}; both in turns, L2 warm, median of 9 samples.*\n",
+        "**Measured:** without `{idea}` the fastest plan takes {mean:.3} × as long in the mean over {shapes} shapes whose plan uses \
+         it. The most is {largest:.2} × at {}.",
+        size(at)
+    ))
+}
+
+/// All ideas in a table.
+pub fn ideas(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let row = |(name, title): &(String, String)| {
+        let Worth { shapes, mean, largest, at } = Worth::of(name, &record)?;
+        Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(largest), size(at)])
+    };
+    let rows: Vec<Vec<String>> = record.ideas.iter().filter_map(row).collect();
+    let head = ["idea", "what it is", "shapes", "mean without ÷ with", "largest", "at M×N×K"];
+    Ok(format!(
+        "{}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {} shapes whose plan \
+         uses the idea and where one without it was measured. Means are geometric.\n\n\
+         *{}; in turns, L2 warm, median of 9 samples.*\n",
         table::markdown(&head, &rows),
-        undone("groups", |shape| shape.without_groups.as_ref()),
-        undone("slices", |shape| shape.without_slices.as_ref()),
+        record.shapes.len(),
+        record.provenance
+    ))
+}
+
+/// The figure, and how far each kernel's speed falls; nothing but a remark if it is not recorded.
+pub fn saw_tooth() -> Result<String> {
+    let Some(record) = Squares::read(every_shape::RECORD)? else {
+        return Ok(
+            "*Not recorded yet. On a machine with a GPU, `cargo x shapes OUT --squares 1024:4096:128` does it.*"
+                .to_owned(),
+        );
+    };
+    let row = |(name, us): (&str, fn(&Square) -> f64)| {
+        let speeds = record.speeds(us);
+        let mean = geometric_mean(&speeds.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
+        let (at, least) = speeds.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let falls = speeds.windows(2).map(|pair| (1.0 - pair[1].1 / pair[0].1, pair[1].0));
+        let (fall, to) = falls.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let fall = if fall > 0.0 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
+        Some(vec![name.to_owned(), format!("{mean:.1}"), format!("{least:.1} at {at}³"), fall])
+    };
+    let rows: Vec<Vec<String>> = every_shape::CONTENDERS.into_iter().filter_map(row).collect();
+    let head = ["kernel", "mean TFLOP/s", "least", "largest fall from one size to the next"];
+    Ok(format!(
+        "![The speeds of step 6, of the kernel for every shape and of cuBLAS over the size of square products](figures/{}.svg)\n\n{}\n\
+         *{}; in turns, L2 warm, median of 9 samples.*\n",
+        every_shape::SAW_TOOTH,
+        table::markdown(&head, &rows),
         record.provenance
     ))
 }

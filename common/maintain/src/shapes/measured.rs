@@ -1,5 +1,7 @@
 //! What was measured at random shapes, as a record keeps it.
 
+use std::collections::BTreeMap;
+
 use course::record::geometric_mean;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,9 @@ pub struct Measured {
     pub hash: String,
     /// The seed that drew the shapes.
     pub seed: u64,
+    /// The ideas that the kernel can do without: their names, and what each is.
+    #[serde(default)]
+    pub ideas: Vec<(String, String)>,
     /// One after the other.
     pub shapes: Vec<Shape>,
 }
@@ -43,10 +48,9 @@ pub struct Shape {
     pub chosen: Timed,
     /// The fastest of all plans that were measured.
     pub best: Timed,
-    /// The fastest without groups, and the one without slices.
-    pub without_groups: Option<Timed>,
-    /// See above.
-    pub without_slices: Option<Timed>,
+    /// For each idea that the chosen plan uses, the fastest of those without it that were measured.
+    #[serde(default)]
+    pub without: BTreeMap<String, Timed>,
 }
 
 impl Shape {

@@ -1,8 +1,8 @@
-// 64x64 tile of C, 64 threads, 8x8 each
-#define BM 64
+#define BM 64  // 64x64 tile of C, 64 threads, 8x8 each
 #define BN 64
 #define BK 8
-extern "C" __global__ void __launch_bounds__(64) matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+extern "C" __global__ void __launch_bounds__(64)
+matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ __align__(16) float As[BK][BM + 4];
     __shared__ __align__(16) float Bs[BK][BN];
     const int t = threadIdx.x;
