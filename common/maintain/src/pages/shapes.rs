@@ -124,7 +124,7 @@ pub fn saw_tooth() -> Result<String> {
         let (at, least) = speeds.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let falls = speeds.windows(2).map(|pair| (1.0 - pair[1].1 / pair[0].1, pair[1].0));
         let (fall, to) = falls.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let fall = if fall > 0.0 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
+        let fall = if fall >= 0.005 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
         Some(vec![name.to_owned(), format!("{mean:.1}"), format!("{least:.1} at {at}³"), fall])
     };
     let rows: Vec<Vec<String>> = every_shape::CONTENDERS.into_iter().filter_map(row).collect();
