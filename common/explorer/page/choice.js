@@ -15,10 +15,21 @@ const FILLS = { uniform: "fractions", integers: "whole numbers" };
 /// Whether a form of a kernel can run a size.
 export function fits(form, [m, n, k]) {
   const sides = { M: m, N: n, K: k };
-  const sizes = form.plan?.sizes;
   return (
     Object.entries(form.when ?? {}).every(([side, factor]) => sides[side] % factor === 0) &&
-    (!sizes || sizes.some((size) => size.join() === [m, n, k].join()))
+    (form.plan?.sizes ? lists(form, [m, n, k]) : Math.max(m, n, k) <= LONGEST)
+  );
+}
+
+/// Whether a form is packed for this very size, which may be larger than others.
+const lists = (form, size) => form.plan?.sizes?.some((one) => one.join() === size.join()) ?? false;
+
+/// Whether a kernel can be asked to run a size: its sides are whole and not too long.
+export function isSize(data, { name, size }) {
+  const kernel = data.kernels.find(({ id }) => id === name);
+  return (
+    size.every((side) => Number.isInteger(side) && side >= 1 && side <= LONGEST) ||
+    (kernel?.forms.some((form) => lists(form, size)) ?? false)
   );
 }
 
@@ -37,7 +48,9 @@ export function kernelTitle(kernel) {
 export function sensible(data, choice) {
   const kernel = data.kernels.find(({ id }) => id === choice.name) ?? data.kernels[0];
   const types = [...new Set(kernel.forms.map(({ dtype }) => dtype))];
-  const size = choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
+  const size = isSize(data, { ...choice, name: kernel.id })
+    ? choice.size
+    : choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
   const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
   const order = ORDERS.some(([id]) => id === choice.order) ? choice.order : "warps";
   const values = data.fills?.includes(choice.fill) ? choice.fill : null;
@@ -137,7 +150,10 @@ export function makeChoice(root, data, { changed, stop, predict }) {
       other.value = next.with ?? "";
       order.value = next.order;
       if (fillWith) fillWith.value = next.fill ?? data.fills[0];
-      sides.forEach((side, index) => (side.value = next.size[index]));
+      sides.forEach((side, index) => {
+        side.max = Math.max(LONGEST, next.size[index]);
+        side.value = next.size[index];
+      });
       fill(
         dtype,
         ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) =>

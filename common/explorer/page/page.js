@@ -1,6 +1,6 @@
 // The page: what is chosen, the runs that were made of it, and everything that shows them.
 
-import { kernelTitle, makeChoice, sensible } from "./choice.js";
+import { isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
 import { readFragment, writeFragment } from "./fragment.js";
 import { listenToKeys } from "./keys.js";
 import { makePredict } from "./predict.js";
@@ -120,7 +120,9 @@ export class Page {
 
   /// Runs what the reader, or the address, asks for.
   async choose(wanted, question) {
-    const refused = wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
+    const refused = isSize(this.data, wanted)
+      ? undefined
+      : wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
     if (refused === undefined || !this.choice) this.take(wanted);
     if (refused !== undefined) {
       this.tell(
@@ -142,7 +144,7 @@ export class Page {
     const kernel = this.runner.kernel(this.choice.name);
     this.parts.idea.textContent = kernel.about ?? "";
     this.parts.idea.title = kernel.about ?? "";
-    this.chapter = this.data.chapters.find(({ id }) => id === kernel.step) ?? this.data.chapters[0];
+    this.chapter = this.data.chapters.find(({ kernels }) => kernels.includes(kernel.id)) ?? this.data.chapters[0];
     this.parts.predict.hidden ||= this.chapter.questions.length === 0;
     this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
   }

@@ -3,6 +3,7 @@
 
 import { makeCounts } from "./counts.js";
 import { element, fill } from "./elements.js";
+import { makeFragments } from "./fragments.js";
 import { makeHazards } from "./hazards.js";
 import { makeMatrices } from "./matrices.js";
 import { makeRegisters } from "./registers.js";
@@ -20,6 +21,7 @@ export const PANELS = [
   ["request", "Request"],
   ["shared", "Shared memory"],
   ["registers", "Registers"],
+  ["fragments", "Fragments"],
   ["counts", "Counts"],
   ["hazards", "Hazards"],
 ];
@@ -37,15 +39,24 @@ export class View {
       makeRequest(this),
       makeShared(this),
       makeRegisters(this),
+      makeFragments(this),
       makeCounts(this),
       makeHazards(this),
     ];
     this.title = element("h2", { class: "view-title", hidden: true });
     this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true" });
-    const [matrices, request, shared, registers, counts, hazards] = this.panels;
+    const [matrices, request, shared, registers, fragments, counts, hazards] = this.panels;
     for (const panel of this.panels) panel.root.prepend(element("h2", { class: "panel-title", text: panel.title }));
     this.left = element("div", { class: "column" }, this.source.root, counts.root, hazards.root);
-    this.right = element("div", { class: "column" }, matrices.root, request.root, shared.root, registers.root);
+    this.right = element(
+      "div",
+      { class: "column" },
+      matrices.root,
+      request.root,
+      shared.root,
+      registers.root,
+      fragments.root,
+    );
     this.root = element(
       "article",
       { class: "view" },

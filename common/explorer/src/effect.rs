@@ -13,6 +13,8 @@ pub enum Effect {
     Copy(CopyEvent),
     /// Words that changed by other ways than a store: the array (none for shared memory), and places and values.
     Writes(Option<usize>, Vec<(u32, u32)>),
+    /// A product of a warpgroup reads these pieces of 16 bytes of shared memory, which are its operand B.
+    Product(Vec<u32>),
     /// A group of copies is closed.
     Commit,
     /// Waits until so many groups are in flight; none: until all copies have landed.
@@ -68,6 +70,7 @@ const COMMIT: u8 = 4;
 const WAIT: u8 = 5;
 const ARRIVE: u8 = 6;
 const EXIT: u8 = 7;
+const PRODUCT: u8 = 8;
 
 /// Kinds of access, by their number on the tape.
 const ACCESS_KINDS: [AccessKind; 3] = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
@@ -109,6 +112,11 @@ impl Effect {
                     put_number(bytes, u64::from(*place));
                     bytes.extend(word.to_le_bytes());
                 }
+            }
+            Self::Product(pieces) => {
+                bytes.push(PRODUCT);
+                put_number(bytes, pieces.len() as u64);
+                pieces.iter().for_each(|&piece| put_number(bytes, u64::from(piece)));
             }
             Self::Commit => bytes.push(COMMIT),
             Self::Wait(pending) => {
@@ -159,6 +167,10 @@ impl Effect {
                 let count = reader.number();
                 let word = |_| (reader.number() as u32, u32::from_le_bytes([0; 4].map(|_: u8| reader.byte())));
                 Self::Writes(array, (0..count).map(word).collect())
+            }
+            PRODUCT => {
+                let count = reader.number();
+                Self::Product((0..count).map(|_| reader.number() as u32).collect())
             }
             COMMIT => Self::Commit,
             WAIT => Self::Wait((reader.number() as u32).checked_sub(1)),

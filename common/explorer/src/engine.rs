@@ -114,7 +114,9 @@ fn summary(run: &Run) -> Value {
     let mut lines = std::collections::BTreeSet::new();
     let mut launches = vec![];
     let mut shared = vec![];
+    let mut products = serde_json::Map::new();
     for (number, launch) in tape.launches.iter().enumerate() {
+        products.extend(crate::product::shapes(&launch.program, instructions.len()));
         for instruction in &launch.program.instructions {
             lines.extend(instruction.line);
             instructions.push(json!({ "text": instruction.text, "line": instruction.line, "kind": instruction.kind, "launch": number }));
@@ -144,6 +146,6 @@ fn summary(run: &Run) -> Value {
         "arrays": [
             { "name": "A", "rows": m, "columns": k }, { "name": "B", "rows": k, "columns": n }, { "name": "C", "rows": m, "columns": n },
         ],
-        "shared": shared, "hazards": hazards, "totals": counts(&tape.end.totals, true),
+        "shared": shared, "products": products, "hazards": hazards, "totals": counts(&tape.end.totals, true),
     })
 }

@@ -1,7 +1,7 @@
 //! The instructions of the kernels of a run: their text, their lines, what kind they are, and what they write.
 
-use simt::{Kernel, Location};
-use std::collections::HashMap;
+use simt::{Kernel, Location, WarpgroupProduct};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// One register of a kernel.
@@ -52,6 +52,8 @@ pub struct Program {
     pub groups: usize,
     /// By register: the variable of the source that it most likely holds.
     pub variables: Vec<Option<String>>,
+    /// By instruction number: what four warps multiply.
+    pub products: BTreeMap<u32, WarpgroupProduct>,
 }
 
 /// What an instruction does, by the first part of its name.
@@ -115,8 +117,14 @@ pub fn own_line(location: &Location, file: &str) -> Option<u32> {
 impl Program {
     /// Reads a kernel. `file` is the source's; `keys` are the lines known so far, and grow.
     pub fn new(kernel: &Kernel, file: &str, keys: &mut Keys) -> Self {
-        let mut program =
-            Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], groups: 0, variables: vec![] };
+        let mut program = Self {
+            kernel: kernel.clone(),
+            instructions: vec![],
+            registers: vec![],
+            groups: 0,
+            variables: vec![],
+            products: BTreeMap::new(),
+        };
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut latest = None;
         for index in 0..kernel.instruction_count() {
@@ -137,6 +145,9 @@ impl Program {
                 })
             });
             let writes = writes.collect();
+            if operation(&location.instruction).starts_with("wgmma") {
+                program.products.extend(kernel.warpgroup_product(index).map(|product| (index, product)));
+            }
             program.instructions.push(Instruction {
                 kind: kind(&location.instruction),
                 key: keys.number(name, number),

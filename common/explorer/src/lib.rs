@@ -20,6 +20,7 @@ pub mod log;
 mod look;
 pub mod matrices;
 pub mod plan;
+mod product;
 mod question;
 mod recorder;
 pub mod request;

@@ -356,6 +356,15 @@ fn copies(run: &Run, launch: &LaunchTape, own: Option<&Block>) -> Value {
     own.flights.iter().map(copy).collect()
 }
 
+/// The chosen warp's latest product of a warpgroup.
+fn product(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, time: u32) -> Value {
+    let mut product = crate::product::latest(run, launch, own, (chosen.block, chosen.warp), time);
+    if let Some(number) = product["instruction"].as_u64() {
+        product["instruction"] = json!(number + u64::from(offset(run, launch)));
+    }
+    product
+}
+
 /// A hazard for the page.
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
@@ -500,6 +509,7 @@ pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &S
         "registers": block.map_or_else(|| json!([]), |block| registers(launch, block, chosen, time)),
         "sums": sums(run, launch, state, chosen, all_sums),
         "copies": copies(run, launch, block),
+        "product": product(run, launch, block, chosen, time),
         "totals": counts(&state.totals, true),
         "by_line": by_line(run, &state.lines),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),

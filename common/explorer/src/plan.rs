@@ -129,7 +129,7 @@ pub struct Plan {
     pub works: Vec<Work>,
 }
 
-/// Largest size of the matrices that are explored.
+/// Largest size of the matrices that are explored, but for the sizes that a plan lists.
 pub const LARGEST: u32 = 64;
 
 impl Rule {
@@ -154,7 +154,8 @@ impl Plan {
     /// What is launched for a product of these sizes; the error says why it cannot be.
     pub fn work(&self, size: [u32; 3]) -> Result<Work, String> {
         let [m, n, k] = size;
-        if size.iter().any(|&side| side == 0 || side > LARGEST) {
+        let listed = self.sizes.iter().flatten().any(|known| *known == size);
+        if !listed && size.iter().any(|&side| side == 0 || side > LARGEST) {
             return Err(format!("{m}×{n}×{k} cannot be explored; choose M, N and K from 1 to {LARGEST}"));
         }
         if let Some(rule) = &self.rule {
@@ -213,6 +214,9 @@ mod tests {
         assert!(error(&rule(Amount::Size(Side::M), [1; 3]), [64, 64, 1]).contains("at most 1024 threads"));
         let table = Plan { sizes: Some(vec![[8, 8, 8]]), works: vec![], ..Plan::default() };
         assert!(error(&table, [8, 8, 9]).contains("choose 8×8×8"));
+        let long = Plan { sizes: Some(vec![[64, 128, 64]]), ..table };
+        assert!(error(&long, [64, 128, 32]).contains("from 1 to 64"));
+        assert!(error(&long, [64, 128, 64]).contains("not packed"));
         assert!(error(&Plan::default(), [8, 8, 8]).contains("no launch"));
     }
 

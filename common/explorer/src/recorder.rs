@@ -265,6 +265,9 @@ impl Observer for BlockRecorder {
         if let Some(hazards) = self.tick(1) {
             hazards.warpgroup(warp, instruction, step);
         }
+        if let WarpgroupStep::Multiply { pieces, own } = step {
+            self.effects.push(Effect::Product(pieces[own..].to_vec()));
+        }
     }
 
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {

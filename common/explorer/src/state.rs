@@ -239,6 +239,7 @@ impl State {
                     let lands = |flight: &Flight| pending.is_none_or(|pending| flight.group + pending < closed);
                     flights.retain(|flight| flight.warp != event.warp() || !lands(flight));
                 }
+                Effect::Product(_) => {} // what it writes is in the registers already
                 Effect::Arrive(id) => warp.barrier = Some(id),
                 Effect::Exit(lanes) => {
                     warp.ended |= lanes;

@@ -308,3 +308,53 @@ fn integers_and_whole_numbers_are_exact_too() {
     let c = run.tape.end.arrays[C].to_vec();
     assert_eq!((run.wrong(&c).count(), run.dtype), (0, Dtype::F32));
 }
+
+/// The kernel on tensor cores, for two tiles of K. Its fragments are those that the PTX manual draws, and B's operand (rows of A, in
+/// the kernel) lies in swizzled rows of 128 bytes.
+#[test]
+fn a_product_of_four_warps_is_shown_with_its_fragments() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step06_prefetch");
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    let sizes = [64, 128, 64].map(|size| json!({ "int": size }));
+    let args = [json!({ "a": 0 }), json!({ "b": 0 }), json!({ "c": 0 })].into_iter().chain(sizes);
+    let launch = json!({
+        "entry": "matmul", "grid": [1, 1, 1], "block": [256, 1, 1], "shared_bytes": 101_376, "args": args.collect::<Vec<_>>(),
+    });
+    let plan =
+        json!({ "sizes": [[64, 128, 64]], "works": [{ "tile": [128, 64], "tile_k": 32, "launches": [launch] }] });
+    let kernel = json!({
+        "ptx": read("ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
+        "file": "step06_prefetch/beyond/tensor_cores.cu", "plan": plan,
+    });
+    let mut engine = Engine::new();
+    let facts = ask(&mut engine, &json!({ "do": "run", "kernel": kernel, "m": 64, "n": 128, "k": 64 }));
+    assert_eq!((&facts["outcome"]["right"], &facts["hazards"]), (&json!(true), &json!([])), "{facts}");
+    assert_eq!(facts["products"].as_object().unwrap().len(), 12);
+
+    let look = ask(&mut engine, &json!({ "do": "look", "time": facts["length"], "block": 0, "warp": 5, "lane": 0 }));
+    let product = &look["product"];
+    let shape = &facts["products"][product["instruction"].to_string()];
+    assert_eq!((&shape["columns"], &shape["length"]), (&json!(64), &json!(8)));
+    for lane in 0..32_usize {
+        for register in 0..32 {
+            let [row, column] = [lane / 4 + register / 2 % 2 * 8, lane % 4 * 2 + register / 4 * 8 + register % 2];
+            assert_eq!(shape["sums"][register][lane], json!([row, column]));
+        }
+        for register in 0..4 {
+            assert_eq!(
+                shape["left"][register][lane],
+                json!([lane / 4 + register % 2 * 8, lane % 4 + register / 2 * 4])
+            );
+        }
+    }
+    assert!(product["sums"].as_array().unwrap().iter().all(|sum| sum["values"].as_array().unwrap().len() == 32));
+    let pieces: Vec<u64> = serde_json::from_value(product["pieces"].clone()).unwrap();
+    let start = pieces.iter().min().unwrap() / 1024 * 1024;
+    for (at, position) in (0..).zip(pieces) {
+        // The last product of a tile has its last 8 steps of k: chunks 6 and 7 of each row.
+        let (row, chunk) = (at / 2, 6 + at % 2);
+        assert_eq!(position, start + row * 128 + (chunk ^ row % 8) * 16);
+    }
+    let before = ask(&mut engine, &json!({ "do": "look", "time": 0, "block": 0, "warp": 0, "lane": 0 }));
+    assert_eq!(before["product"], Value::Null);
+}

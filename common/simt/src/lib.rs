@@ -87,7 +87,7 @@ pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Report, launch, launch_some};
-pub use lower::{Form, SharedArray, SharedLoad, forms};
+pub use lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};
 pub use observe::{

@@ -3,6 +3,9 @@
 use crate::ast::{Function, Position};
 use crate::config::LaunchConfig;
 use crate::error::{Error, Location};
+use crate::lower::inst::Op;
+use crate::lower::matrix::MatrixOp;
+use crate::lower::warpgroup::{WarpgroupOp, WarpgroupProduct};
 use crate::lower::{Code, Place, SharedArray, Write, lower};
 use crate::parsed::Parsed;
 use crate::parser;
@@ -198,6 +201,15 @@ impl Kernel {
         let first = writes.partition_point(|write| write.instruction < index);
         let of_it = writes[first..].iter().take_while(move |write| write.instruction == index);
         of_it.map(|Write { name, place, float, .. }| Register { name, place: *place, float: *float })
+    }
+
+    /// What instruction number `index` multiplies, if it is a `wgmma`.
+    pub fn warpgroup_product(&self, index: u32) -> Option<WarpgroupProduct> {
+        let inst = self.code.insts.iter().find(|inst| inst.pc == index && inst.op == Op::Warpgroup)?;
+        match self.code.matrices.get(inst.imm as usize)?.op {
+            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => Some(WarpgroupProduct::of(&product)),
+            _ => None,
+        }
     }
 
     /// The module it comes from.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use common::{Dtype, Fill, Plan, Problem, Specialisation};
-use explorer::plan::{Amount, Inputs, Rule, Shared, Side, Work};
+use explorer::plan::{Amount, Argument, Inputs, Rule, Shared, Side, Work};
 
 use super::data::Form;
 
@@ -96,7 +96,36 @@ pub fn forms(
             *known == planned.specialisation && form.plan.work(planned.size).as_ref() == Ok(&planned.work)
         })
     };
-    if by_rule && all.iter().all(holds) { Ok(forms) } else { packed(plans, dtype, usable) }
+    let mut forms = if by_rule && all.iter().all(holds) { forms } else { packed(plans, dtype, usable)? };
+    forms.extend(for_long_sums(plans, dtype, usable)?);
+    Ok(forms)
+}
+
+/// A size whose sums are so long that a kernel on tensor cores uses them, and how long they are on the page: all tiles are alike.
+const LONG: Size = [64, 128, 512];
+const SHORTENED: u32 = 64;
+
+/// The form that a kernel on tensor cores takes for long sums only, with shorter ones; none of another kernel.
+fn for_long_sums(
+    plans: Plans<'_>,
+    dtype: Dtype,
+    usable: &dyn Fn(&Specialisation) -> bool,
+) -> Result<Option<(Specialisation, Form)>> {
+    let Some(Ok(plan)) = plans(&[problem(LONG, dtype)])?.into_iter().next() else { return Ok(None) };
+    if !plan.specialisation.only || !usable(&plan.specialisation) {
+        return Ok(None);
+    }
+    let [m, n, k] = LONG;
+    let mut work = work(&plan)?;
+    for argument in work.launches.iter_mut().flat_map(|launch| &mut launch.args) {
+        if *argument == Argument::Int(k as i32) {
+            *argument = Argument::Int(SHORTENED as i32);
+        }
+    }
+    let mut form = Form { usual: false, ..form(&plan.specialisation, dtype, None) };
+    form.plan.sizes = Some(vec![[m, n, SHORTENED]]);
+    form.plan.works = vec![work];
+    Ok(Some((plan.specialisation, form)))
 }
 
 /// The forms as lists of sizes.

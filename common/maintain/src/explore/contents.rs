@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use common::code::Source;
 use common::{nvrtc, workspace};
-use course::explore::data::{Counter, Data, Form, Kernel};
+use course::explore::data::{Chapter, Counter, Data, Form, Kernel};
+use course::explore::kernels::OfStep;
 use course::explore::{forms, kernels};
 use course::files;
 use course::steps;
@@ -27,12 +28,34 @@ pub fn contents() -> Result<Data> {
             add_smaller(kernel, specialisations)?;
         }
         of_step.chapter.questions = questions.remove(&step.name).unwrap_or_default();
+        let mut beyond = split_off(&mut of_step);
         data.chapters.push(of_step.chapter);
         data.kernels.extend(of_step.kernels);
+        if let Some(chapter) = &mut beyond {
+            chapter.questions = questions.remove(&chapter.id).unwrap_or_default();
+        }
+        data.chapters.extend(beyond);
     }
     let left = questions.keys().next();
-    ensure!(left.is_none(), "questions.json asks about {:?}, which is no step", left.map_or("", String::as_str));
+    ensure!(left.is_none(), "questions.json asks about {:?}, which is no chapter", left.map_or("", String::as_str));
     Ok(data)
+}
+
+/// The chapter on the kernels of a step that run on tensor cores, which goes beyond the course; none if there are no such kernels.
+fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
+    let on_tensor_cores = of_step.kernels.iter().zip(&of_step.specialisations);
+    let on_tensor_cores = on_tensor_cores.filter(|(_, all)| all.iter().any(|known| known.only));
+    let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
+        on_tensor_cores.map(|(kernel, _)| kernel).partition(|kernel| kernel.role == "beyond");
+    let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
+    of_step.chapter.kernels.retain(|id| !kernels.contains(id));
+    let chapter = Chapter {
+        id: "tensor_cores".into(),
+        title: "Beyond step 6: products on tensor cores".into(),
+        kernels,
+        ..Chapter::default()
+    };
+    (!chapter.kernels.is_empty()).then_some(chapter)
 }
 
 /// The questions of each chapter.

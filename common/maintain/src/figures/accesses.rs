@@ -36,6 +36,8 @@ pub struct Event {
     bytes: u32,
     /// Lanes that took part, with their addresses in bytes: from the matrix's first element on if it is one.
     pub addresses: Vec<(u32, u64)>,
+    /// Of a copy: where each of these lanes writes, in bytes from the start of shared memory.
+    pub to: Vec<u64>,
 }
 
 /// Which warps are kept, by their block's number and their own.
@@ -57,7 +59,16 @@ impl BlockWatcher {
     fn push(&mut self, warp: u32, what: What, space: Option<Space>, bytes: u32, lanes: u32, addresses: &[u64; 32]) {
         if (self.kept)(self.number, warp) {
             let addresses = (0..32).zip(*addresses).filter(|(lane, _)| lanes >> lane & 1 == 1).collect();
-            self.events.push(Event { block: self.index, warp, what, space, matrix: None, bytes, addresses });
+            self.events.push(Event {
+                block: self.index,
+                warp,
+                what,
+                space,
+                matrix: None,
+                bytes,
+                addresses,
+                to: vec![],
+            });
         }
     }
 }
@@ -70,6 +81,9 @@ impl Observer for BlockWatcher {
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
         self.push(copy.warp, What::Copy, Some(Space::Global), copy.bytes, copy.lanes, copy.from);
+        if let Some(event) = self.events.last_mut().filter(|event| event.what == What::Copy && event.to.is_empty()) {
+            event.to = event.addresses.iter().map(|&(lane, _)| copy.to[lane as usize]).collect();
+        }
     }
 
     fn barrier_arrive(&mut self, arrival: &simt::Arrival) {

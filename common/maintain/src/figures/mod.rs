@@ -1,7 +1,7 @@
 //! Figures. Those of kernels are drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the
 //! drawing shows them.
 
-mod accesses;
+pub mod accesses;
 mod accuracy;
 pub mod every_shape;
 mod house;

@@ -12,6 +12,7 @@ mod readings;
 mod rooms;
 mod several;
 mod shapes;
+mod swizzle;
 mod timed;
 
 use std::path::Path;

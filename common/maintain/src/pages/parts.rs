@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{accuracy, bound, counted, outputs, path, readings, rooms, several, shapes};
+use super::{accuracy, bound, counted, outputs, path, readings, rooms, several, shapes, swizzle};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -97,6 +97,16 @@ pub const PARTS: &[Part] = &[
         name: "accuracy-errors",
         shows: "RECORD: worst errors for each kind of values and each K",
         make: |_, words| accuracy::errors(words),
+    },
+    Part {
+        name: "swizzle",
+        shows: "where the kernel on tensor cores puts the chunks of a tile",
+        make: |_, _| swizzle::table(),
+    },
+    Part {
+        name: "accuracy-power",
+        shows: "RECORD: power and clocks of these products, if the record has them",
+        make: |_, words| accuracy::power(words),
     },
     Part {
         name: "several",

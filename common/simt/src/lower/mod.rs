@@ -36,6 +36,7 @@ pub use inst::SharedLoad;
 pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
+pub use warpgroup::WarpgroupProduct;
 
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {

@@ -63,3 +63,34 @@ impl Product {
         Fragment::new(self.kind, (16, self.length()), Spread::Left)
     }
 }
+
+/// What four warps multiply (`wgmma`), and which elements each lane of a warp has of its sixteen rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarpgroupProduct {
+    /// Columns of B and of the sums.
+    pub columns: u32,
+    /// Columns of A and rows of B.
+    pub length: u32,
+    /// By register of the sums, in the order of the instruction: row and column of its (first) element, by lane.
+    pub sums: Vec<[(u32, u32); 32]>,
+    /// The same of A; nothing if it is in shared memory.
+    pub left: Vec<[(u32, u32); 32]>,
+    /// The elements of a column of B follow each other in memory.
+    pub by_column: bool,
+}
+
+impl WarpgroupProduct {
+    pub(crate) fn of(product: &Product) -> Self {
+        let places = |fragment: Fragment| {
+            let of_register = |register| std::array::from_fn(|lane| fragment.element(lane as u32, register, 0));
+            (0..fragment.registers).map(of_register).collect()
+        };
+        Self {
+            columns: product.columns,
+            length: product.length(),
+            sums: places(product.result()),
+            left: if product.in_registers { places(product.left()) } else { vec![] },
+            by_column: !product.transposed[1],
+        }
+    }
+}
