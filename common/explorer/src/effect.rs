@@ -116,7 +116,9 @@ impl Effect {
             Self::Product(pieces) => {
                 bytes.push(PRODUCT);
                 put_number(bytes, pieces.len() as u64);
-                pieces.iter().for_each(|&piece| put_number(bytes, u64::from(piece)));
+                for &piece in pieces {
+                    put_number(bytes, u64::from(piece));
+                }
             }
             Self::Commit => bytes.push(COMMIT),
             Self::Wait(pending) => {

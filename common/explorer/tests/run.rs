@@ -353,7 +353,7 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     for (at, position) in (0..).zip(pieces) {
         // The last product of a tile has its last 8 steps of k: chunks 6 and 7 of each row.
         let (row, chunk) = (at / 2, 6 + at % 2);
-        assert_eq!(position, start + row * 128 + (chunk ^ row % 8) * 16);
+        assert_eq!(position, start + row * 128 + (chunk ^ (row % 8)) * 16);
     }
     let before = ask(&mut engine, &json!({ "do": "look", "time": 0, "block": 0, "warp": 0, "lane": 0 }));
     assert_eq!(before["product"], Value::Null);

@@ -99,7 +99,10 @@ impl Kernel {
             })
         };
         let sizes = [[64, 64, 64], [32, 32, 64], [32, 32, 32], [16, 16, 16], [8, 8, 8]];
-        self.size = sizes.into_iter().find(fits).unwrap_or([8, 8, 8]);
+        // A form that is packed for a size of its own is there to be seen.
+        let own =
+            self.forms.iter().find(|form| !form.usual).and_then(|form| form.plan.sizes.as_ref()?.first().copied());
+        self.size = own.or_else(|| sizes.into_iter().find(fits)).unwrap_or([8, 8, 8]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Power and clock of a GPU while something runs on it, as `nvidia-smi` tells.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,40 +9,44 @@ use anyhow::Result;
 use common::timing::Spread;
 
 /// For how long something runs, and the part at the start that does not count: clocks and power still change then.
-const RUNS: Duration = Duration::from_millis(1500);
+const RUNS: Duration = Duration::from_secs(2);
 const SETTLES: Duration = Duration::from_millis(500);
-/// Milliseconds between two samples.
-const EVERY: &str = "50";
 
 /// Medians of the power in watts and of the SMs' clock in MHz while `run` is called again and again; none if `nvidia-smi` tells
 /// nothing.
 pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<[f64; 2]>> {
-    // Without `.instant` it is a mean over the last second.
-    let asked = Command::new("nvidia-smi")
-        .args(["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-lms", EVERY])
-        .args(["-i", &gpu.to_string()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = asked else { return Ok(None) };
-    let output = child.stdout.take();
-    let lines = thread::spawn(move || {
-        let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines().map_while(Result::ok));
-        lines.map(|line| (Instant::now(), line)).collect::<Vec<_>>()
-    });
+    let ended = AtomicBool::new(false);
     let begin = Instant::now();
-    let mut result = Ok(());
-    while result.is_ok() && begin.elapsed() < RUNS {
-        result = run();
-    }
-    let end = Instant::now();
-    // It samples until it is stopped.
-    let _ = child.kill();
-    let _ = child.wait();
-    result?;
-    let lines = lines.join().unwrap_or_default();
-    let steady = lines.iter().filter(|(time, _)| *time > begin + SETTLES && *time < end);
-    Ok(medians(steady.map(|(_, line)| line.as_str())))
+    let lines = thread::scope(|scope| {
+        // One process for each sample: one that samples by itself may keep its lines until it ends.
+        let watcher = scope.spawn(|| {
+            let mut lines = vec![];
+            while !ended.load(Ordering::Relaxed) {
+                let Some(line) = sample(gpu) else { break };
+                // What was asked before the end may be told after it.
+                if begin.elapsed() > SETTLES && !ended.load(Ordering::Relaxed) {
+                    lines.push(line);
+                }
+            }
+            lines
+        });
+        let mut result = Ok(());
+        while result.is_ok() && begin.elapsed() < RUNS {
+            result = run();
+        }
+        ended.store(true, Ordering::Relaxed);
+        let lines = watcher.join().unwrap_or_default();
+        result.map(|()| lines)
+    })?;
+    Ok(medians(lines.iter().map(String::as_str)))
+}
+
+/// Power and clock now, as a line; none without `nvidia-smi`.
+fn sample(gpu: usize) -> Option<String> {
+    // Without `.instant` it is a mean over the last second.
+    let query = ["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-i", &gpu.to_string()];
+    let output = Command::new("nvidia-smi").args(query).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The medians of both columns; none without a line that has numbers.
@@ -63,7 +67,7 @@ mod tests {
     #[test]
     fn lines_without_numbers_do_not_count() {
         assert_eq!(
-            medians(["600.5, 1700", "[N/A], 1", "", "601.5, 1500", "90, 1980"].into_iter()),
+            medians(["600.5, 1700\n", "[N/A], 1", "", "601.5, 1500", "90, 1980"].into_iter()),
             Some([600.5, 1700.0])
         );
         assert_eq!(medians(["[N/A], [N/A]"].into_iter()), None);

@@ -65,7 +65,7 @@ pub fn power(words: &[&str]) -> Result<String> {
     let rows: Vec<Vec<String>> = contenders.into_iter().map(row).collect();
     let size = format!("product of {size}³");
     let table = table::markdown(&[&size, "TFLOP/s", "power", "clock of the SMs", "energy of a product"], &rows);
-    Ok(format!("{table}\n*{}; medians of about a second.*\n", record.provenance))
+    Ok(format!("{table}\n*{}; medians while each product ran for two seconds.*\n", record.provenance))
 }
 
 /// The worst error of each contender, for each kind of values and each K.

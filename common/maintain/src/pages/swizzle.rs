@@ -31,8 +31,8 @@ pub fn table() -> Result<String> {
     ensure!(moves.len() as u64 == ROWS * CHUNKS, "the first rows of A are not copied in chunks of 16 bytes");
     let start = moves.iter().map(|&[.., to]| to).min().context("nothing is copied")?;
     let line = |name: &str, cells: Vec<u64>| {
-        let cells: String = cells.iter().map(|cell| format!("  {cell}")).collect();
-        format!("{name:<7}{cells}\n")
+        let cells: Vec<String> = cells.iter().map(u64::to_string).collect();
+        format!("{name:<7}  {}\n", cells.join("  "))
     };
     let mut text = line("place", (0..CHUNKS).collect());
     for row in 0..ROWS {

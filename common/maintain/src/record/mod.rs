@@ -54,7 +54,7 @@ const FLUSHED_SECONDS: u64 = 60;
 /// The option of `cargo course compare` that keeps what it measured.
 const SAVE: &str = "--save";
 
-/// Runs the command; `false` if a step's own kernel is not right somewhere.
+/// Runs the command; `false` if a kernel that is no counter-example is wrong somewhere.
 pub fn run(options: &Options) -> Result<bool> {
     let begin = Instant::now();
     let end = begin + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
