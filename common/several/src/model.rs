@@ -1,6 +1,7 @@
 //! A model of the time: how the product goes on to more GPUs than were measured.
 //!
-//! A panel is multiplied in rounds: as many tiles of C at a time as the GPU has SMs. A panel travels along its line as a
+//! A panel is multiplied in rounds: as many tiles of C at a time as the GPU has SMs; with overlap the last round of a panel has
+//! tiles of the next one as well. A panel travels along its line as a
 //! broadcast does that passes pieces on from GPU to GPU: at the rate of the slowest link on the way, after a delay for each
 //! step. With overlap the longer of the two decides, and the first journey comes before everything.
 
@@ -32,11 +33,22 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Milliseconds for one panel of this depth on a block of C of m×n that is stored.
+    /// Milliseconds for one panel of this depth on a block of C of m×n that is stored, with nothing else beside it.
     pub fn multiply_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
         let tiles = m.div_ceil(TILE[0]) * n.div_ceil(TILE[1]);
-        let tile_flop = 2.0 * (TILE[0] * TILE[1] * depth) as f64;
-        tiles.div_ceil(self.sms) as f64 * tile_flop / self.gflops_per_sm / 1e6
+        tiles.div_ceil(self.sms) as f64 * self.round_ms(depth)
+    }
+
+    /// The same if the next panel's tiles follow as soon as an SM is free.
+    fn followed_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
+        let tiles = m.div_ceil(TILE[0]) * n.div_ceil(TILE[1]);
+        // There are two panels at a time at most.
+        (tiles as f64 / self.sms as f64).max(0.5) * self.round_ms(depth)
+    }
+
+    /// Milliseconds of one tile on each SM.
+    fn round_ms(&self, depth: u64) -> f64 {
+        2.0 * (TILE[0] * TILE[1] * depth) as f64 / self.gflops_per_sm / 1e6
     }
 
     /// Milliseconds more if the block is added.
@@ -67,7 +79,10 @@ impl Machine {
         let panels = Panels::new(grid, n, depth);
         for (p, panel) in panels.panels.iter().enumerate() {
             let add = if p == 0 { 0.0 } else { self.add_ms(rows, cols) };
-            let multiply = self.multiply_ms(rows, cols, panel.depth()) + add;
+            // The second panel waits for the first one, which stores C.
+            let followed = overlap && p > 0 && p + 1 < panels.panels.len();
+            let of = if followed { Self::followed_ms } else { Self::multiply_ms };
+            let multiply = of(self, rows, cols, panel.depth()) + add;
             let travel = |depth: u64| {
                 self.travel_ms(grid, Line::Row, rows * depth * 4) + self.travel_ms(grid, Line::Column, cols * depth * 4)
             };
