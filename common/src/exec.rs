@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::code::{Code, Registers, check_signature};
 use crate::device::{Buffer, Device, Kernel, Value};
@@ -76,20 +76,23 @@ impl Session {
         }
         self.workspace.map_or(Ok(()), |workspace| device.free(workspace))
     }
+}
 
-    fn value(&self, arg: Arg) -> Result<Value> {
-        Ok(match arg {
-            Arg::A(offset) => Value::Pointer(self.matrices.a, offset * 4),
-            Arg::B(offset) => Value::Pointer(self.matrices.b, offset * 4),
-            Arg::C(offset) => Value::Pointer(self.matrices.c, offset * 4),
-            Arg::Workspace(offset) => {
-                let workspace = self.workspace;
-                ensure!(workspace.is_some(), "the plan uses a workspace and asks for none; set its workspace_elements");
-                Value::Pointer(workspace.unwrap_or(self.matrices.c), offset * 4)
-            }
-            Arg::Int(value) => Value::Int(value),
-        })
-    }
+/// What a launch passes to its kernel for an argument of a plan: a place in A, B or C, each of which begins at a byte of a buffer,
+/// one in the workspace, or an integer.
+pub fn value(arg: Arg, [a, b, c]: [(Buffer, u64); 3], workspace: Option<Buffer>) -> Result<Value> {
+    let place = |(buffer, at): (Buffer, u64), offset: u64| Value::Pointer(buffer, at + offset * 4);
+    Ok(match arg {
+        Arg::A(offset) => place(a, offset),
+        Arg::B(offset) => place(b, offset),
+        Arg::C(offset) => place(c, offset),
+        Arg::Workspace(offset) => {
+            let workspace =
+                workspace.context("the plan uses a workspace and there is none; set its workspace_elements")?;
+            place((workspace, 0), offset)
+        }
+        Arg::Int(value) => Value::Int(value),
+    })
 }
 
 impl Product for Session {
@@ -107,8 +110,11 @@ impl Product for Session {
 
     /// Starts all launches of the plan, in order.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
+        let Matrices { a, b, c, .. } = self.matrices;
+        let matrices = [a, b, c].map(|buffer| (buffer, 0));
         for launch in &self.plan.launches {
-            let args: Vec<Value> = launch.args.iter().map(|arg| self.value(*arg)).collect::<Result<_>>()?;
+            let args = launch.args.iter().map(|&arg| value(arg, matrices, self.workspace));
+            let args: Vec<Value> = args.collect::<Result<_>>()?;
             device.launch(self.kernels[&launch.entry], launch, &args)?;
         }
         Ok(())

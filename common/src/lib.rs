@@ -32,6 +32,7 @@ pub mod libraries;
 pub mod matrix;
 pub mod memory;
 pub mod mix;
+pub mod nvidia_smi;
 pub mod nvrtc;
 pub mod occupancy;
 pub mod on_device;

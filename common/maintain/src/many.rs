@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use common::gpus::Gpu;
+use common::timing::Spread;
 use common::workspace;
 use course::files::{below, read};
 use several::grid::{Grid, Line};
@@ -156,16 +157,11 @@ pub fn machine(all: &[Records]) -> Option<Machine> {
         }
     }
     // A panel that is added takes longer, by so many milliseconds for 10⁶ bytes of C; never less.
-    machine.add_gb_per_s = 1.0 / median(adds)?.max(1e-6);
+    machine.add_gb_per_s = 1.0 / Spread::of(&adds)?.median.max(1e-6);
     let (ms_per_mb, delay_ms) = least_squares(&journeys)?;
     machine.link_gb_per_s = 1.0 / ms_per_mb;
     machine.delay_us = delay_ms * 1e3;
     Some(machine)
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// The a and b for which a·x + b·y is closest to z; b is 0 if it would be less.

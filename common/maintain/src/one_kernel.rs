@@ -9,7 +9,7 @@ use common::describe::{Description, Request};
 use common::device::Device;
 use common::exec::Session;
 use common::product::Matrices;
-use common::{DeviceInfo, Plan, Problem, cublas, nvrtc};
+use common::{DeviceInfo, Plan, Problem, cublas, nvidia_smi, nvrtc};
 use course::record;
 use course::steps::{self, Kernel};
 
@@ -75,6 +75,6 @@ impl OneKernel {
 /// The device, the versions of what takes part, the day and the commit.
 pub fn provenance(device: &DeviceInfo, commit: Option<&String>) -> String {
     let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
-    let versions = [("driver", &record::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
+    let versions = [("driver", &nvidia_smi::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
     record::provenance(&device.name, &versions, &record::now(), &commit.cloned().or_else(record::commit))
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use common::code::{self, Code, Source, check_signature};
 use common::device::{Buffer, Device, Kernel, Value};
-use common::{Arg, Dtype, Fill, Launch, Plan, Problem, Specialisation, workspace};
+use common::exec;
+use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation, workspace};
 use step06_prefetch::STEP;
 
 /// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
@@ -127,20 +128,12 @@ impl Kernels {
         &self,
         device: &mut dyn Device,
         plan: &Plan,
-        [a, b, c]: [(Buffer, u64); 3],
+        matrices: [(Buffer, u64); 3],
         add: bool,
     ) -> Result<()> {
         for launch in &plan.launches {
-            let value = |arg: &Arg| {
-                Ok(match *arg {
-                    Arg::A(offset) => Value::Pointer(a.0, a.1 + offset * 4),
-                    Arg::B(offset) => Value::Pointer(b.0, b.1 + offset * 4),
-                    Arg::C(offset) => Value::Pointer(c.0, c.1 + offset * 4),
-                    Arg::Int(value) => Value::Int(value),
-                    Arg::Workspace(_) => return Err(anyhow!("step 6's plan wants a workspace; panels have none")),
-                })
-            };
-            let args: Vec<Value> = launch.args.iter().map(value).collect::<Result<_>>()?;
+            let args = launch.args.iter().map(|&arg| exec::value(arg, matrices, None));
+            let args: Vec<Value> = args.collect::<Result<_>>()?;
             device.launch(if add { self.adding } else { self.step }, launch, &args)?;
         }
         Ok(())
@@ -181,7 +174,7 @@ impl Kernels {
     ) -> Result<()> {
         let mut args: Vec<Value> = matrices.map(|(buffer, at)| Value::Pointer(buffer, at)).into();
         args.extend([n, k].map(|size| Value::Int(size as i32)));
-        launch(device, self.sampled_rows, "sampled_rows", [n.div_ceil(256) as u32, samples as u32, 1], &args)
+        launch(device, self.sampled_rows, "sampled_rows", [n.div_ceil(THREADS.into()) as u32, samples as u32, 1], &args)
     }
 }
 

@@ -1,12 +1,12 @@
 //! One rank's work: checks that the problem fits, draws, multiplies, verifies, and only then times.
 
-use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use common::device::Device;
+use common::timing::Spread;
 use common::units::grouped;
-use common::{Dtype, Fill, Kind, Problem};
+use common::{Dtype, Fill, Kind, Problem, nvidia_smi};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
@@ -89,9 +89,7 @@ impl Outcome {
 
     /// The median of the times, in milliseconds.
     pub fn median_ms(&self) -> Option<f64> {
-        let mut sorted = self.ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        Spread::of(&self.ms).map(|spread| spread.median)
     }
 
     /// 10⁹ operations a second of all GPUs together, by the median time.
@@ -156,7 +154,7 @@ pub fn run(
     memory.release(device)?;
     Ok(Outcome {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        driver: driver(),
+        driver: nvidia_smi::driver(),
         size: request.size,
         seed: request.seed,
         gpus: grid.gpus(),
@@ -173,13 +171,6 @@ pub fn run(
         ms,
         timeline,
     })
-}
-
-/// The version of the GPUs' driver, if there is one to ask.
-fn driver() -> Option<String> {
-    let asked = Command::new("nvidia-smi").args(["--query-gpu=driver_version", "--format=csv,noheader"]).output();
-    let text = String::from_utf8(asked.ok().filter(|asked| asked.status.success())?.stdout).ok()?;
-    text.lines().next().map(|line| line.trim().to_owned())
 }
 
 /// The largest of all ranks' milliseconds.

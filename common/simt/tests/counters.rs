@@ -132,14 +132,18 @@ fn equal_to_the_hardware() {
 fn the_steps_are_equal_to_the_hardware() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/counters");
     let launches = readings_in(&folder.join("steps.readings.json"));
-    assert!(launches.len() >= 51, "{} launches: those of all steps, rungs and counter-examples", launches.len());
+    assert!(launches.len() >= 61, "{} launches: those of all steps, rungs and counter-examples", launches.len());
     let mut differences = vec![];
     for launch in &launches {
         let kernel = folder.join(launch["kernel"].as_str().unwrap());
         let ptx = std::fs::read_to_string(&kernel).unwrap_or_else(|error| panic!("{}: {error}", kernel.display()));
         let compared = compare(&ptx, launch);
         for (metric, simulated, read) in compared {
-            if simulated != read {
+            // The tool misreads copies past the cache; the last test says how.
+            let misread = ptx.contains("cp.async.cg") && metric.contains("shared wavefronts");
+            let wavefronts = launch["metrics"]["memory_l1_wavefronts_shared"].as_f64().unwrap();
+            let slack = if misread { wavefronts as u64 / 100 } else { 0 };
+            if simulated.abs_diff(read) > slack {
                 let name = launch["name"].as_str().unwrap();
                 differences.push(format!("{name}: {metric} is {simulated}, the hardware read {read}"));
             }

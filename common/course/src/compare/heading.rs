@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use common::device::{self, Choice, Device};
 use common::timing::L2;
-use common::{Dtype, Fill, Kind, nvrtc};
+use common::{Dtype, Fill, Kind, nvidia_smi, nvrtc};
 
 use crate::compare::options::Options;
 use crate::record::{self, FORMAT, Record};
@@ -20,7 +20,7 @@ pub fn new_record(options: &Options, device: &dyn Device) -> Record {
         commit: options.commit.clone().or_else(record::commit),
         device: device.info().clone(),
         figures: device.figures(),
-        driver: cuda.then(record::driver).flatten(),
+        driver: cuda.then(nvidia_smi::driver).flatten(),
         cuda: driver.map(|driver| format!("{}.{}", driver / 1000, driver % 1000 / 10)),
         nvrtc: nvrtc::find().ok().filter(|_| cuda).map(|nvrtc| version(nvrtc.version)),
         cublas: None,

@@ -7,7 +7,7 @@ mod statistics;
 
 pub use file::{all, folder};
 pub use format::{CUBLAS, Clocks, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
-pub use provenance::{clocks, commit, driver, now, provenance};
+pub use provenance::{clocks, commit, now, provenance};
 pub use statistics::{Speed, geometric_mean, only_in_saw_tooth, saw_tooth, size_words};
 
 /// A record with two steps and cuBLAS at two sizes.

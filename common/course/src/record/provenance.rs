@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::SystemTime;
 
-use common::workspace;
+use common::{nvidia_smi, workspace};
 
 use crate::record::format::{Clocks, Record};
 
@@ -34,7 +34,7 @@ pub fn clocks(index: usize) -> Option<Clocks> {
     // Newer drivers call the reasons events; older ones know the first name only.
     let ask = |reasons: &str| {
         let query = format!("--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,{reasons}");
-        nvidia_smi(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
+        nvidia_smi::first_line(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
     };
     let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -46,17 +46,6 @@ pub fn clocks(index: usize) -> Option<Clocks> {
         watts: number(3),
         throttle_reasons: fields.get(4).map(|reasons| (*reasons).to_owned()),
     })
-}
-
-/// The driver's version; `None` without `nvidia-smi`.
-pub fn driver() -> Option<String> {
-    nvidia_smi(&["--query-gpu=driver_version", "--format=csv,noheader"])
-}
-
-fn nvidia_smi(args: &[&str]) -> Option<String> {
-    let output = Command::new("nvidia-smi").args(args).output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
 /// The commit of the course, with `+` if tracked files have changed since.

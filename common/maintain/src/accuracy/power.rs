@@ -1,11 +1,11 @@
 //! Power and clock of a GPU while something runs on it, as `nvidia-smi` tells.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use common::nvidia_smi;
 use common::timing::Spread;
 
 /// For how long something runs, and the part at the start that does not count: clocks and power still change then.
@@ -45,8 +45,7 @@ pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<
 fn sample(gpu: usize) -> Option<String> {
     // Without `.instant` it is a mean over the last second.
     let query = ["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-i", &gpu.to_string()];
-    let output = Command::new("nvidia-smi").args(query).output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    nvidia_smi::first_line(&query)
 }
 
 /// The medians of both columns; none without a line that has numbers.

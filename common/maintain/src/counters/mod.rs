@@ -31,7 +31,7 @@ pub fn run(options: &Options) -> Result<bool> {
         let name = &reading.launch.name;
         match reading.compare() {
             Ok(compared) => {
-                for count in compared.equal.iter().filter(|count| count.simulated != count.read) {
+                for count in compared.equal.iter().filter(|count| !count.agrees()) {
                     problems += 1;
                     text +=
                         &format!("{name}: {} is {}, and the GPU counted {}\n", count.name, count.simulated, count.read);

@@ -58,6 +58,14 @@ pub struct Compared {
     pub name: &'static str,
     pub simulated: u64,
     pub read: u64,
+    /// How far apart the two may be: 0, but for what the profiler cannot read.
+    pub slack: u64,
+}
+
+impl Compared {
+    pub fn agrees(&self) -> bool {
+        self.simulated.abs_diff(self.read) <= self.slack
+    }
 }
 
 pub struct Comparison {
@@ -111,7 +119,10 @@ impl Reading {
         let excess = wavefronts.saturating_sub(read("memory_l1_wavefronts_shared_ideal")?);
         let passes = counts.shared_load_wavefronts + counts.shared_store_wavefronts;
         let fma = read("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")?;
-        let compared = |name, simulated, read| Compared { name, simulated, read };
+        let compared = |name, simulated, read| Compared { name, simulated, read, slack: 0 };
+        // The profiler misreads copies past the first-level cache: docs/src/counters-gpu.md.
+        let slack = if ptx.contains("cp.async.cg") { wavefronts / 100 } else { 0 };
+        let misread = |name, simulated, read| Compared { name, simulated, read, slack };
         let conflicts = counts.shared_load_bank_conflicts + counts.shared_store_bank_conflicts;
         Ok(Comparison {
             equal: vec![
@@ -120,8 +131,8 @@ impl Reading {
                 compared("load sectors", counts.global_load_sectors, global("sectors", "ld")?),
                 compared("store requests", counts.global_store_requests, global("requests", "st")?),
                 compared("store sectors", counts.global_store_sectors, global("sectors", "st")?),
-                compared("wavefronts", passes, wavefronts),
-                compared("excess wavefronts", conflicts, excess),
+                misread("wavefronts", passes, wavefronts),
+                misread("excess wavefronts", conflicts, excess),
             ],
             differing: [
                 compared("instructions", counts.instructions, read("smsp__inst_executed.sum")?),
@@ -144,7 +155,7 @@ mod tests {
     fn the_simulator_counts_what_was_read() {
         let compared = smallest().compare().unwrap();
         assert_eq!(compared.equal.len(), 7);
-        assert!(compared.equal.iter().all(|count| count.simulated == count.read));
+        assert!(compared.equal.iter().all(Compared::agrees));
     }
 
     #[test]
@@ -153,8 +164,7 @@ mod tests {
         let fma = reading.metrics.get_mut("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum").unwrap();
         *fma += 1.0;
         let compared = reading.compare().unwrap();
-        let wrong: Vec<&str> =
-            compared.equal.iter().filter(|count| count.simulated != count.read).map(|count| count.name).collect();
+        let wrong: Vec<&str> = compared.equal.iter().filter(|count| !count.agrees()).map(|count| count.name).collect();
         assert_eq!(wrong, ["FMA"]);
         reading.kernel_sha256 = "0".repeat(64);
         let Err(error) = reading.compare() else { panic!("another kernel is accepted") };

@@ -40,9 +40,13 @@ pub fn table() -> Result<String> {
     Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }
 
-/// A count if both sides agree, else both.
+/// A count if both sides are equal, else both; in bold if they should be.
 fn cell(count: &Compared) -> String {
-    if count.simulated == count.read { grouped(count.read) } else { format!("**{}**", both(count)) }
+    match (count.simulated == count.read, count.agrees()) {
+        (true, _) => grouped(count.read),
+        (false, true) => both(count),
+        (false, false) => format!("**{}**", both(count)),
+    }
 }
 
 fn both(count: &Compared) -> String {
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_difference_stands_out() {
-        let count = |simulated, read| Compared { name: "FMA", simulated, read };
+        let count = |simulated, read| Compared { name: "FMA", simulated, read, slack: 0 };
         assert_eq!(cell(&count(1000, 1000)), "1,000");
         assert_eq!(cell(&count(1000, 999)), "**1,000 / 999**");
         assert_eq!(both(&count(7, 7)), "7 / 7");

@@ -37,7 +37,8 @@ pub fn with_record(
     let timed = |(_, record): &&(String, Record)| record.has_times() && record.l2 == common::timing::L2::Warm;
     let found = match wanted {
         Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
-        None => page.records.iter().filter(timed).max_by(|(_, a), (_, b)| a.date.cmp(&b.date)),
+        // The one with the most sizes, and of these the newest.
+        None => page.records.iter().filter(timed).max_by_key(|(_, record)| (record.sizes.len(), &record.date)),
     };
     match found {
         Some((name, record)) => show(name, record),

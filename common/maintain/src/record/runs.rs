@@ -12,7 +12,7 @@ use common::code::Source;
 use common::describe::Request;
 use common::output::print;
 use common::report::Report;
-use common::{Dtype, Fill, Problem, device};
+use common::{Dtype, Fill, Problem, device, nvidia_smi};
 use course::record;
 use course::steps::{self, StepFolder};
 
@@ -54,7 +54,7 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
         date: record::now(),
         commit: options.commit.clone().or_else(record::commit),
         device: info.as_ref().map_or_else(|| "the simulator".to_owned(), |info| info.name.clone()),
-        driver: record::driver().filter(|_| !sim),
+        driver: nvidia_smi::driver().filter(|_| !sim),
         kernels: BTreeMap::new(),
         runs: Vec::new(),
     };
