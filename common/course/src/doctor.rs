@@ -78,7 +78,7 @@ pub fn text() -> String {
         },
     );
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 8.0 and older"));
+    line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 9.0 and older"));
     text
 }
 
