@@ -205,12 +205,13 @@ impl Clock {
         }
         let view = self.views[warp].of(lane);
         let mut worst = (Order::Before, record.thread());
+        let known = view.known(record.block, record.warp(), record.time);
         let first = record.thread() as usize % 32;
         let in_order =
             std::iter::once(first).filter(|&first| lanes >> first & 1 != 0).chain(each(lanes & !(1 << first)));
         for other in in_order {
             let by = record.by_lane(other).thread();
-            let order = if view.knows(record.block, by, record.time) {
+            let order = if known >> other & 1 == 1 {
                 Order::Before
             } else if record.block == self.block
                 && record.warp() == warp

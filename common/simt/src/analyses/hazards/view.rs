@@ -53,9 +53,23 @@ impl View {
 
     /// Whether the accesses of a thread up to a time are known.
     pub(super) fn knows(&self, block: u32, thread: u32, time: u32) -> bool {
+        self.known(block, thread as usize / 32, time) >> (thread % 32) & 1 == 1
+    }
+
+    /// The lanes of a warp whose accesses up to a time are known.
+    pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
         let all = self.entries();
+        if all.is_empty() {
+            return 0;
+        }
         let known = |who| all.binary_search_by_key(&who, |entry| entry.0).is_ok_and(|at| all[at].1 >= time);
-        known(Who::block(block)) || known(Who::warp(block, thread as usize / 32)) || known(Who::thread(block, thread))
+        if known(Who::block(block)) || known(Who::warp(block, warp)) {
+            return u32::MAX;
+        }
+        let Who(first) = Who::thread(block, warp as u32 * 32);
+        let from = all.partition_point(|(Who(who), _)| *who < first);
+        let threads = all[from..].iter().take_while(|(Who(who), _)| *who < first + 32);
+        threads.filter(|(_, until)| *until >= time).fold(0, |lanes, (Who(who), _)| lanes | 1 << (who - first))
     }
 
     /// Learns what another view knows.
@@ -203,6 +217,7 @@ mod tests {
             assert!(view.knows(block, thread, time) && !view.knows(block, thread, time + 1), "{block} {thread} {time}");
         }
         assert!(!view.knows(0, 0, 1) && !view.knows(3, 40, 1));
+        assert_eq!(view.known(1, 1, 6), 1 << 8);
         // It is shared with those who know as much.
         let mut less = View::new(vec![(Who::block(1), 2), (Who::block(2), 9)]);
         less.learn(&view);
