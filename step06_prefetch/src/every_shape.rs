@@ -85,8 +85,6 @@ const TILINGS: [Tiling; 8] = [
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
-/// The ones that store C element by element.
-const LARGE: [Tiling; 2] = [TILINGS[0], TILINGS[1]];
 
 /// K is cut no finer than this, into no more slices than occupy every SM eight times, and their products take no more memory
 /// than this many elements.
@@ -151,16 +149,14 @@ impl Tiling {
         }
     }
 
-    /// The specialisation that copies or stores element by element, if that is what it does without.
-    fn narrowed(&self, dtype: Dtype, vector: u32, last: Last, without: Without) -> Specialisation {
-        let stores_wide = vector > 1 && self.tile[0] * self.tile[1] <= WIDE_STORES;
-        let (copied, stored) = match without {
-            Without::WideCopies => (1, vector),
-            Without::WideStores => (vector, 1),
-            _ => return self.specialisation(dtype, vector, last),
-        };
-        let mut specialisation = self.specialisation(dtype, copied, last);
-        if stores_wide {
+    /// Whether the kernel stores C as wide as it copies B.
+    fn stores_wide(&self) -> bool {
+        self.tile[0] * self.tile[1] <= WIDE_STORES
+    }
+
+    /// A specialisation that stores so many elements of C at once, and not as many as it copies.
+    fn storing(&self, mut specialisation: Specialisation, stored: u32) -> Specialisation {
+        if self.stores_wide() {
             specialisation.name += &format!("s{stored}");
             specialisation.defines.push(("STORED".to_owned(), stored.to_string()));
         }
@@ -220,22 +216,30 @@ fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> 
     let Some(costs) = costs.filter(|_| without == Without::Few || !is_few(problem)) else { return Vec::new() };
     let narrow = without == Without::WideCopies && !device.compiles; // with wide stores it is not committed
     let vector = if narrow { 1 } else { vector(problem, device) };
-    let tilings = match without {
-        _ if vector == 1 && !device.compiles => &RAGGED[..],
-        Without::WideStores if !device.compiles => &LARGE,
-        _ => &TILINGS,
-    };
+    let tilings = if vector == 1 && !device.compiles { &RAGGED[..] } else { &TILINGS };
     let kept = |tiling: &&Tiling| match without {
         Without::Tiles => tiling.tile == TILINGS[0].tile,
         Without::Groups => tiling.groups == 1,
+        // What is committed stores as wide as it copies, or the tile is large.
+        Without::WideStores if vector > 1 && !device.compiles => !tiling.stores_wide(),
         _ => true,
     };
     let mut choices = Vec::new();
     for tiling in tilings.iter().filter(kept) {
         let tile_k = u64::from(tiling.tile[2]);
-        let plan = |last| tiling.plan(problem, tiling.narrowed(problem.dtype, vector, last, without));
-        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| (last, plan(last)));
-        let blocks = Work::of(&pairs.1, problem, problem.k).blocks;
+        let [pairs, alone] = [Last::Pair, Last::Alone].map(|last| {
+            let copied = if without == Without::WideCopies { 1 } else { vector };
+            let specialisation = tiling.specialisation(problem.dtype, copied, last);
+            // Stores of another width have no figures of their own.
+            let figures = specialisation.name.clone();
+            let specialisation = match without {
+                Without::WideCopies if vector > 1 => tiling.storing(specialisation, vector),
+                Without::WideStores if vector > 1 => tiling.storing(specialisation, 1),
+                _ => specialisation,
+            };
+            (last, figures, tiling.plan(problem, specialisation))
+        });
+        let blocks = Work::of(&pairs.2, problem, problem.k).blocks;
         let most = (MAX_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks)
             .min(problem.k / MIN_SLICE)
             .min(MAX_WORKSPACE / problem.c_elements())
@@ -246,12 +250,10 @@ fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> 
         for slices in counts.filter(|&count| (count - 1) * tiling.slice(problem.k, count) < problem.k) {
             let odd = device.compiles && problem.k.div_ceil(slices).div_ceil(tile_k) % 2 == 1 && tile_k > 8;
             let odd = odd && without != Without::Alone;
-            for (last, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
+            for (last, figures, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
                 let plan = plan.clone().in_slices(problem, slices);
-                // Stores of another width have no figures of their own.
-                let name = plan.specialisation.name.split('s').next().unwrap_or_default();
                 let work = Work::of(&plan, problem, tiling.depth(problem.k, slices, *last));
-                if let Some(expected_us) = costs.time_us(name, &work, device.sm_count) {
+                if let Some(expected_us) = costs.time_us(figures, &work, device.sm_count) {
                     choices.push(Choice { plan, work, expected_us });
                 }
             }

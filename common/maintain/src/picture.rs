@@ -280,6 +280,12 @@ impl<'a> Canvas<'a> {
         self.text(x + 18.0, y, HPos::Left, LABEL, text);
     }
 
+    /// A contender's marker, and its name beside it.
+    pub fn key(&mut self, place: usize, (x, y): (f64, f64), colour: Colour, name: &str) {
+        self.marker(place, (x, y), colour);
+        self.text(x + 11.0, y + 4.0, HPos::Left, NAME, name);
+    }
+
     /// Elements of a matrix at a scale; neighbours become one rectangle.
     pub fn cells(&mut self, x: f64, y: f64, scale: f64, set: &BTreeSet<(u64, u64)>, colour: Colour, opacity: f64) {
         for [left, top, width, height] in rectangles(set) {

@@ -35,15 +35,18 @@ pub struct Machine {
 impl Machine {
     /// Milliseconds for one panel of this depth on a block of C of m×n that is stored, with nothing else beside it.
     pub fn multiply_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
-        let tiles = m.div_ceil(TILE[0]) * n.div_ceil(TILE[1]);
-        tiles.div_ceil(self.sms) as f64 * self.round_ms(depth)
+        self.rounds(m, n).ceil() * self.round_ms(depth)
     }
 
     /// The same if the next panel's tiles follow as soon as an SM is free.
     fn followed_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
-        let tiles = m.div_ceil(TILE[0]) * n.div_ceil(TILE[1]);
         // There are two panels at a time at most.
-        (tiles as f64 / self.sms as f64).max(0.5) * self.round_ms(depth)
+        self.rounds(m, n).max(0.5) * self.round_ms(depth)
+    }
+
+    /// Tiles of a block of C for each SM.
+    fn rounds(&self, m: u64, n: u64) -> f64 {
+        (m.div_ceil(TILE[0]) * n.div_ceil(TILE[1])) as f64 / self.sms as f64
     }
 
     /// Milliseconds of one tile on each SM.

@@ -224,6 +224,7 @@ impl Link for NcclLink {
     }
 
     fn end(&mut self, device: &mut dyn Device) -> Result<Option<(f64, Vec<Span>)>> {
+        // The device's own stream last, on which whatever follows is launched.
         for panel in [1, 0] {
             self.multiply_on(device, panel)?;
             device.synchronize()?;

@@ -17,10 +17,10 @@ use common::matrix::Operands;
 use common::output::print;
 use common::product::{Matrices, Product};
 use common::timing::{self, Cache, Spread};
-use common::{DeviceInfo, Dtype, Fill, Kind, Plan, Problem, json};
+use common::{DeviceInfo, Kind, Plan, Problem, json};
 use course::files::write;
 
-use crate::one_kernel::{OneKernel, provenance};
+use crate::one_kernel::{OneKernel, problem, provenance};
 use errors::Expected;
 use measured::{AtK, AtPower, Measured, Power, Speed};
 use values::Values;
@@ -66,9 +66,8 @@ pub fn run(options: &Options) -> Result<bool> {
     let longest = if sim { options.longest.min(LONGEST_SIMULATED) } else { options.longest };
     let lengths = LENGTHS.into_iter().filter(|&k| k <= longest).map(|k| [edge, edge, k]);
     let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
-    let [lengths, cubes] = [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| {
-        sizes.into_iter().map(|[m, n, k]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 })
-    });
+    let [lengths, cubes] =
+        [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(problem));
     let problems: Vec<Problem> = lengths.clone().chain(cubes.clone()).collect();
     let mut kernels: Vec<Contender> =
         KERNELS.into_iter().map(|name| Contender::named(name, device.info(), &problems)).collect::<Result<_>>()?;

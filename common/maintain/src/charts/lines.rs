@@ -51,10 +51,7 @@ fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) 
             let points: Vec<(f64, f64)> =
                 sizes.iter().filter_map(|size| Some((size.m as f64, size.gflops(name)? / 1e3))).collect();
             let look = look(record, name);
-            plot.line(&points, look.colour.line(2.0), look.library)?;
-            for &point in &points {
-                canvas.marker(look.place, plot.pixels(point), look.colour);
-            }
+            plot.curve(canvas, look.place, &points, look.colour, look.library)?;
             labels.extend(points.last().map(|&end| (name, look, plot.pixels(end).1 + 4.0)));
         }
         let right = WIDTH - right;

@@ -11,7 +11,7 @@ use plotters::prelude::SVGBackend;
 use plotters::series::{DashedLineSeries, LineSeries};
 use plotters::style::ShapeStyle;
 
-use crate::picture::{Canvas, GRID, MUTED, NOTE, units};
+use crate::picture::{Canvas, Colour, GRID, MUTED, NOTE, units};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -91,6 +91,22 @@ impl<'a> Plot<'a> {
             self.0.draw_series(DashedLineSeries::new(points, units(7.0), units(4.0), style)).map_err(failed)?;
         } else {
             self.0.draw_series(LineSeries::new(points, style)).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// A line with a marker at each point: that of the contender in this place.
+    pub fn curve(
+        &mut self,
+        canvas: &mut Canvas,
+        place: usize,
+        points: &[(f64, f64)],
+        colour: Colour,
+        dashed: bool,
+    ) -> Result<()> {
+        self.line(points, colour.line(2.0), dashed)?;
+        for &point in points {
+            canvas.marker(place, self.pixels(point), colour);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::accuracy::measured::Measured;
 use crate::accuracy::values::Values;
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::picture::{self, Frame, HPos, INK, Kind, NAME, NOTE, SERIES};
+use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
 
 /// Who is drawn, as the record names it and as the figure does.
 const CONTENDERS: [(&str, &str); 4] = [
@@ -44,15 +44,10 @@ pub fn errors() -> Result<String> {
         let words: [&dyn Fn(&f64) -> String; 2] = [&|k| format!("{k}"), &|error| format!("{error:.0e}")];
         let mut plot = Plot::new(canvas, [left, right, top], [x, y], words, true)?;
         for (number, (name, words)) in CONTENDERS.iter().enumerate() {
-            let colour = if name.starts_with("cuBLAS") { INK } else { SERIES[number] };
-            let points = of(name);
-            plot.line(&points, colour.line(2.0), name.starts_with("cuBLAS"))?;
-            for &point in &points {
-                canvas.marker(number, plot.pixels(point), colour);
-            }
-            let height = top + 14.0 + number as f64 * 20.0;
-            canvas.marker(number, (width - right + 14.0, height - 4.0), colour);
-            canvas.text(width - right + 25.0, height, HPos::Left, NAME, words);
+            let library = name.starts_with("cuBLAS");
+            let colour = if library { INK } else { SERIES[number] };
+            plot.curve(canvas, number, &of(name), colour, library)?;
+            canvas.key(number, (width - right + 14.0, top + 10.0 + number as f64 * 20.0), colour, words);
         }
         canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "worst error, relative to |A|·|B|");
         canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "K");

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::picture::{self, Frame, HPos, INK, Kind, NAME, NOTE, SERIES};
+use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
 use crate::shapes::squares::{Square, Squares};
 
 /// The figure's name and that of its record.
@@ -56,13 +56,8 @@ fn draw(record: &Squares) -> Result<String> {
         for (number, (name, points)) in lines.iter().enumerate() {
             let library = *name == "cuBLAS";
             let colour = if library { INK } else { SERIES[5 - 2 * number] };
-            plot.line(points, colour.line(2.0), library)?;
-            for &point in points {
-                canvas.marker(number, plot.pixels(point), colour);
-            }
-            let height = top + 14.0 + number as f64 * 20.0;
-            canvas.marker(number, (width - right + 14.0, height - 4.0), colour);
-            canvas.text(width - right + 25.0, height, HPos::Left, NAME, name);
+            plot.curve(canvas, number, points, colour, library)?;
+            canvas.key(number, (width - right + 14.0, top + 10.0 + number as f64 * 20.0), colour, name);
         }
         canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "TFLOP/s");
         canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "M = N = K");

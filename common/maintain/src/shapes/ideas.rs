@@ -39,12 +39,17 @@ impl Used {
     }
 }
 
-/// The plans for each problem.
-pub fn fields(kernel: &OneKernel, device: &DeviceInfo, problems: &[Problem]) -> Result<Vec<Field>> {
+/// The plans for each problem, with all of the kernel's ideas and without each of them.
+pub fn fields(
+    kernel: &OneKernel,
+    ideas: &[(String, String)],
+    device: &DeviceInfo,
+    problems: &[Problem],
+) -> Result<Vec<Field>> {
     let of_all = kernel.plans(device, problems)?.into_iter();
     let mut fields: Vec<Field> = of_all.map(|(chosen, choices)| Field::of(chosen, &choices)).collect();
-    for (name, _) in kernel.ideas()? {
-        let without = kernel.plans_without(Some(&name), device, problems)?;
+    for (name, _) in ideas {
+        let without = kernel.plans_without(Some(name), device, problems)?;
         for (field, (chosen, all)) in fields.iter_mut().zip(without) {
             field.add(Used { name: name.clone(), chosen, all });
         }
@@ -95,15 +100,14 @@ pub fn near(choices: &[Choice], factor: f64) -> Vec<&Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::{Dtype, Fill};
+    use crate::one_kernel::problem;
 
     #[test]
     fn plans_without_an_idea_are_there_however_slow_they_are_expected_to_be() {
         let kernel = OneKernel::named("step06_prefetch/every_shape").unwrap();
         let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
-        let of = |[m, n, k]: [u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-        let problems = [[128, 128, 8192], [4096, 4096, 4096], [4, 2048, 2048], [255, 255, 255]].map(of);
-        let fields = fields(&kernel, &device, &problems).unwrap();
+        let problems = [[128, 128, 8192], [4096, 4096, 4096], [4, 2048, 2048], [255, 255, 255]].map(problem);
+        let fields = fields(&kernel, &kernel.ideas().unwrap(), &device, &problems).unwrap();
         let used = |at: usize| fields[at].ideas.iter().map(|idea| idea.name.as_str()).collect::<Vec<_>>();
         for idea in ["tiles", "slices", "wide_copies"] {
             assert!(used(0).contains(&idea), "{:?}", used(0));

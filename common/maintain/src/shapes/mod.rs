@@ -17,10 +17,10 @@ use common::device::{self, SimOptions};
 use common::matrix::Operands;
 use common::output::print;
 use common::product::Matrices;
-use common::{Dtype, Fill, Problem, json};
+use common::{Problem, json};
 use course::files::write;
 
-use crate::one_kernel::{OneKernel, provenance};
+use crate::one_kernel::{OneKernel, problem, provenance};
 use ideas::{fields, near};
 use measured::{Measured, Shape};
 use race::{Bench, products_per_sample};
@@ -98,7 +98,8 @@ impl Bench<'_> {
             shapes: Vec::new(),
         };
         let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
-        for (problem, field) in problems.iter().zip(fields(&self.kernel, self.device.info(), &problems)?) {
+        let fields = fields(&self.kernel, &record.ideas, self.device.info(), &problems)?;
+        for (problem, field) in problems.iter().zip(fields) {
             if Instant::now() > end {
                 print("the minutes are over; what was measured is recorded\n")?;
                 break;
@@ -158,10 +159,6 @@ impl Bench<'_> {
         times.fit(&options.out)?;
         Ok(true)
     }
-}
-
-fn problem([m, n, k]: [u64; 3]) -> Problem {
-    Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
 }
 
 #[cfg(test)]

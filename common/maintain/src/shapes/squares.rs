@@ -11,13 +11,12 @@ use common::json;
 use common::matrix::Operands;
 use common::output::print;
 use common::product::{Matrices, Product};
-use common::workspace;
-use common::{Dtype, Fill, Problem};
+use common::{Plan, Problem, workspace};
 use course::files::write;
 use serde::{Deserialize, Serialize};
 
 use super::race::{Bench, products_per_sample, rounded};
-use crate::one_kernel::{OneKernel, provenance};
+use crate::one_kernel::{OneKernel, problem, provenance};
 
 /// The kernel beside that for every shape.
 const BEFORE: &str = "step06_prefetch";
@@ -84,13 +83,15 @@ impl Range {
 pub fn record(bench: &mut Bench, sizes: &[u64], out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
     let mut before = OneKernel::named(BEFORE)?;
     let mut record = Squares { provenance: provenance(bench.device.info(), commit), squares: Vec::new() };
-    for &size in sizes {
+    let problems: Vec<Problem> = sizes.iter().map(|&size| problem([size; 3])).collect();
+    let [old, new] = [&before, &bench.kernel].map(|kernel| kernel.plans(bench.device.info(), &problems));
+    for ((problem, (old, _)), (new, _)) in problems.iter().zip(old?).zip(new?) {
         if Instant::now() > end {
             print("the minutes are over; what was measured is recorded\n")?;
             break;
         }
-        let square = measure(bench, &mut before, size)?;
-        let Square { cublas_us, before_us, after_us, right, .. } = square;
+        let square = measure(bench, &mut before, problem, [&old, &new])?;
+        let Square { size, cublas_us, before_us, after_us, right, .. } = square;
         let wrong = if right { "" } else { "; WRONG" };
         print(&format!(
             "{size}³: cuBLAS {cublas_us:.1} µs, step 6 {before_us:.1} µs, every shape {after_us:.1} µs{wrong}\n"
@@ -101,24 +102,18 @@ pub fn record(bench: &mut Bench, sizes: &[u64], out: &Path, commit: Option<&Stri
     Ok(record.squares.iter().all(|square| square.right))
 }
 
-fn measure(bench: &mut Bench, before: &mut OneKernel, size: u64) -> Result<Square> {
-    let problem = Problem { m: size, n: size, k: size, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-    let matrices = Matrices::allocate(bench.device, &problem)?;
-    let operands = Operands::new(&problem)?;
+fn measure(bench: &mut Bench, before: &mut OneKernel, problem: &Problem, [old, new]: [&Plan; 2]) -> Result<Square> {
+    let matrices = Matrices::allocate(bench.device, problem)?;
+    let operands = Operands::new(problem)?;
     matrices.upload(bench.device, &operands)?;
     let library = CublasProduct::new(bench.device, &matrices)?;
     let products = products_per_sample(bench.least_of_two(&library, 1)?);
-    let plan = |kernel: &OneKernel, bench: &Bench| -> Result<_> {
-        let plans = kernel.plans(bench.device.info(), &[problem])?;
-        Ok(plans.into_iter().next().context("the step told no plan; build it again")?.0)
-    };
-    let (old, new) = (plan(before, bench)?, plan(&bench.kernel, bench)?);
-    let old = before.session(bench.device, &old, &matrices)?;
-    let new = bench.session(&new, &matrices)?;
+    let old = before.session(bench.device, old, &matrices)?;
+    let new = bench.session(new, &matrices)?;
     let mut right = true;
     for session in [&old, &new] {
         session.run(bench.device)?;
-        right &= verify_c(bench.device, session, &problem, &operands)?.ok;
+        right &= verify_c(bench.device, session, problem, &operands)?.ok;
     }
     let runners: [Box<dyn Product>; 3] = [Box::new(library), Box::new(old), Box::new(new)];
     let medians = bench.in_turns(&runners, products)?;
@@ -128,7 +123,7 @@ fn measure(bench: &mut Bench, before: &mut OneKernel, size: u64) -> Result<Squar
     }
     matrices.release(bench.device)?;
     let [cublas_us, before_us, after_us] = [0, 1, 2].map(|at| rounded(medians[at]));
-    Ok(Square { size, cublas_us, before_us, after_us, right })
+    Ok(Square { size: problem.m, cublas_us, before_us, after_us, right })
 }
 
 #[cfg(test)]
