@@ -1,18 +1,27 @@
 // Step 6 for every shape. A C with few tiles leaves most of a GPU idle, so the depth is divided,
-// too: groups of warps share out each pair of tiles, and the layers of the grid share out K. A
-// product of very few rows or columns is another problem, and has a kernel of its own.
+// too: groups of warps share out each pair of tiles, and the layers of the grid share out K. A row
+// of C, or a few columns, is another problem, and has a kernel of its own.
 
 #include "async.cuh"  // copy, wait
 
 // VECTOR: elements of a row of B in one access, 4 or 2 where its rows start on so many, else 1.
 template <int COUNT> struct alignas(4 * COUNT) Pack { ELEMENT at[COUNT]; };  // for one access
 
-#ifndef FEW
+// The part of K that this layer of the grid multiplies, in whole tiles of this depth.
+struct Slice { int first, end; };
+__device__ Slice slice_of(int K, int depth)
+{
+    const int size = ((K - 1) / (int)gridDim.z / depth + 1) * depth;
+    const int first = min((long long)blockIdx.z * size, (long long)K);
+    return { first, first + min(size, K - first) };
+}
 
+#ifdef TILE_M
 // TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
 // THREAD_M, THREAD_N      rows and columns of C that a thread computes
 // GROUPS                  groups of warps, each with its own share of the depth of a tile
 // ODD                     1: the last tiles may come alone; 0: in pairs, which may end with zeros
+// STORED                  elements of C in one access
 constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
 constexpr int WARP_N = 8 * THREAD_N;
 constexpr int GROUP_THREADS = TILE_M / THREAD_M * (TILE_N / THREAD_N);
@@ -21,11 +30,6 @@ constexpr int STEPS = TILE_K / GROUPS;           // steps of k, for each group, 
 constexpr int A_ROWS = THREADS / 8;              // rows of A that the block copies at a time
 constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that copy a row of B
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
-// Elements of C in one access. Large tiles store one by one: sums in neighbouring registers, as a
-// wide store wants them, slow their loops by 4 %.
-#ifndef STORED
-constexpr int STORED = TILE_M * TILE_N > 4096 ? 1 : VECTOR;
-#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
@@ -48,10 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     auto As = (ELEMENT(*)[TILE_K][TILE_M + 4])shared;  // + 4: no bank conflicts, as in step 6
     auto Bs = (ELEMENT(*)[TILE_K][TILE_N])(shared + 2 * TILE_K * (TILE_M + 4));
 
-    // The slice of K of this layer of the grid.
-    const int slice = ((K - 1) / (int)gridDim.z / TILE_K + 1) * TILE_K;
-    const int k_first = min((long long)blockIdx.z * slice, (long long)K);
-    const int k_end = k_first + min(slice, K - k_first);
+    const Slice slice = slice_of(K, TILE_K);
 
     // Where this thread's copies of A and of B start, and from which k on there are only zeros.
     // Past the last row of A it is read again: what it gives there is not stored.
@@ -59,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const int a_k = thread % 8;
     const ELEMENT* a_from[TILE_M / A_ROWS];
     for (int i = 0; i < TILE_M / A_ROWS; ++i)
-        a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + k_first + a_k;
-    const int a_end = k_end - a_k;
+        a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + slice.first + a_k;
+    const int a_end = slice.end - a_k;
     const int b_k = thread / B_THREADS;
     const int b_col = thread % B_THREADS * VECTOR;
-    const ELEMENT* b_from = B + (size_t)(k_first + b_k) * N + col0 + b_col;
-    const int b_end = k_end - b_k;
+    const ELEMENT* b_from = B + (size_t)(slice.first + b_k) * N + col0 + b_col;
+    const int b_end = slice.end - b_k;
     const int b_columns = N - col0 - b_col;
 
     // Starts this thread's copies of a tile of A and one of B. Those past the last are zeros.
@@ -93,14 +94,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     };
 
     ELEMENT sum[THREAD_M][THREAD_N] = {};
-    fetch(0, k_first);
+    fetch(0, slice.first);
     wait();
     __syncthreads();
     load(0, 0);
     auto multiply = [&](int now, int k0, bool last) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            if (last && k0 + step >= k_end) break;  // only zeros follow, also for the other groups
+            if (last && k0 + step >= slice.end) break;  // only zeros follow, for all groups
             if (!last && step == STEPS - 1) {  // the last elements of these tiles are in registers
                 wait();
                 __syncthreads();
@@ -115,13 +116,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
                 }
         }
     };
-    int k0 = k_first;
+    int k0 = slice.first;
     #pragma unroll 1
-    for (; k0 + ODD * TILE_K < k_end; k0 += 2 * TILE_K) {  // so that the buffers are constants
+    for (; k0 + ODD * TILE_K < slice.end; k0 += 2 * TILE_K) {  // so that the buffers are constants
         multiply(0, k0, false);
         multiply(1, k0 + TILE_K, false);
     }
-    if (ODD && k0 < k_end) multiply(0, k0, true);
+    if (ODD && k0 < slice.end) multiply(0, k0, true);
 
     if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with
@@ -148,132 +149,109 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     }
 }
 
-#else  // FEW
-
-// With at most 8 rows or columns of C, an element of the larger matrix takes part in so few
-// multiply-adds that memory bounds the product: that matrix is read once, whole rows at a time.
+#else  // ROW: 1; or COLUMNS: columns of C at most
+// A row of C, or a few columns, needs each element of the larger matrix so few times that memory
+// bounds it. So all threads of the GPU read that matrix, each some loads ahead, and share out k.
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
-constexpr int ROWS_EACH = 4;           // of C, in few_columns: a warp's
-constexpr int COLUMNS = 32 * 4;        // of C, in few_rows: a block's, 4 for each lane
-constexpr int SHARED = 8192;           // elements of shared memory
+constexpr int AHEAD = 4;  // steps of k whose loads are on their way together
 
-// C has at most ROWS rows. Each warp takes some k of all columns of the block.
-template <int ROWS> __device__ void few_rows(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
-    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
+// Adds up what the threads of a block have of its elements of C: lanes that are multiples of
+// `apart` apart have the same ones, from the `first` on, and so have the warps of other parts.
+template <int COUNT> __device__ ELEMENT add_up(ELEMENT (&sum)[COUNT], int apart, int first,
+    int part, int parts, int thread, int elements)
 {
-    constexpr int DEPTH = 4096 / ROWS;
-    constexpr int LOADS = 4 / VECTOR;  // of a row of B, by a lane
-    const int warp = threadIdx.x / 32;
-    const int lane = threadIdx.x % 32;
-    const int col0 = blockIdx.x * COLUMNS;
-    const ELEMENT* from[LOADS];
-    for (int i = 0; i < LOADS; ++i)
-        from[i] = B + min(col0 + (i * 32 + lane) * VECTOR, N - VECTOR);
-    ELEMENT sum[ROWS][4] = {};
-    for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
-        const int depth = min(DEPTH, k_end - k0);
-        auto As = (ELEMENT(*)[DEPTH])shared;
-        __syncthreads();
-        for (int m = 0; m < ROWS; ++m)
-            for (int k = threadIdx.x; k < (depth + 3) / 4 * 4; k += THREADS)
-                As[m][k] = m < M && k < depth ? A[(size_t)m * K + k0 + k] : ELEMENT(0);
-        __syncthreads();
-        #pragma unroll 2
-        for (int k = warp * 4; k < depth; k += WARPS * 4) {
-            alignas(16) ELEMENT b[4][4] = {};
-            for (int i = 0; i < 4; ++i)
-                for (int n = 0; n < LOADS && k + i < depth; ++n)
-                    *(Pack<VECTOR>*)&b[i][n * VECTOR] =
-                        *(const Pack<VECTOR>*)&from[n][(size_t)(k0 + k + i) * N];
-            for (int m = 0; m < ROWS; ++m) {
-                const Pack<4> a = *(const Pack<4>*)&As[m][k];
-                for (int i = 0; i < 4; ++i)
-                    for (int n = 0; n < 4; ++n) sum[m][n] += a.at[i] * b[i][n];
-            }
-        }
-    }
+    __shared__ ELEMENT shared[THREADS * 4];
+    for (int distance = 16; distance >= apart; distance /= 2)
+        for (int i = 0; i < COUNT; ++i) sum[i] += __shfl_xor_sync(0xffffffff, sum[i], distance);
+    for (int i = 0; i < COUNT && thread % 32 < apart; ++i)
+        if (first + i >= 0 && first + i < elements) shared[part * elements + first + i] = sum[i];
     __syncthreads();
-    auto sums = (ELEMENT(*)[ROWS][COLUMNS])shared;
-    for (int m = 0; m < ROWS; ++m)
-        for (int n = 0; n < 4; ++n)
-            sums[warp][m][(n / VECTOR * 32 + lane) * VECTOR + n % VECTOR] = sum[m][n];
-    __syncthreads();
-    for (int i = threadIdx.x; i < M * COLUMNS; i += THREADS) {
-        const int m = i / COLUMNS;
-        const int n = i % COLUMNS;
-        ELEMENT total = 0;
-        for (int w = 0; w < WARPS; ++w) total += sums[w][m][n];
-        if (col0 + n < N) C[(size_t)m * N + col0 + n] = total;
-    }
+    ELEMENT total = 0;
+    for (int p = 0; p < parts && thread < elements; ++p) total += shared[p * elements + thread];
+    return total;
 }
 
-// C has at most WIDTH columns. Each warp takes some rows of A, and its lanes share out k.
-template <int WIDTH> __device__ void few_columns(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
-    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
-{
-    constexpr int DEPTH = 4096 / WIDTH;
-    const int lane = threadIdx.x % 32;
-    const int row = (blockIdx.x * WARPS + threadIdx.x / 32) * ROWS_EACH;
-    const ELEMENT* from[ROWS_EACH];
-    for (int m = 0; m < ROWS_EACH; ++m) from[m] = A + (size_t)min(row + m, M - 1) * K;
-    ELEMENT sum[ROWS_EACH][WIDTH] = {};
-    for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
-        const int depth = min(DEPTH, k_end - k0);
-        auto Bs = (ELEMENT(*)[DEPTH + 1])shared;  // transposed
-        __syncthreads();
-        for (int i = threadIdx.x; i < depth * WIDTH; i += THREADS) {
-            const int k = i / WIDTH;
-            const int n = i % WIDTH;
-            Bs[n][k] = n < N ? B[(size_t)(k0 + k) * N + n] : ELEMENT(0);
-        }
-        __syncthreads();
-        #pragma unroll 4
-        for (int k = lane; k < depth; k += 32) {
-            ELEMENT a[ROWS_EACH];
-            for (int m = 0; m < ROWS_EACH; ++m) a[m] = from[m][k0 + k];
-            for (int n = 0; n < WIDTH; ++n)
-                for (int m = 0; m < ROWS_EACH; ++m) sum[m][n] += a[m] * Bs[n][k];
-        }
-    }
-    for (int m = 0; m < ROWS_EACH; ++m)
-        for (int n = 0; n < WIDTH; ++n) {
-            for (int apart = 16; apart > 0; apart /= 2)
-                sum[m][n] += __shfl_xor_sync(0xffffffff, sum[m][n], apart);
-            if (lane == 0 && n < N && row + m < M) C[(size_t)(row + m) * N + n] = sum[m][n];
-        }
-}
-
-template <int COUNT> __device__ void few(const ELEMENT* A, const ELEMENT* B, ELEMENT* C,
-    int M, int N, int K, int k_first, int k_end, ELEMENT* shared)
-{
-    if (M <= N) few_rows<COUNT>(A, B, C, M, N, K, k_first, k_end, shared);
-    else few_columns<COUNT>(A, B, C, M, N, K, k_first, k_end, shared);
-}
-
+#ifdef ROW
+// B may have rows that start anywhere, and is read 16 bytes at a time all the same: steps of k that
+// are 4 apart start at the same place in 16 bytes, and are a warp's. Its columns lie that much to
+// the left of the block's; so the block reads 4 more than it computes.
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-    __shared__ alignas(16) ELEMENT shared[SHARED];
-    const int slice = (K - 1) / (int)gridDim.z + 1;
-    const int k_first = min((long long)blockIdx.z * slice, (long long)K);
-    const int k_end = k_first + min(slice, K - k_first);
-    C += (size_t)blockIdx.z * M * N;
-    const int count = min(M, N);
-    if (count == 1) few<1>(A, B, C, M, N, K, k_first, k_end, shared);
-    else if (count <= 4) few<4>(A, B, C, M, N, K, k_first, k_end, shared);
-    else few<8>(A, B, C, M, N, K, k_first, k_end, shared);
+    const Slice slice = slice_of(K, 1);
+    const int x = threadIdx.x, x_count = blockDim.x, y_count = blockDim.y, warp = threadIdx.z;
+    const unsigned k_own = slice.first + (warp / 4 * y_count + threadIdx.y) * 4 + warp % 4;
+    const unsigned k_step = WARPS * y_count;
+    const int columns = x_count * 4 - (N % 4 == 0 ? 0 : 4);
+    const int col0 = blockIdx.x * columns;
+    const int col = x * 4 - (int)(k_own % 4 * (N % 4) % 4);  // in the block's columns
+    const unsigned k_end = col < min(columns, N - col0) ? slice.end : 0;
+
+    ELEMENT sum[4] = {};
+    for (unsigned k0 = k_own; k0 < k_end; k0 += AHEAD * k_step) {
+        ELEMENT a[AHEAD] = {};
+        Pack<4> b[AHEAD] = {};
+        for (int i = 0; i < AHEAD; ++i) {
+            const unsigned k = k0 + i * k_step;
+            const size_t from = (size_t)k * N + col0 + col;
+            const size_t left = k < k_end ? (size_t)K * N - from : 0;
+            if (left > 0) a[i] = A[k];
+            if (left >= 4) b[i] = *(const Pack<4>*)&B[from];
+            else for (int n = 0; n < 3; ++n) if (n < left) b[i].at[n] = B[from + n];
+        }
+        for (int i = 0; i < AHEAD; ++i)
+            for (int n = 0; n < 4; ++n) sum[n] += a[i] * b[i].at[n];
+    }
+    const int i = (warp * y_count + threadIdx.y) * x_count + x;
+    const ELEMENT total = add_up(sum, x_count, col, warp, WARPS, i, columns);
+    if (i < columns && col0 + i < N) C[(size_t)blockIdx.z * N + col0 + i] = total;
+}
+
+#else
+constexpr int ROWS = 4;  // of C, for each thread
+constexpr int SUMS = ROWS * COLUMNS;
+
+// Threads along x have steps of k, neighbours in the rows of A; threads along y have rows.
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const Slice slice = slice_of(K, 1);
+    const int x = threadIdx.x, y = threadIdx.y, x_count = blockDim.x;
+    const int row0 = blockIdx.x * blockDim.y * ROWS;
+    const ELEMENT* a_from[ROWS];
+    for (int m = 0; m < ROWS; ++m) a_from[m] = A + (size_t)min(row0 + y * ROWS + m, M - 1) * K;
+
+    ELEMENT sum[SUMS] = {};
+    for (unsigned k0 = slice.first + x; k0 < slice.end; k0 += AHEAD * x_count) {
+        ELEMENT a[AHEAD][ROWS] = {};
+        alignas(16) ELEMENT b[AHEAD][COLUMNS] = {};
+        for (int i = 0; i < AHEAD; ++i) {
+            const unsigned k = k0 + i * x_count;
+            const ELEMENT* from = B + (size_t)k * N;
+            for (int m = 0; m < ROWS && k < slice.end; ++m) a[i][m] = a_from[m][k];
+            for (int n = 0; n < COLUMNS && k < slice.end; n += VECTOR)
+                *(Pack<VECTOR>*)&b[i][n] = *(const Pack<VECTOR>*)&from[min(n, N - VECTOR)];
+        }
+        for (int i = 0; i < AHEAD; ++i)
+            for (int s = 0; s < SUMS; ++s) sum[s] += a[i][s / COLUMNS] * b[i][s % COLUMNS];
+    }
+    const int i = y * x_count + x;
+    const ELEMENT total = add_up(sum, 1, y * SUMS, x / 32, x_count / 32, i, blockDim.y * SUMS);
+    const int row = row0 + i / COLUMNS, col = i % COLUMNS;
+    if (i < blockDim.y * SUMS && row < M && col < N)
+        C[((size_t)blockIdx.z * M + row) * N + col] = total;
 }
 
 #endif
+#endif
 
 // Adds up the products of the slices of K, which lie one behind the other.
-extern "C" __global__ void sum_slices(
-    const ELEMENT* slices, ELEMENT* C, int M, int N, int count)
+extern "C" __global__ void sum_slices(const ELEMENT* slices, ELEMENT* C, int M, int N, int count)
 {
     const size_t size = (size_t)M * N;
-    const size_t stride = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride) {
+    const int stride = gridDim.x * blockDim.x;
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride) {
         ELEMENT sum = 0;
         for (int slice = 0; slice < count; ++slice) sum += slices[slice * size + i];
         C[i] = sum;

@@ -51,7 +51,7 @@ const IDEAS: &[Idea] = &[
     idea!("wide_copies", WideCopies, "copies of 2 or 4 elements of B"),
     idea!("alone", Alone, "a last tile without a partner"),
     idea!("wide_stores", WideStores, "stores of 2 or 4 elements of C"),
-    idea!("few", Few, "a kernel of its own for 8 rows or columns and fewer"),
+    idea!("few", Few, "kernels of their own for one row, and for 8 columns and fewer"),
 ];
 
 /// One way to cut the product into tiles; `beyond/every_shape.cu` says what each constant is.
@@ -95,16 +95,20 @@ const MAX_WORKSPACE: u64 = 1 << 26;
 /// Times that are expected to be as close as this are taken as equal: then the larger tile is better, and fewer slices.
 const EQUAL: f64 = 1.01;
 
-/// Elements of the largest tile of C that the kernel stores as wide as it copies B: its `STORED`.
+/// Elements of the largest tile of C that the kernel stores as wide as it copies B. Sums in neighbouring registers, as a wide
+/// store wants them, slow the loops of larger ones by 4 %.
 const WIDE_STORES: u32 = 4096;
 
-/// Products of so few rows or columns have kernels of their own, compiled with `FEW`.
+/// Products of one row, and of so few columns, have kernels of their own; tiles are as good for a few rows.
 const FEW: u64 = 8;
-/// Columns of a block where there are few rows, and rows of a block where there are few columns.
-const FEW_TILE: [u64; 2] = [128, 32];
-/// Their slices: so many blocks on each SM are enough, and a shorter slice would not pay.
-const FEW_BLOCKS_PER_SM: u64 = 2;
-const FEW_MIN_SLICE: u64 = 96;
+/// Threads of their blocks, and the rows of C that one of them computes where there are few columns.
+const FEW_THREADS: u32 = 256;
+const FEW_ROWS: u32 = 4;
+/// So many blocks on each SM are enough for a row, and so many are wanted for a few columns.
+const ROW_BLOCKS_PER_SM: u64 = 3;
+const COLUMNS_BLOCKS_PER_SM: u64 = 2;
+/// With less than a block for each SM they divide K, too: a shorter slice would not pay for adding them up.
+const FEW_MIN_SLICE: u64 = 1024;
 
 /// Measured times: `cargo x shapes --tune` writes them.
 static COSTS: LazyLock<Vec<GpuCosts>> = LazyLock::new(|| cost::read(include_str!("../beyond/every_shape.json")));
@@ -128,6 +132,7 @@ impl Tiling {
             ("GROUPS", self.groups),
             ("VECTOR", vector),
             ("ODD", odd),
+            ("STORED", if self.stores_wide() { vector } else { 1 }),
         ];
         // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.
         Specialisation::named(name, dtype, &defines).for_target(80)
@@ -158,6 +163,7 @@ impl Tiling {
     fn storing(&self, mut specialisation: Specialisation, stored: u32) -> Specialisation {
         if self.stores_wide() {
             specialisation.name += &format!("s{stored}");
+            specialisation.defines.retain(|(name, _)| name != "STORED");
             specialisation.defines.push(("STORED".to_owned(), stored.to_string()));
         }
         specialisation
@@ -181,27 +187,49 @@ fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
 }
 
 fn is_few(problem: &Problem) -> bool {
-    problem.m.min(problem.n) <= FEW
+    problem.m == 1 || problem.n <= FEW
 }
 
-fn few_specialisation(dtype: Dtype, vector: u32) -> Specialisation {
-    Specialisation::named(format!("fewv{vector}"), dtype, &[("FEW", 1), ("VECTOR", vector)]).for_target(80)
+fn row_specialisation(dtype: Dtype) -> Specialisation {
+    Specialisation::named("row".to_owned(), dtype, &[("ROW", 1)]).for_target(80)
 }
 
-/// The plan for few rows or columns: blocks along the other side, and slices until every SM has its share.
+fn columns_specialisation(dtype: Dtype, columns: u32, vector: u32) -> Specialisation {
+    let defines = [("COLUMNS", columns), ("VECTOR", vector)];
+    Specialisation::named(format!("columns{columns}v{vector}"), dtype, &defines).for_target(80)
+}
+
+/// The plan for a row or a few columns: the threads of a block divide its share of C and K among them so that every SM has
+/// blocks, and if K must be divided among blocks, too, there are slices.
 fn plan_few(without: Without, problem: &Problem, device: &DeviceInfo) -> Plan {
-    let [columns, rows] = FEW_TILE;
-    let vector = if without == Without::WideCopies { 1 } else { vector(problem, device) };
-    let specialisation = few_specialisation(problem.dtype, vector);
-    let wide = problem.m <= problem.n;
-    let tile = if wide { [columns, FEW] } else { [FEW, rows] };
-    let mut plan = Plan::tiled(problem, specialisation, [256, 1], tile.map(|side| side as u32));
-    let blocks = if wide { problem.n.div_ceil(columns) } else { problem.m.div_ceil(rows) };
+    let sm_count = u64::from(device.sm_count);
+    let mut plan = if problem.m == 1 {
+        // Four columns for each thread along x. Where the rows of B start anywhere, four columns of a block are only read.
+        let (least, spare) = if problem.n.is_multiple_of(4) { (2, 0) } else { (4, 4) };
+        let blocks = |x: u32| problem.n.div_ceil(u64::from(4 * x - spare));
+        let mut widths = successors(Some(least), |x| Some(2 * x)).take_while(|&x| x < 32);
+        let x = widths.find(|&x| blocks(x) <= ROW_BLOCKS_PER_SM * sm_count).unwrap_or(32);
+        let tile = [4 * x - spare, 1];
+        let mut plan = Plan::tiled(problem, row_specialisation(problem.dtype), [x, 32 / x], tile);
+        plan.launches[0].block[2] = FEW_THREADS / 32;
+        plan
+    } else {
+        let vector = if without == Without::WideCopies { 1 } else { vector(problem, device) };
+        let columns = (problem.n as u32).next_power_of_two();
+        let rows = |x: u32| FEW_ROWS * FEW_THREADS / x;
+        let mut widths = successors(Some(32), |x| Some(2 * x)).take_while(|&x| x < FEW_THREADS);
+        let enough = |x: &u32| problem.m.div_ceil(rows(*x).into()) >= COLUMNS_BLOCKS_PER_SM * sm_count;
+        let x = widths.find(enough).unwrap_or(FEW_THREADS);
+        let specialisation = columns_specialisation(problem.dtype, columns, vector);
+        Plan::tiled(problem, specialisation, [x, FEW_THREADS / x], [columns, rows(x)])
+    };
     // One launch along x for either kind: y would end at 65,535 blocks of rows.
+    let [tile_n, tile_m] = plan.tile.map(u64::from);
+    let blocks = problem.m.div_ceil(tile_m) * problem.n.div_ceil(tile_n);
     plan.launches.truncate(1);
     plan.launches[0].grid = [blocks as u32, 1, 1];
     plan.launches[0].args[3] = Arg::Int(problem.m as i32);
-    let most = (FEW_BLOCKS_PER_SM * u64::from(device.sm_count) / blocks).min(problem.k / FEW_MIN_SLICE);
+    let most = (sm_count / blocks).min(problem.k / FEW_MIN_SLICE);
     plan.in_slices(problem, if without == Without::Slices { 1 } else { most.max(1) })
 }
 
@@ -288,7 +316,8 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     let of = |tilings: &[Tiling], vector| -> Vec<Specialisation> {
         tilings.iter().map(|tiling| tiling.specialisation(dtype, vector, Last::Pair)).collect()
     };
-    [of(&TILINGS, 4), of(&RAGGED, 1), vec![few_specialisation(dtype, 1)]].concat()
+    let columns = [1, 2, 4, 8].map(|columns| columns_specialisation(dtype, columns, 1));
+    [of(&TILINGS, 4), of(&RAGGED, 1), vec![row_specialisation(dtype)], columns.to_vec()].concat()
 }
 
 #[cfg(test)]
@@ -336,8 +365,10 @@ mod tests {
             ([4094, 4094, 4094], "128x256g1v2", false),
             // Few tiles, and a K to share out.
             ([512, 512, 16384], "64x128g2v4", true),
-            ([8, 4096, 4096], "fewv4", true),
-            ([4097, 3, 100], "fewv1", false),
+            ([1, 4096, 4096], "row", false),
+            ([1, 64, 60_000], "row", true),
+            ([4097, 3, 100], "columns4v1", false),
+            ([100, 8, 60_000], "columns8v4", true),
         ] {
             let [m, n, k] = size;
             let (found, layers, _) = planned(m, n, k);
@@ -354,8 +385,8 @@ mod tests {
                     let (_, slices, plan) = planned(m, n, k);
                     let [tile_n, tile_m] = plan.tile.map(u64::from);
                     let [x, y, _] = plan.launches[0].grid.map(u64::from);
-                    if m.min(n) <= FEW {
-                        assert_eq!((x, y), (if m <= n { n.div_ceil(tile_n) } else { m.div_ceil(tile_m) }, 1));
+                    if m == 1 || n <= FEW {
+                        assert_eq!((x, y), (m.div_ceil(tile_m) * n.div_ceil(tile_n), 1));
                     } else {
                         assert!(x * tile_n >= n && y * tile_m >= m && (x - 1) * tile_n < n && (y - 1) * tile_m < m);
                     }
@@ -404,16 +435,18 @@ mod tests {
                 "slices" => plan.launches.len() > 1,
                 "wide_copies" => define("VECTOR") > 1,
                 "alone" => define("ODD") == 1,
-                "wide_stores" => define("TILE_M") * define("TILE_N") <= WIDE_STORES && define("STORED") != 1,
-                _ => define("FEW") == 1,
+                "wide_stores" => define("STORED") > 1,
+                _ => define("ROW") + define("COLUMNS") > 0,
             }
         };
         for device in [device(), DeviceInfo::simulated(1 << 30)] {
-            for [m, n, k] in [[256, 256, 256], [512, 512, 4096], [76, 184, 516], [300, 500, 80], [4, 512, 512]] {
+            for [m, n, k] in
+                [[256, 256, 256], [512, 512, 4096], [76, 184, 516], [300, 500, 80], [1, 512, 512], [512, 4, 512]]
+            {
                 let problem = problem(m, n, k);
                 for idea in IDEAS {
                     let at = format!("{} at {m}×{n}×{k}", idea.name);
-                    let is_tiled = m > FEW || idea.name == "few";
+                    let is_tiled = (m > 1 && n > FEW) || idea.name == "few";
                     let choices = (idea.choices)(&problem, &device);
                     assert_eq!(!choices.is_empty(), is_tiled, "{at}");
                     assert!(choices.iter().all(|choice| !uses(idea.name, &choice.plan)), "{at}");

@@ -20,28 +20,46 @@ const TILE: [u32; 3] = [128, 64, 32];
 const SHARED_BYTES: u32 = 3 * 4 * TILE[2] * (2 * TILE[1] + TILE[0] + 8);
 /// Columns of tiles that lie side by side in a band of the grid.
 const BAND: u32 = 8;
-/// Below this K a sum may have so few terms that decide it that their own roundings show: the FP32 units multiply instead.
-const SHORT: u64 = 512;
+/// Below this K a sum may have so few terms that decide it that their own roundings show: step 6 multiplies instead.
+const SHORT: u64 = 1024;
 
-fn specialisation(vector: u32, short: bool) -> Specialisation {
-    let name = format!("{}v{vector}", if short { "short" } else { "" });
-    Specialisation::named(name, Dtype::F32, &[("VECTOR", vector), ("SHORT", u32::from(short))]).for_only(90)
+fn specialisation(vector: u32) -> Specialisation {
+    Specialisation::named(format!("v{vector}"), Dtype::F32, &[("VECTOR", vector)]).for_only(90)
+}
+
+/// Step 6's specialisation, for the kernel that includes step 6's.
+fn short(mut specialisation: Specialisation) -> Specialisation {
+    specialisation.name.insert_str(0, "short");
+    specialisation.defines.push(("SHORT".to_owned(), "1".to_owned()));
+    specialisation
 }
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     match dtype {
-        Dtype::F32 => [4, 1].into_iter().flat_map(|v| [false, true].map(|short| specialisation(v, short))).collect(),
+        Dtype::F32 => {
+            [4, 1].map(specialisation).into_iter().chain(super::specialisations(dtype).into_iter().map(short)).collect()
+        }
         Dtype::I32 => vec![],
     }
 }
 
-/// The kernel with one thing undone, committed for sizes that are multiples of 4.
+/// The kernel with one thing undone, for any K, and committed for sizes that are multiples of 4.
 const fn counter_example(name: &'static str) -> Variant {
-    let specialisations = |dtype| specialisations(dtype).into_iter().filter(|form| form.name.ends_with("v4")).collect();
-    Variant { specialisations: Some(specialisations), ..Variant::same_launch(name).planned(plan) }
+    let specialisations = |dtype| if dtype == Dtype::F32 { vec![specialisation(4)] } else { vec![] };
+    Variant { specialisations: Some(specialisations), ..Variant::same_launch(name).planned(plan_long) }
 }
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    let plan = plan_long(problem, device)?;
+    if problem.k >= SHORT {
+        return Ok(plan);
+    }
+    let plan = super::plan(problem, device)?;
+    Ok(Plan { specialisation: short(plan.specialisation.clone()), ..plan })
+}
+
+/// The plan that multiplies on tensor cores.
+fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     ensure!(
         problem.dtype == Dtype::F32,
         "tensor cores multiply floating-point numbers only; choose --dtype f32, or leave --variant out"
@@ -54,7 +72,7 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
         capability % 10
     );
     let aligned = problem.n.is_multiple_of(4) && problem.k.is_multiple_of(4);
-    let specialisation = specialisation(if aligned { 4 } else { 1 }, problem.k < SHORT);
+    let specialisation = specialisation(if aligned { 4 } else { 1 });
     let [tile_n, tile_m, tile_k] = TILE;
     Ok(Plan::tiled(problem, specialisation, [2 * tile_n, 1], [tile_n, tile_m])
         .with_tile_k(tile_k)
@@ -89,9 +107,13 @@ mod tests {
     fn the_form_suits_the_problem() {
         let sim = DeviceInfo::simulated(1 << 30);
         let form = |n, k| plan(&problem(500, n, k, Dtype::F32), &sim).unwrap().specialisation;
-        for (n, k, name) in
-            [(128, 512, "v4"), (128, 508, "shortv4"), (127, 512, "v1"), (128, 514, "v1"), (1, 1, "shortv1")]
-        {
+        for (n, k, name) in [
+            (128, 1024, "v4"),
+            (128, 1020, "short16x32v4"),
+            (127, 1024, "v1"),
+            (128, 1026, "v1"),
+            (1, 1, "short16x32v1"),
+        ] {
             assert_eq!(form(n, k).name, name);
             assert!(specialisations(Dtype::F32).contains(&form(n, k)));
         }

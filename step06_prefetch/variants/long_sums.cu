@@ -4,7 +4,6 @@
 #include "wgmma.cuh"  // tensor cores, and asynchronous copies in groups
 
 // VECTOR: elements in one copy, 4 where the rows of A and of B start on 16 bytes, else 1
-// SHORT   1: K is so short that single roundings matter, and the FP32 units multiply
 constexpr int TILE_M = 64;            // rows of C of a block
 constexpr int TILE_N = 128;           // columns of C of a block, 64 for each warpgroup
 constexpr int TILE_K = 32;            // 128 bytes: as long as a row of a swizzled tile may be
@@ -93,37 +92,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
         fetch(stages[now == 0 ? STAGES - 1 : now - 1], k0 + (STAGES - 1) * TILE_K);
         now = now + 1 < STAGES ? now + 1 : 0;
 
-        if (SHORT) {
-            for (int k = 0; k < TILE_K; ++k)
-                for (int i = 0; i < 32; ++i) {
-                    const int at = swizzled(row + i / 4 * 8 + i % 2, k);
-                    const float a = stage.big[0][at] + stage.small[0][at];
-                    sum[i] += a * stage.Bs[k][col + i / 2 % 2 * 8];
-                }
-        } else {
-            const auto big = descriptor(stage.big[0]);
-            const auto small = descriptor(stage.small[0]);
-            float b_big[TILE_K / 8][4];
-            float b_small[TILE_K / 8][4];
-            for (int k = 0; k < TILE_K / 8; ++k) {
-                for (int i = 0; i < 4; ++i) {
-                    const float x = stage.Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8];
-                    b_big[k][i] = tf32(x);
-                    b_small[k][i] = x - b_big[k][i];
-                }
-                if (k % 2 == 0) continue;  // while two are multiplied, the next two are split
-                begin();
-                for (int j = k - 1; j <= k; ++j) {  // descriptors count in 16 bytes, 4 steps of k
-                    multiply(sum, b_big[j], small + j * 2, true);
-                    multiply(sum, b_small[j], big + j * 2, true);
-                }
+        const auto big = descriptor(stage.big[0]);
+        const auto small = descriptor(stage.small[0]);
+        float b_big[TILE_K / 8][4];
+        float b_small[TILE_K / 8][4];
+        for (int k = 0; k < TILE_K / 8; ++k) {
+            for (int i = 0; i < 4; ++i) {
+                const float x = stage.Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8];
+                b_big[k][i] = tf32(x);
+                b_small[k][i] = x - b_big[k][i];
             }
-            for (int k = 0; k < TILE_K / 8; ++k)  // last, so that less is cut off
-                multiply(sum, b_big[k], big + k * 2, true);
-            commit();
+            if (k % 2 == 0) continue;  // while two are multiplied, the next two are split
+            begin();
+            for (int j = k - 1; j <= k; ++j) {  // descriptors count in 16 bytes, 4 steps of k
+                multiply(sum, b_big[j], small + j * 2, true);
+                multiply(sum, b_small[j], big + j * 2, true);
+            }
         }
+        for (int k = 0; k < TILE_K / 8; ++k)  // last, so that less is cut off
+            multiply(sum, b_big[k], big + k * 2, true);
+        commit();
         split(stages[now]);  // past the end of K these are zeros
-        if (!SHORT) finish(sum);
+        finish(sum);
         __syncthreads();
     }
 
