@@ -97,12 +97,14 @@ pub fn forms(
         })
     };
     let mut forms = if by_rule && all.iter().all(holds) { forms } else { packed(plans, dtype, usable)? };
-    forms.extend(for_long_sums(plans, dtype, usable)?);
+    let long = for_long_sums(plans, dtype, usable)?;
+    let long = long.filter(|(specialisation, _)| forms.iter().all(|(known, _)| known != specialisation));
+    forms.extend(long);
     Ok(forms)
 }
 
 /// A size whose sums are so long that a kernel on tensor cores uses them, and how long they are on the page: all tiles are alike.
-const LONG: Size = [64, 128, 512];
+const LONG: Size = [64, 128, 1024];
 const SHORTENED: u32 = 64;
 
 /// The form that a kernel on tensor cores takes for long sums only, with shorter ones; none of another kernel.

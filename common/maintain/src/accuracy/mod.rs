@@ -32,7 +32,7 @@ const EDGE: u64 = 2048;
 /// Elements of C that are looked at.
 const ELEMENTS: usize = 4096;
 /// Lengths of the sums.
-const LENGTHS: [u64; 16] = [1, 2, 4, 8, 16, 32, 64, 127, 128, 256, 511, 512, 1024, 4096, 16_384, 65_536];
+const LENGTHS: [u64; 16] = [1, 2, 4, 8, 16, 32, 64, 127, 128, 256, 512, 1023, 1024, 4096, 16_384, 65_536];
 /// Sizes whose speed is measured.
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
 /// Samples of a time.
@@ -40,13 +40,13 @@ const SAMPLES: usize = 9;
 /// Milliseconds of a sample while power is looked at.
 const POWER_SAMPLE_MS: f64 = 50.0;
 /// The longest sums on the simulator: those with which tensor cores begin.
-const LONGEST_SIMULATED: u64 = 512;
+const LONGEST_SIMULATED: u64 = 1024;
 
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder for accuracy.json
     out: PathBuf,
-    /// The longest sums; on the simulator 512 at most
+    /// The longest sums; on the simulator 1024 at most
     #[arg(long, value_name = "K", default_value_t = 65_536)]
     longest: u64,
     /// The commit for the record, if git cannot tell it

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
 /// The same for a step that can do none of these: what fits one block.
 const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
-/// Besides, for a kernel on tensor cores: a K that is long enough for them.
-const LONG_SIZES: [[u64; 3]; 3] = [[256, 256, 512], [200, 264, 520], [129, 67, 525]];
+/// Besides, where a kernel takes another form there: a K that is long enough for tensor cores, a row, and a few columns.
+const OTHER_SIZES: [[u64; 3]; 5] = [[256, 256, 1024], [200, 264, 1032], [129, 67, 1037], [1, 129, 300], [129, 3, 300]];
 
 /// One launch, in the form that `common/simt/tests/counters/record.py` reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub fn list() -> Result<Vec<Launch>> {
 
 fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
     let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-    let problems: Vec<Problem> = sizes.iter().map(problem).collect();
+    let problems: Vec<Problem> = sizes.iter().chain(&OTHER_SIZES).map(problem).collect();
     let device = DeviceInfo::simulated(u64::MAX);
     let request = Request {
         device: Some(device.clone()),
@@ -83,19 +83,23 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         ..Request::default()
     };
     let Description { plans, sources, .. } = step.describe(&request)?;
-    if plans.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
+    let (usual, _) = plans.split_at(sizes.len());
+    if usual.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
         return of_kernel(step, variant, &SMALL_SIZES);
     }
-    let tensor_cores = plans.iter().flatten().any(|plan| plan.specialisation.only);
+    let usual: Vec<Specialisation> = usual.iter().flatten().map(|plan| plan.specialisation.clone()).collect();
     let path = step.source(variant);
     let source = Source::read(&path)?;
     let committed: Vec<Specialisation> =
         sources.into_iter().filter(|(name, _)| step.path.join(name) == path).flat_map(|(_, forms)| forms).collect();
     let mut launches = Vec::new();
-    for (problem, plan) in problems.iter().zip(plans) {
+    for (at, (problem, plan)) in problems.iter().zip(plans).enumerate() {
         let Ok(plan) = plan else { continue };
         if !committed.contains(&plan.specialisation) {
             continue; // another form than the one that is committed of the kernel
+        }
+        if at >= sizes.len() && usual.contains(&plan.specialisation) {
+            continue;
         }
         let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
         if variant == Some("no_edges") && !whole {
@@ -116,9 +120,6 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
             k: problem.k,
             bytes: [problem.a_elements() * 4, problem.b_elements() * 4, c * 4],
         });
-    }
-    if tensor_cores && !sizes.iter().any(|size| LONG_SIZES.contains(size)) {
-        launches.extend(of_kernel(step, variant, &LONG_SIZES[..sizes.len()])?);
     }
     Ok(launches)
 }

@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> Result<bool> {
             }
         }
     }
-    let verdict = if problems == 0 { "all equal".to_owned() } else { format!("{problems} differences") };
+    let verdict = if problems == 0 { "all agree".to_owned() } else { format!("{problems} differences") };
     let (count, File { gpu, driver, date, .. }) = (readings.launches.len(), &readings.from);
     print(&format!("{text}{count} launches compared with {gpu} (driver {driver}, {date}): {verdict}\n"))?;
     Ok(problems == 0)
