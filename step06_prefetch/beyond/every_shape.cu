@@ -149,11 +149,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     }
 }
 
-#else  // ROW: 1; or COLUMNS: columns of C at most
+#else
+// ROW: 1; or COLUMNS: columns of C at most, and a multiple of VECTOR; THREADS: of a block
+//
 // A row of C, or a few columns, needs each element of the larger matrix so few times that memory
 // bounds it. So all threads of the GPU read that matrix, each some loads ahead, and share out k.
-constexpr int THREADS = 256;
-constexpr int WARPS = THREADS / 32;
 constexpr int AHEAD = 4;  // steps of k whose loads are on their way together
 
 // Adds up what the threads of a block have of its elements of C: lanes that are multiples of
@@ -176,35 +176,36 @@ template <int COUNT> __device__ ELEMENT add_up(ELEMENT (&sum)[COUNT], int apart,
 // B may have rows that start anywhere, and is read 16 bytes at a time all the same: steps of k that
 // are 4 apart start at the same place in 16 bytes, and are a warp's. Its columns lie that much to
 // the left of the block's; so the block reads 4 more than it computes.
-extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     const Slice slice = slice_of(K, 1);
     const int x = threadIdx.x, x_count = blockDim.x, y_count = blockDim.y, warp = threadIdx.z;
     const unsigned k_own = slice.first + (warp / 4 * y_count + threadIdx.y) * 4 + warp % 4;
-    const unsigned k_step = WARPS * y_count;
+    const unsigned k_step = THREADS / x_count;
     const int columns = x_count * 4 - (N % 4 == 0 ? 0 : 4);
     const int col0 = blockIdx.x * columns;
     const int col = x * 4 - (int)(k_own % 4 * (N % 4) % 4);  // in the block's columns
     const unsigned k_end = col < min(columns, N - col0) ? slice.end : 0;
+    const unsigned k_last = k_end == K && col0 + col + 4 > N ? K - 1 : k_end;
 
     ELEMENT sum[4] = {};
-    for (unsigned k0 = k_own; k0 < k_end; k0 += AHEAD * k_step) {
+    for (unsigned k0 = k_own; k0 < k_last; k0 += AHEAD * k_step) {
         ELEMENT a[AHEAD] = {};
         Pack<4> b[AHEAD] = {};
         for (int i = 0; i < AHEAD; ++i) {
             const unsigned k = k0 + i * k_step;
-            const size_t from = (size_t)k * N + col0 + col;
-            const size_t left = k < k_end ? (size_t)K * N - from : 0;
-            if (left > 0) a[i] = A[k];
-            if (left >= 4) b[i] = *(const Pack<4>*)&B[from];
-            else for (int n = 0; n < 3; ++n) if (n < left) b[i].at[n] = B[from + n];
+            if (k < k_last) a[i] = A[k];
+            if (k < k_last) b[i] = *(const Pack<4>*)&B[(size_t)k * N + col0 + col];
         }
         for (int i = 0; i < AHEAD; ++i)
             for (int n = 0; n < 4; ++n) sum[n] += a[i] * b[i].at[n];
     }
+    if (k_last < k_end && (k_last - k_own) % k_step == 0)  // the end of B: 16 bytes are too many
+        for (int n = 0; n < 3; ++n)
+            if (col0 + col + n < N) sum[n] += A[k_last] * B[(size_t)k_last * N + col0 + col + n];
     const int i = (warp * y_count + threadIdx.y) * x_count + x;
-    const ELEMENT total = add_up(sum, x_count, col, warp, WARPS, i, columns);
+    const ELEMENT total = add_up(sum, x_count, col, warp, THREADS / 32, i, columns);
     if (i < columns && col0 + i < N) C[(size_t)blockIdx.z * N + col0 + i] = total;
 }
 
@@ -213,7 +214,7 @@ constexpr int ROWS = 4;  // of C, for each thread
 constexpr int SUMS = ROWS * COLUMNS;
 
 // Threads along x have steps of k, neighbours in the rows of A; threads along y have rows.
-extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     const Slice slice = slice_of(K, 1);

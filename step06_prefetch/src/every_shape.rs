@@ -102,10 +102,11 @@ const WIDE_STORES: u32 = 4096;
 /// Products of one row, and of so few columns, have kernels of their own; tiles are as good for a few rows.
 const FEW: u64 = 8;
 /// Threads of their blocks, and the rows of C that one of them computes where there are few columns.
-const FEW_THREADS: u32 = 256;
-const FEW_ROWS: u32 = 4;
-/// So many blocks on each SM are enough for a row, and so many are wanted for a few columns.
-const ROW_BLOCKS_PER_SM: u64 = 3;
+const ROW_THREADS: u32 = 512;
+const COLUMNS_THREADS: u32 = 256;
+const COLUMNS_ROWS: u32 = 4;
+/// So many blocks for four SMs are enough for a row, and so many for one are wanted for a few columns.
+const ROW_BLOCKS_PER_FOUR_SMS: u64 = 5;
 const COLUMNS_BLOCKS_PER_SM: u64 = 2;
 /// With less than a block for each SM they divide K, too: a shorter slice would not pay for adding them up.
 const FEW_MIN_SLICE: u64 = 1024;
@@ -191,11 +192,11 @@ fn is_few(problem: &Problem) -> bool {
 }
 
 fn row_specialisation(dtype: Dtype) -> Specialisation {
-    Specialisation::named("row".to_owned(), dtype, &[("ROW", 1)]).for_target(80)
+    Specialisation::named("row".to_owned(), dtype, &[("ROW", 1), ("THREADS", ROW_THREADS)]).for_target(80)
 }
 
 fn columns_specialisation(dtype: Dtype, columns: u32, vector: u32) -> Specialisation {
-    let defines = [("COLUMNS", columns), ("VECTOR", vector)];
+    let defines = [("COLUMNS", columns), ("VECTOR", vector), ("THREADS", COLUMNS_THREADS)];
     Specialisation::named(format!("columns{columns}v{vector}"), dtype, &defines).for_target(80)
 }
 
@@ -208,20 +209,20 @@ fn plan_few(without: Without, problem: &Problem, device: &DeviceInfo) -> Plan {
         let (least, spare) = if problem.n.is_multiple_of(4) { (2, 0) } else { (4, 4) };
         let blocks = |x: u32| problem.n.div_ceil(u64::from(4 * x - spare));
         let mut widths = successors(Some(least), |x| Some(2 * x)).take_while(|&x| x < 32);
-        let x = widths.find(|&x| blocks(x) <= ROW_BLOCKS_PER_SM * sm_count).unwrap_or(32);
+        let x = widths.find(|&x| 4 * blocks(x) <= ROW_BLOCKS_PER_FOUR_SMS * sm_count).unwrap_or(32);
         let tile = [4 * x - spare, 1];
         let mut plan = Plan::tiled(problem, row_specialisation(problem.dtype), [x, 32 / x], tile);
-        plan.launches[0].block[2] = FEW_THREADS / 32;
+        plan.launches[0].block[2] = ROW_THREADS / 32;
         plan
     } else {
         let vector = if without == Without::WideCopies { 1 } else { vector(problem, device) };
         let columns = (problem.n as u32).next_power_of_two();
-        let rows = |x: u32| FEW_ROWS * FEW_THREADS / x;
-        let mut widths = successors(Some(32), |x| Some(2 * x)).take_while(|&x| x < FEW_THREADS);
+        let rows = |x: u32| COLUMNS_ROWS * COLUMNS_THREADS / x;
+        let mut widths = successors(Some(32), |x| Some(2 * x)).take_while(|&x| x < COLUMNS_THREADS);
         let enough = |x: &u32| problem.m.div_ceil(rows(*x).into()) >= COLUMNS_BLOCKS_PER_SM * sm_count;
-        let x = widths.find(enough).unwrap_or(FEW_THREADS);
+        let x = widths.find(enough).unwrap_or(COLUMNS_THREADS);
         let specialisation = columns_specialisation(problem.dtype, columns, vector);
-        Plan::tiled(problem, specialisation, [x, FEW_THREADS / x], [columns, rows(x)])
+        Plan::tiled(problem, specialisation, [x, COLUMNS_THREADS / x], [columns, rows(x)])
     };
     // One launch along x for either kind: y would end at 65,535 blocks of rows.
     let [tile_n, tile_m] = plan.tile.map(u64::from);
