@@ -214,7 +214,7 @@ constexpr int ROWS = 4;  // of C, for each thread
 constexpr int SUMS = ROWS * COLUMNS;
 
 // Threads along x have steps of k, neighbours in the rows of A; threads along y have rows.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
     const Slice slice = slice_of(K, 1);
