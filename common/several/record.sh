@@ -94,7 +94,8 @@ echo none >"$broken/libnccl.so"
 LD_LIBRARY_PATH=$broken timeout 20 "$program" --device cuda --gpus "$gpus" --size 64 2>"$out/no-nccl.err" >/dev/null
 echo "no NCCL: status $?: $(cat "$out/no-nccl.err")"
 [ "$gpus" -gt 2 ] && measure large 50 --gpus "$gpus" --size 110592 --samples 1
-measure "panels$gpus" 60 --gpus "$gpus" --size 16384,32768 --panel 512,2048
+measure "panels$gpus" 40 --gpus "$gpus" --size 32768 --panel 512,2048,8192
+measure "timeline$gpus" 25 --gpus "$gpus" --size 16384 --panel 2048 --overlap on,off
 kill "$watching"
 if command -v mpirun >/dev/null && [ $((SECONDS + 25)) -le "$limit" ]; then
     timeout -k 5 25 mpirun --allow-run-as-root --oversubscribe -np "$gpus" "$program" --device cuda --size 16384 --samples 3 \

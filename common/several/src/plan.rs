@@ -35,17 +35,17 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Cuts `k` into panels of `depth` and one with the rest. Nothing hides the journey of the first panel: it is an eighth as
-    /// deep, and the next ones double, if there is a journey and `depth` is not so small that it makes no difference.
+    /// Cuts `k` into panels of `depth`, the last one with the rest. Nothing hides the journey of the first panel: it is an eighth
+    /// as deep, if there is a journey and `depth` is not so small that it makes no difference.
     pub fn new(grid: Grid, k: u64, depth: u64) -> Self {
-        let mut next = if depth < 64 || grid.gpus() == 1 { depth } else { (depth / 8).next_multiple_of(8) };
+        let first = if depth < 64 || grid.gpus() == 1 { depth } else { (depth / 8).next_multiple_of(8) };
         let mut panels: Vec<Panel> = Vec::new();
         let mut start = 0;
         while start < k {
-            let end = k.min(start + next);
             let p = panels.len();
+            let end = k.min(start + if p == 0 { first } else { depth });
             panels.push(Panel { k: start..end, a_from: p % grid.cols, b_from: p % grid.rows });
-            (start, next) = (end, depth.min(2 * next));
+            start = end;
         }
         Self { grid, panels }
     }
@@ -77,13 +77,13 @@ impl Panels {
     }
 }
 
-/// The usual depth of a panel, in steps of K: deep, because every panel's product is added to C, but not so deep that the
+/// The usual depth of a panel, in steps of K: deep, because every panel is a launch and is added to C, but not so deep that the
 /// buffers take much memory.
 pub fn usual_depth(k: u64, gpus: usize) -> u64 {
     if gpus == 1 {
         return k;
     }
-    (k / 4).clamp(1, 8192).next_multiple_of(8).min(k.next_multiple_of(8))
+    (k / 2).clamp(1, 16_384).next_multiple_of(8).min(k.next_multiple_of(8))
 }
 
 #[cfg(test)]
@@ -100,13 +100,13 @@ mod tests {
         assert_eq!((plan.sender(1, Line::Row, 2), plan.sender(1, Line::Column, 2)), (3, 2));
         assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
         let depths: Vec<u64> = Panels::new(plan.grid, 1000, 256).panels.iter().map(Panel::depth).collect();
-        assert_eq!(depths, [32, 64, 128, 256, 256, 256, 8]);
+        assert_eq!(depths, [32, 256, 256, 256, 200]);
         // One GPU alone has nothing to wait for.
         assert_eq!(Panels::new(Grid { rows: 1, cols: 1 }, 1000, 1000).panels.len(), 1);
         assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
         assert_eq!(
             (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
-            (2048, 16, 8, 99)
+            (4096, 32, 8, 99)
         );
     }
 

@@ -23,7 +23,7 @@ pub struct File {
     pub date: String,
     /// What all launches have in common, field by field.
     same: Map<String, Value>,
-    /// SHA-256 of the kernels, by their files.
+    /// SHA-256 of the kernels without whole lines of comment, by their files.
     kernels: BTreeMap<String, String>,
     /// Names of the metrics, in the order of each reading's values.
     metrics: Vec<String>,
@@ -95,7 +95,11 @@ impl Reading {
         let path = workspace::root().join(launch.kernel.trim_start_matches("../"));
         let ptx = std::fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
-        ensure!(code::hash(&ptx) == self.kernel_sha256, "the kernel has changed since; record its counters again");
+        let instructions: String = ptx.split_inclusive('\n').filter(|line| !line.starts_with("//")).collect();
+        ensure!(
+            code::hash(&instructions) == self.kernel_sha256,
+            "the kernel has changed since; record its counters again"
+        );
         let kernel = Module::parse(&ptx)?.kernel("matmul")?;
         let mut memory = GlobalMemory::new();
         let mut args = Vec::new();

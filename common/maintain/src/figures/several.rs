@@ -21,11 +21,12 @@ fn nothing(name: &str) -> Result<String> {
 /// Edge of the product whose timeline is drawn.
 const EDGE: u64 = many::FIRST;
 
-/// A product on the most GPUs that was measured with overlap and without.
+/// A product on the most GPUs, and of these in the most panels, that was measured with overlap and without.
 fn product(all: &[Records], overlap: bool) -> Option<&Outcome> {
-    let outcomes = all.iter().flat_map(Records::usual);
-    let wanted = |o: &&Outcome| many::edge(o) == Some(EDGE) && o.overlap == overlap && o.gpus > 1;
-    outcomes.filter(wanted).max_by_key(|outcome| outcome.gpus)
+    let outcomes = || all.iter().flat_map(|records| &records.outcomes).filter(|o| many::edge(o) == Some(EDGE));
+    let both = |o: &&Outcome| outcomes().any(|p| (p.gpus, p.panel) == (o.gpus, o.panel) && p.overlap != o.overlap);
+    let wanted = outcomes().filter(both).filter(|o| o.overlap == overlap && o.gpus > 1);
+    wanted.max_by_key(|outcome| (outcome.gpus, outcome.panels))
 }
 
 /// What each GPU does when, with overlap and without.
