@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use crate::figures::accesses::{self, Matrix, What};
 
 /// A K that the kernel takes tensor cores for.
-const SIZE: [u64; 3] = [64, 128, 512];
+const SIZE: [u64; 3] = [64, 128, 1024];
 /// Bytes of a chunk, chunks in a row of the tile, and rows until the order is the first one again.
 const CHUNK: u64 = 16;
 const CHUNKS: u64 = 8;
