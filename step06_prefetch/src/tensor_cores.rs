@@ -4,6 +4,8 @@ use anyhow::{Result, ensure};
 use common::step::Role;
 use common::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
+use crate::tilings;
+
 /// The variant of step 6.
 pub const VARIANT: Variant = Variant {
     role: Role::Beyond,
@@ -36,9 +38,11 @@ fn short(mut specialisation: Specialisation) -> Specialisation {
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     match dtype {
-        Dtype::F32 => {
-            [4, 1].map(specialisation).into_iter().chain(super::specialisations(dtype).into_iter().map(short)).collect()
-        }
+        Dtype::F32 => [4, 1]
+            .map(specialisation)
+            .into_iter()
+            .chain(tilings::specialisations(dtype).into_iter().map(short))
+            .collect(),
         Dtype::I32 => vec![],
     }
 }
@@ -54,7 +58,7 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     if problem.k >= SHORT {
         return Ok(plan);
     }
-    let plan = super::plan(problem, device)?;
+    let plan = tilings::plan(problem, device)?;
     Ok(Plan { specialisation: short(plan.specialisation.clone()), ..plan })
 }
 

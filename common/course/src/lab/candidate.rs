@@ -54,7 +54,8 @@ impl Candidate {
         if !source.is_ptx() {
             common::nvrtc::find()?.try_out()?;
         }
-        Self::new(lab.step.clone(), lab.beyond.clone(), source, launch, seed)
+        let variant = lab.data.launched_as.clone().or_else(|| lab.beyond.clone());
+        Self::new(lab.step.clone(), variant, source, launch, seed)
     }
 
     /// A kernel of the course, launched as the course launches it.

@@ -14,6 +14,9 @@ use crate::{files, mine};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
+    /// The variant whose launches the learner's kernel has, if they are not those of the kernel that the lab leads to.
+    #[serde(default)]
+    pub launched_as: Option<String>,
     pub gain: Gain,
     /// The learner develops one file through all of them; what a task asks stays asked in those after it.
     pub tasks: Vec<Task>,
