@@ -10,6 +10,8 @@ use common::plan::Arg;
 use common::step::Role;
 use common::{DeviceInfo, Dtype, Idea, Plan, Problem, Specialisation, Variant};
 
+use crate::tilings::tile_defines;
+
 /// The variant of step 6.
 pub const VARIANT: Variant = Variant {
     role: Role::Beyond,
@@ -121,20 +123,16 @@ impl Tiling {
     }
 
     fn specialisation(&self, dtype: Dtype, vector: u32, last: Last) -> Specialisation {
-        let [tile_m, tile_n, tile_k] = self.tile;
+        let [tile_m, tile_n, _] = self.tile;
         let odd = u32::from(last == Last::Alone);
         let name = format!("{tile_m}x{tile_n}g{}v{vector}{}", self.groups, if odd == 1 { "odd" } else { "" });
-        let defines = [
-            ("TILE_M", tile_m),
-            ("TILE_N", tile_n),
-            ("TILE_K", tile_k),
-            ("THREAD_M", self.thread[0]),
-            ("THREAD_N", self.thread[1]),
+        let own = [
             ("GROUPS", self.groups),
             ("VECTOR", vector),
             ("ODD", odd),
             ("STORED", if self.stores_wide() { vector } else { 1 }),
         ];
+        let defines = [&tile_defines(self.tile, self.thread)[..], &own].concat();
         // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.
         Specialisation::named(name, dtype, &defines).for_target(80)
     }
@@ -192,7 +190,7 @@ fn is_few(problem: &Problem) -> bool {
 }
 
 fn row_specialisation(dtype: Dtype) -> Specialisation {
-    Specialisation::named("row".to_owned(), dtype, &[("ROW", 1), ("THREADS", ROW_THREADS)]).for_target(80)
+    Specialisation::named("row", dtype, &[("ROW", 1), ("THREADS", ROW_THREADS)]).for_target(80)
 }
 
 fn columns_specialisation(dtype: Dtype, columns: u32, vector: u32) -> Specialisation {

@@ -54,16 +54,17 @@ const fn counter_example(name: &'static str) -> Variant {
 }
 
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    let plan = plan_long(problem, device)?;
     if problem.k >= SHORT {
-        return Ok(plan);
+        return plan_long(problem, device);
     }
-    let plan = tilings::plan(problem, device)?;
-    Ok(Plan { specialisation: short(plan.specialisation.clone()), ..plan })
+    check(problem, device)?;
+    let mut plan = tilings::plan(problem, device)?;
+    plan.specialisation = short(plan.specialisation);
+    Ok(plan)
 }
 
-/// The plan that multiplies on tensor cores.
-fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+/// Whether tensor cores can multiply this here.
+fn check(problem: &Problem, device: &DeviceInfo) -> Result<()> {
     ensure!(
         problem.dtype == Dtype::F32,
         "tensor cores multiply floating-point numbers only; choose --dtype f32, or leave --variant out"
@@ -75,6 +76,12 @@ fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
         capability / 10,
         capability % 10
     );
+    Ok(())
+}
+
+/// The plan that multiplies on tensor cores.
+fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    check(problem, device)?;
     let aligned = problem.n.is_multiple_of(4) && problem.k.is_multiple_of(4);
     let specialisation = specialisation(if aligned { 4 } else { 1 });
     let [tile_n, tile_m, tile_k] = TILE;

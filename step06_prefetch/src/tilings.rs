@@ -43,18 +43,16 @@ impl Tiling {
     }
 
     fn specialisation(&self, dtype: Dtype, vector: u32) -> Specialisation {
-        let [tile_m, tile_n, tile_k] = self.tile;
-        let defines = [
-            ("TILE_M", tile_m),
-            ("TILE_N", tile_n),
-            ("TILE_K", tile_k),
-            ("THREAD_M", self.thread[0]),
-            ("THREAD_N", self.thread[1]),
-            ("VECTOR", vector),
-        ];
+        let [tile_m, tile_n, _] = self.tile;
+        let defines = [&tile_defines(self.tile, self.thread)[..], &[("VECTOR", vector)]].concat();
         // From 8.0 on copies are asynchronous; an older GPU needs NVRTC and compiles the kernel for itself.
         Specialisation::named(format!("{tile_m}x{tile_n}v{vector}"), dtype, &defines).for_target(80)
     }
+}
+
+/// What a kernel must know of its block's tiles and of its threads' tiles of C.
+pub fn tile_defines([tile_m, tile_n, tile_k]: [u32; 3], [thread_m, thread_n]: [u32; 2]) -> [(&'static str, u32); 5] {
+    [("TILE_M", tile_m), ("TILE_N", tile_n), ("TILE_K", tile_k), ("THREAD_M", thread_m), ("THREAD_N", thread_n)]
 }
 
 /// The launch with the tiling that should take the least time.
