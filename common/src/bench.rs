@@ -22,7 +22,7 @@ use crate::matrix::Operands;
 use crate::memory;
 use crate::on_host::host_product;
 use crate::plan::Plan;
-use crate::problem::{Dtype, Fill, Problem};
+use crate::problem::Problem;
 use crate::product::Product as _;
 use crate::step::{HostProduct, Role, Step, Variant};
 use crate::timing::{self, Cache};
@@ -72,8 +72,9 @@ pub fn run(step: &Step) -> ExitCode {
 fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
     let mut failed = 0;
-    let mut one = |kind: &str, variant: Option<&Variant>, [m, n, k]: [u64; 3], bench: Bench| {
-        let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let mut one = |kind: &str, variant: Option<&Variant>, size: [u64; 3], bench: Bench| {
+        let problem = Problem::uniform(size);
+        let [m, n, k] = size;
         let group = format!("{kind} {m}x{n}x{k}");
         let kernel = variant.map_or_else(|| step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
         eprintln!("{group}: {kernel}");

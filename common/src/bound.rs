@@ -91,7 +91,6 @@ impl LeastTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Dtype, Fill};
 
     fn gpu() -> Gpu {
         let figures = (2, 1000.0, 64.0, 1.0, 100.0);
@@ -105,10 +104,6 @@ mod tests {
             works.add(Work { fma, issued, passes }, blocks);
         }
         works
-    }
-
-    fn problem(n: u64) -> Problem {
-        Problem { m: n, n, k: n, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
     }
 
     #[test]
@@ -136,15 +131,15 @@ mod tests {
             ((6000, 6000, 4000, 2), "shared memory, L1", 0.004),
             ((6000, 40_000, 4000, 2), "instruction issue", 0.01),
         ] {
-            let found = least_time(&gpu(), &[works(&[work])], &problem(64));
+            let found = least_time(&gpu(), &[works(&[work])], &Problem::uniform([64; 3]));
             assert_eq!(found.bound_by, bound_by);
             assert!((found.ms - least).abs() < 1e-9, "{found:?}");
         }
         let launches = [works(&[(6000, 6000, 1000, 2)]), works(&[(2000, 2000, 1000, 2)])];
-        let one_after_the_other = least_time(&gpu(), &launches, &problem(64));
+        let one_after_the_other = least_time(&gpu(), &launches, &Problem::uniform([64; 3]));
         assert!((one_after_the_other.ms - 0.004).abs() < 1e-9, "{one_after_the_other:?}");
         // 3 MiB and a third in the cache.
-        let found = least_time(&gpu(), &launches, &problem(512));
+        let found = least_time(&gpu(), &launches, &Problem::uniform([512; 3]));
         assert_eq!(found.bound_by, "device memory");
         assert!(found.text().starts_with("  least time (G): 20.97 µs, bound by device memory\n"), "{}", found.text());
     }

@@ -64,10 +64,9 @@ pub fn verify_on(
 mod tests {
     use super::*;
     use crate::device::{SimDevice, SimOptions};
-    use crate::problem::{Dtype, Fill};
     use crate::product::{FirstRun, Matrices};
 
-    const PROBLEM: Problem = Problem { m: 7, n: 5, k: 3, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    const PROBLEM: Problem = Problem::uniform([7, 5, 3]);
 
     /// Computes nothing, and leaves these words in the first elements of C.
     struct Leaves {

@@ -86,6 +86,11 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// The usual product of these sizes [M, N, K]: `f32`, uniform elements, drawn with seed 1.
+    pub const fn uniform([m, n, k]: [u64; 3]) -> Self {
+        Self { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
+    }
+
     /// Elements of A.
     pub fn a_elements(&self) -> u64 {
         self.m * self.k

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use crate::cost::Choice;
 use crate::info::DeviceInfo;
 use crate::plan::{Plan, Specialisation};
-use crate::problem::{Dtype, Fill, Problem};
+use crate::problem::{Dtype, Problem};
 use crate::workspace;
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
@@ -209,7 +209,7 @@ impl Step {
         };
         variant.specialisations.map_or_else(
             || {
-                let problem = Problem { m: 32, n: 32, k: 32, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+                let problem = Problem::uniform([32; 3]);
                 let plan = self.plan_of(Some(variant))(&problem, &DeviceInfo::simulated(u64::MAX));
                 plan.into_iter().map(|plan| plan.specialisation).collect()
             },

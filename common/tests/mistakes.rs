@@ -20,7 +20,7 @@ use common::exec::Session;
 use common::fault::KernelFault;
 use common::matrix::Operands;
 use common::own_launch::OwnLaunch;
-use common::{Dtype, Fill, Problem, diagnostic};
+use common::{Problem, diagnostic};
 use snapbox::{assert_data_eq, file};
 
 /// Edge of the tiles that the kernels have along K.
@@ -32,8 +32,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
         bail!("{name}.cu has no size in its second line");
     };
-    let [m, n, k] = common::cli::parse_size(size).map_err(anyhow::Error::msg)?;
-    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let problem = Problem::uniform(common::cli::parse_size(size).map_err(anyhow::Error::msg)?);
     let launch = OwnLaunch::read(&source)?.unwrap_or_default();
     let plan = launch.plan(&problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let code = Code {

@@ -322,11 +322,6 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
-
-    fn problem(m: u64, n: u64, k: u64) -> Problem {
-        Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
-    }
 
     /// A device that compiles, and so may take every tiling.
     fn device() -> DeviceInfo {
@@ -334,7 +329,7 @@ mod tests {
     }
 
     fn planned(m: u64, n: u64, k: u64) -> (String, u32, Plan) {
-        let plan = plan(&problem(m, n, k), &device()).unwrap();
+        let plan = plan(&Problem::uniform([m, n, k]), &device()).unwrap();
         (plan.specialisation.name.clone(), plan.launches[0].grid[2], plan)
     }
 
@@ -402,7 +397,7 @@ mod tests {
     fn the_plan_is_the_choice_that_is_expected_to_be_fastest() {
         for size in [[300, 500, 700], [1001, 999, 5000], [64, 8192, 64]] {
             let [m, n, k] = size;
-            let all = choices(&problem(m, n, k), &device());
+            let all = choices(&Problem::uniform([m, n, k]), &device());
             let best = all.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
             let chosen = planned(m, n, k).2;
             assert!(all.iter().any(|choice| choice.plan == chosen && choice.expected_us <= EQUAL * best), "{size:?}");
@@ -415,7 +410,7 @@ mod tests {
         let device = DeviceInfo::simulated(1 << 30);
         for size in [1, 2, 8, 9, 63, 64, 100, 333, 1023, 1024] {
             for n in [4, 6, size, 512, 1022] {
-                let plan = plan(&problem(size, n, size), &device).unwrap();
+                let plan = plan(&Problem::uniform([size, n, size]), &device).unwrap();
                 assert!(specialisations(Dtype::F32).contains(&plan.specialisation), "{}", plan.specialisation.name);
             }
         }
@@ -442,7 +437,7 @@ mod tests {
             for [m, n, k] in
                 [[256, 256, 256], [512, 512, 4096], [76, 184, 516], [300, 500, 80], [1, 512, 512], [512, 4, 512]]
             {
-                let problem = problem(m, n, k);
+                let problem = Problem::uniform([m, n, k]);
                 for idea in IDEAS {
                     let at = format!("{} at {m}×{n}×{k}", idea.name);
                     let is_tiled = (m > 1 && n > FEW) || idea.name == "few";

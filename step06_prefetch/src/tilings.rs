@@ -95,11 +95,6 @@ pub fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
-
-    fn problem(m: u64, n: u64, k: u64) -> Problem {
-        Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
-    }
 
     #[test]
     fn the_tiling_fits_the_problem() {
@@ -119,7 +114,7 @@ mod tests {
             ([46_400, 46_400, 64], "128x256v4"),
         ] {
             let [m, n, k] = size;
-            assert_eq!(plan(&problem(m, n, k), &device).unwrap().specialisation.name, name, "{m}×{n}×{k}");
+            assert_eq!(plan(&Problem::uniform([m, n, k]), &device).unwrap().specialisation.name, name, "{m}×{n}×{k}");
         }
     }
 

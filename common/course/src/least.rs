@@ -84,7 +84,6 @@ pub fn of_record(record: &Record) -> Result<LeastTimes> {
 
 #[cfg(test)]
 mod tests {
-    use common::{Dtype, Fill};
     use simt::Work;
 
     use super::*;
@@ -96,8 +95,7 @@ mod tests {
         let mut equal = 0;
         for folder in steps::find().unwrap() {
             let sizes = [[256, 256, 64], [129, 520, 48], [200, 133, 67]];
-            let problem = |[m, n, k]: [u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-            let problems = sizes.map(problem);
+            let problems = sizes.map(Problem::uniform);
             let description = folder.describe(&Request { problems: problems.to_vec(), ..Request::default() }).unwrap();
             let source = Source::read(&folder.source(None));
             for (plan, problem) in description.plans.iter().zip(&problems).filter(|_| !description.host) {

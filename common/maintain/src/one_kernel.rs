@@ -9,7 +9,7 @@ use common::describe::{Description, Request};
 use common::device::Device;
 use common::exec::Session;
 use common::product::Matrices;
-use common::{DeviceInfo, Dtype, Fill, Plan, Problem, cublas, nvidia_smi, nvrtc};
+use common::{DeviceInfo, Plan, Problem, cublas, nvidia_smi, nvrtc};
 use course::record;
 use course::steps::{self, Kernel};
 
@@ -70,11 +70,6 @@ impl OneKernel {
         }
         Session::sharing(device, plan.clone(), &self.codes[&key], matrices)
     }
-}
-
-/// The problem of this size that all kernels of a comparison get.
-pub fn problem([m, n, k]: [u64; 3]) -> Problem {
-    Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
 }
 
 /// The device, the versions of what takes part, the day and the commit.

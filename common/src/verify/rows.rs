@@ -38,10 +38,8 @@ pub fn panel_rows(problem: &Problem) -> u64 {
 mod tests {
     use super::*;
 
-    use crate::problem::{Dtype, Fill};
-
     fn rows_of(m: u64, n: u64) -> u64 {
-        panel_rows(&Problem { m, n, k: 1, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 })
+        panel_rows(&Problem::uniform([m, n, 1]))
     }
 
     #[test]

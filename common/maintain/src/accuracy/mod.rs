@@ -20,7 +20,7 @@ use common::timing::{self, Cache, Spread};
 use common::{DeviceInfo, Kind, Plan, Problem, json};
 use course::files::write;
 
-use crate::one_kernel::{OneKernel, problem, provenance};
+use crate::one_kernel::{OneKernel, provenance};
 use errors::Expected;
 use measured::{AtK, AtPower, Measured, Power, Speed};
 use values::Values;
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let lengths = LENGTHS.into_iter().filter(|&k| k <= longest).map(|k| [edge, edge, k]);
     let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
     let [lengths, cubes] =
-        [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(problem));
+        [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
     let problems: Vec<Problem> = lengths.clone().chain(cubes.clone()).collect();
     let mut kernels: Vec<Contender> =
         KERNELS.into_iter().map(|name| Contender::named(name, device.info(), &problems)).collect::<Result<_>>()?;

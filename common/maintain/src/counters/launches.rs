@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::code::Source;
 use common::describe::{Description, Request};
-use common::{Arg, DeviceInfo, Dtype, Fill, Problem, Specialisation, workspace};
+use common::{Arg, DeviceInfo, Problem, Specialisation, workspace};
 use course::files;
 use course::steps::{self, StepFolder};
 use serde::{Deserialize, Serialize};
@@ -73,8 +73,7 @@ pub fn list() -> Result<Vec<Launch>> {
 }
 
 fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
-    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-    let problems: Vec<Problem> = sizes.iter().chain(&OTHER_SIZES).map(problem).collect();
+    let problems: Vec<Problem> = sizes.iter().chain(&OTHER_SIZES).copied().map(Problem::uniform).collect();
     let device = DeviceInfo::simulated(u64::MAX);
     let request = Request {
         device: Some(device.clone()),

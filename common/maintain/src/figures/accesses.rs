@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow};
 use common::code::Source;
 use common::describe::Request;
-use common::{Arg, DeviceInfo, Dtype, Fill, Problem};
+use common::{Arg, DeviceInfo, Problem};
 use course::steps;
 use simt::{AccessKind, Analysis, BlockInfo, CopyAccess, Observer, Space};
 
@@ -117,9 +117,9 @@ pub fn of_first_warp(step: &str, size: [u64; 3]) -> Result<Vec<Event>> {
     run(step, None, size, |block, warp| block == 0 && warp == 0)
 }
 
-fn run(step: &str, variant: Option<&str>, [m, n, k]: [u64; 3], kept: Kept) -> Result<Vec<Event>> {
+fn run(step: &str, variant: Option<&str>, size: [u64; 3], kept: Kept) -> Result<Vec<Event>> {
     let step = steps::find()?.into_iter().find(|found| found.name == step).context("there is no such step")?;
-    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
+    let problem = Problem::uniform(size);
     let device = DeviceInfo::simulated(1 << 32);
     let request = Request {
         device: Some(device.clone()),

@@ -12,7 +12,7 @@ use common::code::Source;
 use common::describe::Request;
 use common::output::print;
 use common::report::Report;
-use common::{Dtype, Fill, Problem, device, nvidia_smi};
+use common::{Dtype, Problem, device, nvidia_smi};
 use course::record;
 use course::steps::{self, StepFolder};
 
@@ -59,9 +59,12 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
         runs: Vec::new(),
     };
     let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
-    let problem = |&[m, n, k]: &[u64; 3]| Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-    let request =
-        Request { device: info, problems: sizes.iter().map(problem).collect(), variant: None, ..Request::default() };
+    let request = Request {
+        device: info,
+        problems: sizes.iter().copied().map(Problem::uniform).collect(),
+        variant: None,
+        ..Request::default()
+    };
     let mut tasks = Vec::new();
     for step in steps::find()? {
         match of_step(&step, &request) {

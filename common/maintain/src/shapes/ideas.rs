@@ -100,13 +100,12 @@ pub fn near(choices: &[Choice], factor: f64) -> Vec<&Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::one_kernel::problem;
 
     #[test]
     fn plans_without_an_idea_are_there_however_slow_they_are_expected_to_be() {
         let kernel = OneKernel::named("step06_prefetch/every_shape").unwrap();
         let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
-        let problems = [[128, 128, 8192], [4096, 4096, 4096], [64, 4, 20_000], [255, 255, 255]].map(problem);
+        let problems = [[128, 128, 8192], [4096, 4096, 4096], [64, 4, 20_000], [255, 255, 255]].map(Problem::uniform);
         let fields = fields(&kernel, &kernel.ideas().unwrap(), &device, &problems).unwrap();
         let used = |at: usize| fields[at].ideas.iter().map(|idea| idea.name.as_str()).collect::<Vec<_>>();
         for idea in ["tiles", "slices", "wide_copies"] {

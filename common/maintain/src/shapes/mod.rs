@@ -20,7 +20,7 @@ use common::product::Matrices;
 use common::{Problem, json};
 use course::files::write;
 
-use crate::one_kernel::{OneKernel, problem, provenance};
+use crate::one_kernel::{OneKernel, provenance};
 use ideas::{fields, near};
 use measured::{Measured, Shape};
 use race::{Bench, products_per_sample};
@@ -97,7 +97,7 @@ impl Bench<'_> {
             ideas: self.kernel.ideas()?,
             shapes: Vec::new(),
         };
-        let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
+        let problems: Vec<Problem> = sizes.iter().copied().map(Problem::uniform).collect();
         let fields = fields(&self.kernel, &record.ideas, self.device.info(), &problems)?;
         for (problem, field) in problems.iter().zip(fields) {
             if Instant::now() > end {
@@ -134,7 +134,7 @@ impl Bench<'_> {
                 "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
             );
         }
-        let problems: Vec<Problem> = sizes.iter().map(|&size| problem(size)).collect();
+        let problems: Vec<Problem> = sizes.iter().copied().map(Problem::uniform).collect();
         let mut shapes = Vec::new();
         for (problem, (_, choices)) in problems.iter().zip(self.kernel.plans(self.device.info(), &problems)?) {
             if Instant::now() > end {

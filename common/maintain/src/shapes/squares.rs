@@ -16,7 +16,7 @@ use course::files::write;
 use serde::{Deserialize, Serialize};
 
 use super::race::{Bench, products_per_sample, rounded};
-use crate::one_kernel::{OneKernel, problem, provenance};
+use crate::one_kernel::{OneKernel, provenance};
 
 /// The kernel beside that for every shape.
 const BEFORE: &str = "step06_prefetch";
@@ -83,7 +83,7 @@ impl Range {
 pub fn record(bench: &mut Bench, sizes: &[u64], out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
     let mut before = OneKernel::named(BEFORE)?;
     let mut record = Squares { provenance: provenance(bench.device.info(), commit), squares: Vec::new() };
-    let problems: Vec<Problem> = sizes.iter().map(|&size| problem([size; 3])).collect();
+    let problems: Vec<Problem> = sizes.iter().map(|&size| Problem::uniform([size; 3])).collect();
     let [old, new] = [&before, &bench.kernel].map(|kernel| kernel.plans(bench.device.info(), &problems));
     for ((problem, (old, _)), (new, _)) in problems.iter().zip(old?).zip(new?) {
         if Instant::now() > end {
