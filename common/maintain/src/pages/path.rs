@@ -7,7 +7,7 @@ use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
 use course::steps::{self, Kernel};
 
-use super::timed::{Page, or_dash, source, tflops};
+use super::timed::{Page, or_dash, source_of_step, tflops};
 use crate::table;
 
 /// All kernels of the course in order, by the names that records give them.
@@ -29,8 +29,9 @@ fn text(kernel: &str) -> Result<String> {
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let wanted = words.first().context("name a step")?;
     let rungs = |(_, record): &&(String, Record)| record.has_times() && record.has_rungs();
-    let record = page.records.iter().filter(rungs).max_by(|(_, a), (_, b)| a.date.cmp(&b.date));
-    let cube = |size: &&SizeRecord| size.is_cube() && !size.is_saw_tooth();
+    // As for the other tables of a page: the one with the most sizes, and of these the newest.
+    let record = page.records.iter().filter(rungs).max_by_key(|(_, record)| (record.sizes.len(), &record.date));
+    let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
     let mut rows = Vec::new();
@@ -52,7 +53,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let mut library = vec![CUBLAS.to_owned(), "–".to_owned()];
     library.extend(sizes.iter().map(|size| speed(size, CUBLAS)));
     rows.push(library);
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source(name, record)))
+    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, wanted)))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use common::units::ms;
 use common::workspace;
 use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
+use course::steps;
 
 use crate::charts::{CHARTS, Chart};
 use crate::record::acceptance::{self, Acceptance};
@@ -89,6 +90,13 @@ pub fn source(name: &str, record: &Record) -> String {
         record.l2.words(),
         record.rounds
     )
+}
+
+/// The same below a table of one step and its rungs: what else changed does not matter there.
+pub fn source_of_step(name: &str, record: &Record, step: &str) -> String {
+    let mut record = record.clone();
+    record.steps.retain(|known| known.name == step || known.rung && steps::split(&known.name).0 == step);
+    source(name, &record)
 }
 
 pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
@@ -183,7 +191,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
             return Ok(format!("*Record `{name}` has no times of {step}.*"));
         }
         let table = table::markdown(&[&["M×N×K"], &VALUES[..]].concat(), &rows);
-        Ok(format!("{table}\n{}", source(name, record)))
+        Ok(format!("{table}\n{}", source_of_step(name, record, step)))
     })
 }
 
@@ -270,6 +278,7 @@ mod tests {
         let page = Page { path: Path::new("README.md"), records: &records };
         let own = of_step(&page, &["step04_two", "h100"]).unwrap();
         assert!(own.contains("| 1024³ |") && own.contains("| 4096³ |") && own.contains("25.60"), "{own}");
+        assert!(own.contains("Outdated: step04_two changed since"), "{own}");
         let all = sizes(&page, &["h100"]).unwrap();
         assert!(all.contains("step04_two reaches at least 0.500 × cuBLAS, 0.500 ×"), "{all}");
         assert!(results(&records).unwrap().contains("outdated: step02_one, step04_two changed since"));
