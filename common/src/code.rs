@@ -107,6 +107,8 @@ impl Source {
         let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
+        // Some editors begin a text with a byte order mark, which NVRTC takes for an unknown character.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
         let mut hasher = Sha256::new();
@@ -384,6 +386,15 @@ mod tests {
 
     fn code(ptx: &str) -> Code {
         Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None, source: Default::default() }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_text() {
+        let path = std::env::temp_dir().join(format!("course-mark-{}.cu", std::process::id()));
+        std::fs::write(&path, "\u{feff}// kernel\n").unwrap();
+        let source = Source::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(source.text, "// kernel\n");
     }
 
     #[test]

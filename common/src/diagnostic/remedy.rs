@@ -149,10 +149,9 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
             stride.unwrap_or_else(|| out_of_bounds(*space, *access, place, arrays))
         }
         FaultKind::Misaligned { space, bytes, .. } => {
-            let elements = bytes / 4;
             let where_not = match space {
-                Space::Shared => format!("give the rows of the shared array a multiple of {elements} elements"),
-                _ => format!("take narrower accesses if a row does not start at a multiple of {elements} elements"),
+                Space::Shared => format!("give the rows of the shared array a multiple of {bytes} bytes"),
+                _ => format!("take narrower accesses if a row does not start at a multiple of {bytes} bytes"),
             };
             format!("an access of {bytes} bytes needs an address that is a multiple of {bytes}: {where_not}")
         }
@@ -168,6 +167,9 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
             format!(
                 "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
             )
+        }
+        FaultKind::Other(text) if text.starts_with("barrier") => {
+            "name one barrier from 0 to 15 for all threads of a warp, and count threads in whole warps of 32".into()
         }
         FaultKind::Trap => "the kernel stopped itself: look at the condition that leads here".into(),
         _ => "look at the line above".into(),
@@ -415,13 +417,14 @@ mod tests {
         }
         for (space, words) in [(Global, "narrower accesses"), (Shared, "rows of the shared array")] {
             let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
-            says(&fault(&odd, &arrays(), "line 3", ""), &["multiple of 16", words, "4 elements"]);
+            says(&fault(&odd, &arrays(), "line 3", ""), &["multiple of 16", words]);
         }
         let others = [
             FaultKind::DivergentBarrier { reached: 1, expected: 2 },
             FaultKind::Deadlock { waiting: String::new() },
             FaultKind::MissingLanes { named: 3, present: 1 },
             FaultKind::Trap,
+            FaultKind::Other("barrier 16: a block has barriers 0 to 15,".into()),
             FaultKind::Other("strange".into()),
         ];
         let remedies: std::collections::BTreeSet<String> =

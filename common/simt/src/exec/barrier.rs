@@ -4,6 +4,7 @@ use super::context::{BARRIERS, Barrier, Checked, Context};
 use super::registers::{Plane, Registers};
 use super::warp::Warp;
 use crate::error::FaultKind;
+use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::{Arrival, Observer};
 
@@ -20,6 +21,12 @@ pub(super) fn arrive<O: Observer>(
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
     let id: u32 = r.lane(inst.a, lane);
+    let ids: [u32; 32] = r.read(inst.a);
+    if let Some(other) = each(mask).find(|&lane| ids[lane] != id) {
+        let kind =
+            FaultKind::Other(format!("barriers {id} and {} in one warp: its threads must name the same,", ids[other]));
+        return Err(context.fault(kind, inst.pc, warp.number, Some(other as u32)));
+    }
     if id as usize >= BARRIERS {
         let kind = FaultKind::Other(format!("barrier {id}: a block has barriers 0 to 15,"));
         return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));

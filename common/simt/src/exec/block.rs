@@ -29,6 +29,8 @@ pub(super) struct Worker<'a> {
     caches: Vec<Cache<'a>>,
     barriers: [Barrier; BARRIERS],
     info: BlockInfo,
+    /// Warp instructions that the block has executed: its clock.
+    clock: u64,
 }
 
 /// Why a block has stopped.
@@ -54,6 +56,7 @@ impl<'a> Worker<'a> {
             caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.facts.len()],
             barriers: [Barrier::default(); BARRIERS],
             info,
+            clock: 0,
         };
         set_presets(launch, &mut worker.planes, None);
         worker.start(info);
@@ -69,6 +72,7 @@ impl<'a> Worker<'a> {
     pub fn start(&mut self, info: BlockInfo) {
         let code = &self.launch.kernel.code;
         self.info = info;
+        self.clock = 0;
         self.barriers = [Barrier::default(); BARRIERS];
         set_presets(self.launch, &mut self.planes, Some(&info));
         self.shared.fill(GARBAGE);
@@ -94,6 +98,7 @@ impl<'a> Worker<'a> {
             barriers: &mut self.barriers,
             info: self.info,
             executed: 0,
+            clock: self.clock,
         };
         loop {
             let mut progress = false;
@@ -111,6 +116,8 @@ impl<'a> Worker<'a> {
                 context.executed = 0;
                 let stop = step(self.level, &mut self.warps[index], registers, &mut context, quantum as i64);
                 let used = context.launch.executed.fetch_add(context.executed, Ordering::Relaxed) + context.executed;
+                context.clock += context.executed;
+                self.clock = context.clock;
                 // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
                 if used > limit && matches!(stop, Ok(Stop::Yield | Stop::Barrier)) {
                     let warp = &self.warps[index];

@@ -85,5 +85,8 @@ pub(super) struct Context<'a, 'b, O> {
     pub caches: &'b mut [Cache<'a>],
     pub barriers: &'b mut [Barrier; BARRIERS],
     pub info: BlockInfo,
+    /// Warp instructions of this turn of a warp.
     pub executed: u64,
+    /// Those of the block before it.
+    pub clock: u64,
 }

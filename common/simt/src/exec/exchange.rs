@@ -9,16 +9,15 @@ use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Observer;
 
-/// Shows an observer which lanes meet here: those that name the same lanes.
-fn show<O: Observer>(context: &mut Context<'_, '_, O>, inst: &Inst, named: [u32; 32], warp: u32, mask: u32) {
-    let exchange = inst.op != Op::WarpSync || inst.imm != 0;
+/// Lanes of `mask` that name the same lanes: what they name, and which they are.
+fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut left = mask;
-    while left != 0 {
-        let name = named[left.trailing_zeros() as usize];
-        let same = select(left, |lane| named[lane] == name);
-        context.observer.warp_sync(warp, inst.pc, same, name, exchange);
+    std::iter::from_fn(move || {
+        let &name = names.get(left.trailing_zeros() as usize)?;
+        let same = select(left, |lane| names[lane] == name);
         left &= !same;
-    }
+        Some((name, same))
+    })
 }
 
 /// Instructions that exchange values between the lanes of a warp.
@@ -30,34 +29,37 @@ pub(super) fn exchange<O: Observer>(
     r: Registers,
     mask: u32,
 ) -> Checked<()> {
-    let first = mask.trailing_zeros() as usize;
     let named = match inst.op {
         Op::WarpSync => Some(inst.a),
         Op::Vote | Op::Match | Op::Redux => Some(inst.b),
         _ => None,
     };
-    if let Some(register) = named {
-        let named: u32 = r.lane(register, first);
+    let mut names: [u32; 32] = named.map_or([0; 32], |register| r.read(register));
+    if named.is_some() {
         // `bar.warp.sync` may stand in both branches of a condition; the others exchange values and need all lanes.
         let plain_sync = inst.op == Op::WarpSync && inst.imm == 0;
-        if named & warp.live & !mask != 0 && !plain_sync {
-            let kind = FaultKind::MissingLanes { named, present: mask };
-            return Err(context.fault(kind, inst.pc, warp.number, Some(first as u32)));
-        }
-        let came = mask | named & warp.waiting_lanes;
-        if O::ACTIVE {
-            // Those who have waited came with the same mask.
-            let mut names: [u32; 32] = r.read(register);
-            each(came & !mask).for_each(|lane| names[lane] = named);
-            show(context, inst, names, warp.number, if plain_sync { came } else { mask });
-        }
-        if plain_sync {
-            let missing = named & warp.live & !came;
-            if missing == 0 {
-                warp.waiting_lanes &= !named;
-            } else if mask == warp.active {
-                warp.wait_for(missing);
+        let (mut came, mut missing) = (mask, 0);
+        for (name, same) in groups(names, mask) {
+            let absent = name & warp.live & !mask;
+            if absent != 0 && !plain_sync {
+                let kind = FaultKind::MissingLanes { named: name, present: mask };
+                return Err(context.fault(kind, inst.pc, warp.number, Some(same.trailing_zeros())));
             }
+            // Those who have waited came with the same mask.
+            let waited = absent & warp.waiting_lanes;
+            each(waited).for_each(|lane| names[lane] = name);
+            came |= waited;
+            missing |= absent & !waited;
+        }
+        if O::ACTIVE {
+            for (name, same) in groups(names, if plain_sync { came } else { mask }) {
+                context.observer.warp_sync(warp.number, inst.pc, same, name, !plain_sync);
+            }
+        }
+        if plain_sync && missing == 0 {
+            groups(names, mask).for_each(|(name, _)| warp.waiting_lanes &= !name);
+        } else if plain_sync && mask == warp.active {
+            warp.wait_for(missing);
         }
     }
     match inst.op {
@@ -89,53 +91,57 @@ pub(super) fn exchange<O: Observer>(
             set(&mut warp.predicates, inst.e, mask, inside);
         }
         Op::Vote => {
-            let named = r.lane::<u32>(inst.b, first) & mask;
             let mut bits = warp.predicates[inst.a as usize];
             if inst.imm != 0 {
                 bits = !bits;
             }
-            let bits = bits & named;
-            let holds = match inst.sub {
-                sub::ALL => bits == named,
-                sub::ANY => bits != 0,
-                sub::UNI => bits == 0 || bits == named,
-                _ => false,
-            };
-            if inst.sub == sub::BALLOT {
-                r.write(inst.d, mask, &[bits; 32]);
-            } else {
-                set(&mut warp.predicates, inst.d, mask, if holds { u32::MAX } else { 0 });
+            for (name, same) in groups(names, mask) {
+                let voters = name & mask;
+                let bits = bits & voters;
+                let holds = match inst.sub {
+                    sub::ALL => bits == voters,
+                    sub::ANY => bits != 0,
+                    sub::UNI => bits == 0 || bits == voters,
+                    _ => false,
+                };
+                if inst.sub == sub::BALLOT {
+                    r.write(inst.d, same, &[bits; 32]);
+                } else {
+                    set(&mut warp.predicates, inst.d, same, if holds { u32::MAX } else { 0 });
+                }
             }
         }
         Op::Match => {
-            let named = r.lane::<u32>(inst.b, first) & mask;
             let values: [u64; 32] = if inst.imm != 0 { r.read(inst.a) } else { r.read(inst.a).map(|x: u32| x.into()) };
-            let mut out = [0; 32];
-            for lane in each(mask) {
-                out[lane] = select(named, |other| values[other] == values[lane]);
-            }
-            if inst.sub == 1 {
-                let same = out[first] == named;
-                r.write(inst.d, mask, &[if same { named } else { 0 }; 32]);
-                set(&mut warp.predicates, inst.e, mask, if same { u32::MAX } else { 0 });
-            } else {
-                r.write(inst.d, mask, &out);
+            for (name, same) in groups(names, mask) {
+                let compared = name & mask;
+                let alike = |lane: usize| select(compared, |other| values[other] == values[lane]);
+                if inst.sub == 1 {
+                    let all = alike(same.trailing_zeros() as usize) == compared;
+                    r.write(inst.d, same, &[if all { compared } else { 0 }; 32]);
+                    set(&mut warp.predicates, inst.e, same, if all { u32::MAX } else { 0 });
+                } else {
+                    let mut out = [0; 32];
+                    each(same).for_each(|lane| out[lane] = alike(lane));
+                    r.write(inst.d, same, &out);
+                }
             }
         }
         Op::Redux => {
-            let named = r.lane::<u32>(inst.b, first) & mask;
             let value: [u32; 32] = r.read(inst.a);
-            let result = each(named).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
-                sub::ADD => a.wrapping_add(b),
-                sub::MIN_S => (a as i32).min(b as i32) as u32,
-                sub::MAX_S => (a as i32).max(b as i32) as u32,
-                sub::MIN_U => a.min(b),
-                sub::MAX_U => a.max(b),
-                sub::AND => a & b,
-                sub::OR => a | b,
-                _ => a ^ b,
-            });
-            r.write(inst.d, mask, &[result.unwrap_or(0); 32]);
+            for (name, same) in groups(names, mask) {
+                let result = each(name & mask).map(|lane| value[lane]).reduce(|a, b| match inst.sub {
+                    sub::ADD => a.wrapping_add(b),
+                    sub::MIN_S => (a as i32).min(b as i32) as u32,
+                    sub::MAX_S => (a as i32).max(b as i32) as u32,
+                    sub::MIN_U => a.min(b),
+                    sub::MAX_U => a.max(b),
+                    sub::AND => a & b,
+                    sub::OR => a | b,
+                    _ => a ^ b,
+                });
+                r.write(inst.d, same, &[result.unwrap_or(0); 32]);
+            }
         }
         _ => {}
     }

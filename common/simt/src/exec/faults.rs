@@ -45,6 +45,8 @@ impl<O> Context<'_, '_, O> {
         let kind = if address.is_multiple_of(u64::from(bytes)) {
             FaultKind::OutOfBounds { space, access: kind, bytes, place }
         } else {
+            // Where it lies outside is another matter.
+            let place = if inside(address) { place } else { format!("address {address:#x}") };
             FaultKind::Misaligned { space, access: kind, bytes, place }
         };
         self.fault(kind, access.instruction, access.warp, Some(lane as u32))

@@ -208,6 +208,7 @@ fn one<F: Fn(u64) -> Option<u8>>(
             c.pad("", &if value == 0 { "(nil)".into() } else { format!("{value:#x}") })
         }
         b'f' | b'F' | b'e' | b'E' | b'g' | b'G' => c.real(f64::from_bits(arguments.next(8)), kind),
+        b'a' | b'A' => c.hexadecimal(f64::from_bits(arguments.next(8)), kind == b'A'),
         _ => return None,
     };
     Some((text, at + 1))
@@ -272,6 +273,33 @@ impl Conversion {
             }
         };
         self.pad(sign, &if upper { text.to_uppercase() } else { text })
+    }
+
+    /// As C's library on Linux does: a digit, a point, thirteen digits without their zeros, and a power of two.
+    fn hexadecimal(&mut self, value: f64, upper: bool) -> String {
+        const DIGITS: usize = 13;
+        if !value.is_finite() {
+            return self.real(value, if upper { b'F' } else { b'f' });
+        }
+        let bits = value.abs().to_bits();
+        let (exponent, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
+        let power = if bits == 0 { 0 } else { exponent.max(1) - 1023 };
+        let mut digits = u64::from(exponent > 0) << 52 | fraction;
+        if let Some(cut) = self.precision.and_then(|precision| DIGITS.checked_sub(precision)).filter(|&cut| cut > 0) {
+            let (unit, half) = (1 << (4 * cut), 1 << (4 * cut - 1));
+            let rest = digits % unit;
+            let up = rest > half || rest == half && digits / unit % 2 == 1;
+            digits = (digits / unit + u64::from(up)) * unit;
+        }
+        let text = format!("{:013x}", digits & ((1 << 52) - 1));
+        let text = match self.precision {
+            None => text.trim_end_matches('0').to_owned(),
+            Some(precision) => format!("{text:0<precision$}").chars().take(precision).collect(),
+        };
+        let point = if self.alternate || !text.is_empty() { "." } else { "" };
+        let text = format!("{}{point}{text}p{power:+}", digits >> 52);
+        let sign = format!("{}0x", self.sign(value.is_sign_negative()));
+        if upper { self.pad(&sign.to_uppercase(), &text.to_uppercase()) } else { self.pad(&sign, &text) }
     }
 
     /// `#` asks for a point even where no digit follows.
@@ -350,6 +378,18 @@ mod tests {
         }
         let real = |text: &str, value: f64| print(text, &value.to_bits().to_le_bytes());
         for (text, value, expected) in [
+            ("%a", 1.5, "0x1.8p+0"),
+            ("%a", 0.0, "0x0p+0"),
+            ("%a", -0.1, "-0x1.999999999999ap-4"),
+            ("%.2a", 1.999, "0x2.00p+0"),
+            ("%.0a", 2.5, "0x1p+1"),
+            ("[%020a]", 3.0, "[0x0000000000001.8p+1]"),
+            ("%A", 0.1, "0X1.999999999999AP-4"),
+            ("%a", 5e-324, "0x0.0000000000001p-1022"),
+            ("%.15a", 1.5, "0x1.800000000000000p+0"),
+            ("%#.0a", 1.0, "0x1.p+0"),
+            ("%+.1a", 5e-310, "+0x0.0p-1022"),
+            ("%a", f64::INFINITY, "inf"),
             ("%f", 1.5, "1.500000"),
             ("%.0f", 2.5, "2"),
             ("%#.0f", 2.5, "2."),

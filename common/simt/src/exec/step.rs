@@ -329,10 +329,10 @@ fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst:
     Ok(())
 }
 
-/// Clocks count executed instructions: the same in every run.
+/// Clocks count the instructions that the block has executed: the same in every run.
 #[inline(never)]
 fn clock<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32, now: u64) {
-    let now = context.executed + now;
+    let now = context.clock + context.executed + now;
     let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
     if inst.imm != 0 {
         r.write(inst.d, mask, &[value; 32]);

@@ -21,6 +21,8 @@ pub(crate) struct MemoryOrder {
     pub volatile: bool,
     pub acquire: bool,
     pub release: bool,
+    /// What it reads is acquired only by a fence behind it: where a wait finds that it is over.
+    pub later: bool,
     /// A fence between what threads write to shared memory and what the asynchronous proxy reads.
     pub proxy: bool,
     pub scope: Scope,
@@ -28,8 +30,15 @@ pub(crate) struct MemoryOrder {
 
 impl MemoryOrder {
     /// The order of a plain access.
-    pub const WEAK: Self =
-        Self { strong: false, volatile: false, acquire: false, release: false, proxy: false, scope: Scope::Device };
+    pub const WEAK: Self = Self {
+        strong: false,
+        volatile: false,
+        acquire: false,
+        release: false,
+        later: false,
+        proxy: false,
+        scope: Scope::Device,
+    };
 
     /// The order that an opcode and its modifiers name.
     pub fn of(words: &[String]) -> Self {
@@ -45,8 +54,14 @@ impl MemoryOrder {
                 let both = acquire == release;
                 Self { acquire: acquire || both, release: release || both, scope: device, ..Self::WEAK }
             }
-            // A barrier in memory: who arrives releases, who finds a phase complete acquires.
-            "mbarrier" => Self { strong: true, acquire: true, release: true, scope: Scope::Block, ..Self::WEAK },
+            // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
+            // plain writes.
+            "mbarrier" if has(&["test_wait", "try_wait"]) => {
+                Self { strong: true, acquire: true, later: true, scope: Scope::Block, ..Self::WEAK }
+            }
+            "mbarrier" if has(&["arrive", "arrive_drop"]) => {
+                Self { strong: true, release: true, scope: Scope::Block, ..Self::WEAK }
+            }
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
                 Self { strong: true, volatile: true, scope: Scope::System, ..Self::WEAK }
             }
@@ -89,7 +104,9 @@ mod tests {
             ("atom.global.cta.add.u32", scoped(Block, relaxed)),
             ("red.release.gpu.global.add.u32", MemoryOrder { release: true, ..relaxed }),
             ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: true, ..both }),
-            ("mbarrier.arrive.shared.b64", MemoryOrder { strong: true, ..scoped(Block, both) }),
+            ("mbarrier.init.shared.b64", MemoryOrder::WEAK),
+            ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, relaxed) }),
+            ("mbarrier.test_wait.b64", MemoryOrder { acquire: true, later: true, ..scoped(Block, relaxed) }),
             ("membar.cta", scoped(Block, both)),
             ("membar.gl", both),
             ("fence.sc.sys", scoped(System, both)),

@@ -221,3 +221,18 @@ KERNEL(neighbours_in_place) {
     __syncthreads();
     data[i] = left + 1;
 }
+
+// 1 x 64: barriers 1 and 2 in one warp: its threads must name the same,
+KERNEL(barriers_of_half_warps) {
+    asm volatile("bar.sync %0, 64;" ::"r"(1 + T / 16) : "memory");
+    out[T] = 1;
+}
+// 1 x 64: clean
+KERNEL(clock_that_runs_on) {
+    const long long begin = clock64();
+    __syncthreads();
+    const long long between = clock64();
+    while (clock64() - between < 100000) {}
+    if (between <= begin) asm volatile("trap;");
+    out[T] = 1;
+}

@@ -134,7 +134,7 @@ impl Fences {
             for (view, pending) in carried.into_iter().zip(&mut self.pending[warp]) {
                 let Some(view) = view else { continue };
                 pending.learn(lane, view);
-                if order.acquire {
+                if order.acquire && !order.later {
                     clock.learn(thread, view);
                 }
             }

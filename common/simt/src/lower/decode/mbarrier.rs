@@ -34,6 +34,10 @@ impl Decoder<'_> {
         if kind != Type::B64 || parity && !wait || !complete && !arrive {
             return Err(self.refuse("this form of the instruction"));
         }
+        let (load, store) = match place {
+            Space::Shared => (Op::LdShared, Op::StShared),
+            _ => (Op::LdGeneric, Op::StGeneric),
+        };
         match (name, count) {
             ("init", 2) => {
                 let expected = self.source(&operands[1], Type::U32)?;
@@ -43,10 +47,13 @@ impl Decoder<'_> {
                 let expected = self.widened(expected);
                 let state = self.temporary(Type::B64, Inst { a: expected, b: twice, ..Inst::new(Op::Mul64) });
                 let address = self.near_address(&operands[0], place)?;
-                let op = if place == Space::Shared { Op::StShared } else { Op::StGeneric };
-                self.word(op, state, address);
+                self.word(store, state, address);
             }
-            ("inval", 1) => self.push(Inst::new(Op::Nop)),
+            ("inval", 1) => {
+                let nothing = self.preset(Preset::Constant(0), true);
+                let address = self.near_address(&operands[0], place)?;
+                self.word(store, nothing, address);
+            }
             ("arrive" | "arrive_drop", 2 | 3) => {
                 let d = self.result(&operands[0], Type::B64)?;
                 let one = Operand::Integer(1);
@@ -59,8 +66,7 @@ impl Decoder<'_> {
                 let awaited = if parity { self.widened(awaited) } else { self.phase(awaited) };
                 let state = self.unnamed(Type::B64);
                 let address = self.near_address(&operands[1], place)?;
-                let op = if place == Space::Shared { Op::LdShared } else { Op::LdGeneric };
-                self.word(op, state, address);
+                self.word(load, state, address);
                 let mut phase = self.phase(state);
                 if parity {
                     let one = self.preset(Preset::Constant(1), true);
@@ -70,6 +76,10 @@ impl Decoder<'_> {
                 detail.compare = Compare::Ne;
                 let imm = self.detail(detail);
                 self.push(Inst { d, a: phase, b: awaited, imm, ..Inst::new(Op::Setp) });
+                // Who finds the phase complete acquires what those who arrived have released.
+                let guard = self.guard.replace((d, false));
+                self.push(Inst::new(Op::Fence));
+                self.guard = guard;
                 // Who waits lets others run.
                 self.push(Inst::new(Op::Yield));
             }

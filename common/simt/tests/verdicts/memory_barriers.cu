@@ -1,0 +1,41 @@
+// Barriers in shared memory: who arrives releases, who finds a phase complete acquires, and the barrier itself must be made first.
+#include "kernel.h"
+
+#define BARRIER(words) asm volatile("{ .reg .b64 state; .reg .pred over; " words " }" ::"r"(at), "r"(T) : "memory")
+#define INIT BARRIER("mbarrier.init.shared.b64 [%0], 64;")
+#define ARRIVE BARRIER("mbarrier.arrive.shared.b64 state, [%0];")
+#define ASK BARRIER("mbarrier.test_wait.parity.shared.b64 over, [%0], 0;")
+#define WAIT BARRIER("again_%=: mbarrier.try_wait.parity.shared.b64 over, [%0], 0; @!over bra again_%=;")
+#define INVALIDATE BARRIER("mbarrier.inval.shared.b64 [%0];")
+
+// `first` writes, `second` reads what the other warp has written.
+#define PASS(name, made, writer, first, second, last)                                  \
+    KERNEL(name) {                                                                     \
+        __shared__ unsigned long long barrier;                                         \
+        __shared__ int line[32];                                                       \
+        const unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);              \
+        if (T == 0) INIT;                                                              \
+        made;                                                                          \
+        const bool writes = T / 32 == writer;                                          \
+        if (writes) line[T % 32] = data[T];                                            \
+        first;                                                                         \
+        if (!writes) {                                                                 \
+            second;                                                                    \
+            out[T] = line[31 - T % 32];                                                \
+        }                                                                              \
+        last;                                                                          \
+    }
+// 1 x 64: clean
+PASS(arrive_and_wait, __syncthreads(), 0, ARRIVE, WAIT, NOTHING)
+// 1 x 64: clean
+PASS(arrive_and_wait_for_the_second, __syncthreads(), 1, ARRIVE, WAIT, NOTHING)
+// 1 x 64: data race
+PASS(arrive_and_never_wait, __syncthreads(), 0, ARRIVE, NOTHING, NOTHING)
+// 1 x 64: data race
+PASS(ask_and_do_not_listen, __syncthreads(), 0, if (writes) ARRIVE, ASK, NOTHING)
+// 1 x 64: data race
+PASS(made_without_a_barrier, NOTHING, 0, ARRIVE, WAIT, NOTHING)
+// 1 x 64: clean
+PASS(unmade_behind_a_barrier, __syncthreads(), 0, ARRIVE, WAIT, __syncthreads(); if (T == 0) INVALIDATE)
+// 1 x 64: data race
+PASS(unmade_too_early, __syncthreads(), 0, ARRIVE, WAIT, if (T == 63) INVALIDATE)
