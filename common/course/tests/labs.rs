@@ -162,7 +162,7 @@ const WRONG: &[Case] = &[
         &[("As[TILE_M][TILE_K];", "As[TILE_K][TILE_K];")]),
     ("columns_of_a_neighbour", "5", TILE, Fails("right at", "C[0][16] is"),
         &[("Bs[k][x + n * COLS]", "Bs[k][x + n]")]),
-    ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 4 elements"),
+    ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 16 bytes"),
         &[("As[TILE_K][TILE_M + 4]", "As[TILE_K][TILE_M + 1]")]),
     ("rows_not_tested", "5", TILE, Fails("right at", "out of bounds"), &[("        if (row < M)\n", "")]),
     ("no_padding", "5", "step05_thread_tile/variants/no_padding.cu", Fails("no bank conflicts", "pad the rows of the transposed tile by 4"), &[]),
