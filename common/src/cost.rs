@@ -99,7 +99,7 @@ impl BlockCost {
         shares.iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
     }
 
-    /// The figures that fit best: no figure below zero, and the least sum of squared errors, relative to the measured times.
+    /// The figures that fit best: no figure below zero, and the least sum of squared errors, scaled.
     fn fit(samples: &[Sample], sm_count: u32) -> Self {
         let fits = (1..=MOST_SIDE_BY_SIDE).map(|side_by_side| {
             let row = |sample: &Sample| sample.row(Self::shares(&sample.work, sm_count, side_by_side));
@@ -123,19 +123,41 @@ fn filled(mut steps: [f64; 5], measured: [bool; 5]) -> [f64; 5] {
     steps
 }
 
+/// A measured time of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement {
+    /// What the plan had to do.
+    pub work: Work,
+    /// How long it took, in µs.
+    pub us: f64,
+    /// The least time of all plans that were measured for the same problem, in µs.
+    pub least_us: f64,
+}
+
+/// The figures are there to choose a plan, so a time counts the less in their fit the farther it is from the least: its squared
+/// error is multiplied by this power of least over measured.
+const FAVOURED: i32 = 8;
+
+impl Measurement {
+    fn sample(&self, explained_us: f64) -> Sample {
+        let scale = (self.least_us / self.us).powi(FAVOURED / 2) / self.us;
+        Sample { work: self.work, scale, part_us: self.us - explained_us }
+    }
+}
+
 /// A part of a measured time that is to be explained.
 struct Sample {
     work: Work,
-    /// The whole time in µs.
-    us: f64,
-    /// What of it is to be explained.
+    /// What an error of a µs counts.
+    scale: f64,
+    /// What of the time is to be explained.
     part_us: f64,
 }
 
 impl Sample {
-    /// How often each figure counts, and the part, both relative to the whole time.
+    /// How often each figure counts, and the part, both scaled.
     fn row<const N: usize>(&self, shares: [f64; N]) -> ([f64; N], f64) {
-        (shares.map(|share| share / self.us), self.part_us / self.us)
+        (shares.map(|share| share * self.scale), self.part_us * self.scale)
     }
 }
 
@@ -208,21 +230,21 @@ pub fn read(text: &str) -> Vec<GpuCosts> {
 impl GpuCosts {
     /// Figures for all specialisations from measured times in µs. Slices and blocks are fitted in turns: each is what the
     /// other leaves of the time.
-    pub fn fit(gpu: &str, sm_count: u32, measured: String, samples: &BTreeMap<String, Vec<(Work, f64)>>) -> Self {
+    pub fn fit(gpu: &str, sm_count: u32, measured: String, samples: &BTreeMap<String, Vec<Measurement>>) -> Self {
         let mut costs =
             Self { gpu: gpu.into(), sm_count, measured, slices: SliceCost::default(), blocks: BTreeMap::new() };
         for _ in 0..8 {
             let slices = costs.slices;
             let fitted = samples.iter().map(|(name, samples)| {
-                let samples = samples.iter().filter(|(_, us)| *us > 0.0);
-                let samples = samples.map(|&(work, us)| Sample { work, us, part_us: us - slices.time_us(&work) });
+                let samples = samples.iter().filter(|measured| measured.us > 0.0);
+                let samples = samples.map(|measured| measured.sample(slices.time_us(&measured.work)));
                 (name.clone(), BlockCost::fit(&samples.collect::<Vec<_>>(), sm_count))
             });
             costs.blocks = fitted.collect();
             let left = samples.iter().flat_map(|(name, samples)| {
                 let block = costs.blocks[name];
-                let samples = samples.iter().filter(|(_, us)| *us > 0.0);
-                samples.map(move |&(work, us)| Sample { work, us, part_us: us - block.time_us(&work, sm_count) })
+                let samples = samples.iter().filter(|measured| measured.us > 0.0);
+                samples.map(move |measured| measured.sample(block.time_us(&measured.work, sm_count)))
             });
             costs.slices = SliceCost::fit(&left.collect::<Vec<_>>());
         }
@@ -273,12 +295,13 @@ mod tests {
             for depth in [64, 256, 1024, 4096] {
                 for count in [1, 4] {
                     let work = work(blocks, depth, count);
-                    samples.push((work, COST.time_us(&work, 132) + slices.time_us(&work)));
+                    let us = COST.time_us(&work, 132) + slices.time_us(&work);
+                    samples.push(Measurement { work, us, least_us: us });
                 }
             }
         }
         let costs = GpuCosts::fit("a GPU", 132, String::new(), &BTreeMap::from([("k".to_owned(), samples.clone())]));
-        for (work, us) in samples {
+        for Measurement { work, us, .. } in samples {
             let expected = costs.time_us("k", &work, 132).unwrap();
             assert!((expected / us - 1.0).abs() < 0.05, "{work:?}: {expected} for {us}");
         }
@@ -287,9 +310,21 @@ mod tests {
     }
 
     #[test]
+    fn times_of_plans_that_nobody_would_choose_count_little() {
+        // Two times of the same work, one of them far from the best plan of its problem: the figures explain the other.
+        let fitted = |least_us| {
+            let far = Measurement { work: work(132, 1000, 1), us: 60.0, least_us };
+            let best = Measurement { us: 30.0, least_us: 30.0, ..far };
+            BlockCost::fit(&[far.sample(0.0), best.sample(0.0)], 132).time_us(&far.work, 132)
+        };
+        assert!(fitted(60.0) > 33.0, "{}", fitted(60.0));
+        assert!((fitted(30.0) - 30.0).abs() < 0.5, "{}", fitted(30.0));
+    }
+
+    #[test]
     fn no_figure_is_negative_and_none_is_missing() {
         // Times that fall with the number of blocks, and one kind of work only.
-        let sample = |work, us| Sample { work, us, part_us: us };
+        let sample = |work, us| Measurement { work, us, least_us: us }.sample(0.0);
         let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
         let cost = BlockCost::fit(&samples, 132);
         assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");

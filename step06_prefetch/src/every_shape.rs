@@ -358,7 +358,7 @@ mod tests {
             ([4095, 4095, 4095], "128x256g1v1", false),
             ([4094, 4094, 4094], "128x256g1v2", false),
             // Few tiles, and a K to share out.
-            ([512, 512, 16384], "64x128g2v4", true),
+            ([512, 512, 16384], "128x256g1v4", true),
             ([1, 4096, 4096], "row", false),
             ([1, 64, 60_000], "row", true),
             ([4097, 3, 100], "columns4v1", false),

@@ -1,15 +1,26 @@
 //! Random shapes: sides from 64 to 8192, small ones as likely as large ones.
 
 /// The least and the greatest side.
-const SIDES: (f64, f64) = (64.0, 8192.0);
+const SIDES: [f64; 2] = [64.0, 8192.0];
+/// The greatest K to which the rule is fitted: where a small C is deep, what a step of k costs decides how K is sliced.
+const DEEPEST: f64 = 32_768.0;
 
 /// So many shapes, in turns of two: sides that are multiples of 4, and sides none of which is. The same seed gives the same.
 pub fn shapes(seed: u64, count: usize) -> Vec<[u64; 3]> {
+    drawn(seed, count, SIDES[1])
+}
+
+/// The same with a K of up to [`DEEPEST`].
+pub fn deep_shapes(seed: u64, count: usize) -> Vec<[u64; 3]> {
+    drawn(seed, count, DEEPEST)
+}
+
+fn drawn(seed: u64, count: usize, deepest: f64) -> Vec<[u64; 3]> {
     let mut state = seed;
+    let [least, greatest] = SIDES;
     (0..count)
         .map(|at| {
-            let mut side = || {
-                let (least, greatest) = SIDES;
+            let mut side = |greatest: f64| {
                 let side = (least.ln() + unit(&mut state) * (greatest / least).ln()).exp().round() as u64;
                 match side % 4 {
                     rest if at % 2 == 0 => (side - rest).max(64),
@@ -17,7 +28,7 @@ pub fn shapes(seed: u64, count: usize) -> Vec<[u64; 3]> {
                     _ => side,
                 }
             };
-            [side(), side(), side()]
+            [side(greatest), side(greatest), side(deepest)]
         })
         .collect()
 }
@@ -44,6 +55,10 @@ mod tests {
         }
         assert_eq!(drawn, shapes(1, 400));
         assert_ne!(drawn, shapes(2, 400));
+        // What the rule is fitted to has the same sides, and goes deeper.
+        let deep = deep_shapes(1, 400);
+        assert!(deep.iter().zip(&drawn).all(|(deep, side)| deep[..2] == side[..2] && deep[2] >= side[2]));
+        assert!(deep.iter().any(|deep| deep[2] > 16_384) && deep.iter().all(|deep| deep[2] <= 32_769));
         // As many below the geometric middle, 724, as above it.
         let small = drawn.iter().flatten().filter(|&&side| side < 724).count();
         assert!((500..700).contains(&small), "{small}");

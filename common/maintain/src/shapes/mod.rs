@@ -77,6 +77,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let device = device.as_mut();
     let kernel = OneKernel::named(KERNEL)?;
     let sizes = match options.sizes.as_slice() {
+        [] if options.tune => draw::deep_shapes(options.seed, options.count.into()),
         [] => draw::shapes(options.seed, options.count.into()),
         sizes => sizes.to_vec(),
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::cost::{GpuCosts, Work};
+use common::cost::{GpuCosts, Measurement, Work};
 use common::json;
 use common::output::print;
 use course::files::write;
@@ -27,9 +27,13 @@ pub struct Times {
 impl Times {
     /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
     pub fn fit(&self, out: &Path) -> Result<()> {
-        let mut by_name: BTreeMap<String, Vec<(Work, f64)>> = BTreeMap::new();
-        for (name, work, us) in self.shapes.iter().flatten() {
-            by_name.entry(name.clone()).or_default().push((*work, *us));
+        let least = |plans: &[(String, Work, f64)]| plans.iter().map(|(_, _, us)| *us).fold(f64::INFINITY, f64::min);
+        let mut by_name: BTreeMap<String, Vec<Measurement>> = BTreeMap::new();
+        for plans in &self.shapes {
+            let least_us = least(plans);
+            for (name, work, us) in plans {
+                by_name.entry(name.clone()).or_default().push(Measurement { work: *work, us: *us, least_us });
+            }
         }
         let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &by_name);
         for cost in costs.blocks.values_mut() {
@@ -44,7 +48,7 @@ impl Times {
         // What is expected to be fastest, over what is.
         let losses = self.shapes.iter().filter_map(|of| {
             let chosen = of.iter().min_by(|a, b| expected(&a.0, &a.1).total_cmp(&expected(&b.0, &b.1)))?;
-            Some(chosen.2 / of.iter().map(|(_, _, us)| *us).fold(f64::INFINITY, f64::min))
+            Some(chosen.2 / least(of))
         });
         let losses: Vec<f64> = losses.collect();
         let mean = |factors: &[f64]| (record::geometric_mean(factors) - 1.0) * 100.0;
