@@ -28,9 +28,7 @@ fn text(kernel: &str) -> Result<String> {
 /// The rungs and the kernel of one step.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let wanted = words.first().context("name a step")?;
-    let rungs = |(_, record): &&(String, Record)| record.has_times() && record.has_rungs();
-    // As for the other tables of a page: the one with the most sizes, and of these the newest.
-    let record = page.records.iter().filter(rungs).max_by_key(|(_, record)| (record.sizes.len(), &record.date));
+    let record = page.foremost(Record::has_rungs);
     let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);

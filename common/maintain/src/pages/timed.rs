@@ -23,23 +23,32 @@ pub struct Page<'a> {
     pub records: &'a [(String, Record)],
 }
 
+impl<'a> Page<'a> {
+    /// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, that of
+    /// the GPU with the fastest memory; and of these the newest.
+    pub fn foremost(&self, wanted: impl Fn(&Record) -> bool) -> Option<&'a (String, Record)> {
+        let speed = |record: &Record| record.figures.as_ref().map_or(0.0, |figures| figures.memory_gb_per_s);
+        let rank = |record: &Record| (record.sizes.len(), speed(record), record.date.clone());
+        let timed = self.records.iter().filter(|(_, record)| record.has_times() && wanted(record));
+        timed.max_by(|(_, a), (_, b)| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
+    }
+}
+
 /// The file of a record's chart.
 pub fn chart_path(record: &str, chart: &Chart) -> PathBuf {
     workspace::root().join(FOLDER).join(format!("{record}-{}.svg", chart.name))
 }
 
-/// What `show` makes of the record that is named, or else of the latest with a GPU's times, as the cache is in ordinary
-/// use; without one, how one gets a record.
+/// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use; without
+/// one, how one gets a record.
 pub fn with_record(
     page: &Page,
     wanted: Option<&&str>,
     show: impl FnOnce(&str, &Record) -> Result<String>,
 ) -> Result<String> {
-    let timed = |(_, record): &&(String, Record)| record.has_times() && record.l2 == common::timing::L2::Warm;
     let found = match wanted {
         Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
-        // The one with the most sizes, and of these the newest.
-        None => page.records.iter().filter(timed).max_by_key(|(_, record)| (record.sizes.len(), &record.date)),
+        None => page.foremost(|record| record.l2 == common::timing::L2::Warm),
     };
     match found {
         Some((name, record)) => show(name, record),
