@@ -1,5 +1,5 @@
-//! Divergence: random structured programs (nested conditions, loops with different trip counts, breaks) against a plain
-//! interpreter that runs one thread at a time.
+//! Divergence: random structured programs (nested conditions, loops with different trip counts, breaks, and a lock that each
+//! thread takes for itself) against a plain interpreter that runs one thread at a time.
 
 use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
@@ -20,6 +20,8 @@ enum Statement {
     Exit(usize, usize),
     /// Predicated: `if (a < b) to = to + 1`
     Guarded(usize, usize, usize),
+    /// `while (atomicCAS(lock, 0, 1) != 0) {} ...; atomicExch(lock, 0);`
+    Locked(Vec<Statement>),
 }
 
 type Operation = (&'static str, fn(u32, u32) -> u32);
@@ -39,7 +41,9 @@ fn statements(depth: u32) -> BoxedStrategy<Vec<Statement>> {
     let set = (register(), operation, register(), register()).prop_map(|(to, op, a, b)| Statement::Set(to, op, a, b));
     let guarded = (register(), register(), register()).prop_map(|(to, a, b)| Statement::Guarded(to, a, b));
     let exit = (register(), register()).prop_map(|(a, b)| Statement::Exit(a, b));
-    let leaf = prop_oneof![6 => set, 2 => guarded, 1 => exit];
+    let owned = prop_oneof![set.clone(), guarded.clone()];
+    let locked = proptest::collection::vec(owned, 0..3).prop_map(Statement::Locked);
+    let leaf = prop_oneof![12 => set, 4 => guarded, 2 => exit, 1 => locked];
     if depth == 0 {
         return proptest::collection::vec(leaf, 0..4).boxed();
     }
@@ -82,6 +86,13 @@ fn emit(program: &[Statement], text: &mut String, labels: &mut u32) {
             }
             Statement::Guarded(to, a, b) => {
                 *text += &format!("setp.lt.u32 %p3, %x{a}, %x{b};\n@%p3 add.u32 %x{to}, %x{to}, 1;\n");
+            }
+            Statement::Locked(body) => {
+                *text += &format!(
+                    "TAKE{label}:\natom.shared.cas.b32 %t, [lock], 0, 1;\nsetp.ne.u32 %p1, %t, 0;\n@%p1 bra TAKE{label};\n"
+                );
+                emit(body, text, labels);
+                *text += "atom.shared.exch.b32 %t, [lock], 0;\n";
             }
         }
     }
@@ -128,6 +139,9 @@ fn interpret(program: &[Statement], x: &mut [u32; REGISTERS]) -> bool {
                     x[*to] = x[*to].wrapping_add(1);
                 }
             }
+            Statement::Locked(body) => {
+                interpret(body, x);
+            }
         }
     }
     true
@@ -140,6 +154,7 @@ fn ptx(program: &[Statement]) -> String {
     let mut text = format!(
         ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
          .reg .pred %p<4>; .reg .b32 %x<{REGISTERS}>; .reg .b32 %n<{}>; .reg .b32 %t; .reg .b64 %rd<4>;\n\
+         .shared .align 4 .b8 lock[4];\nst.shared.u32 [lock], 0;\nbar.sync 0;\n\
          mov.u32 %x0, %tid.x;\nld.param.u64 %rd1, [out];\nmul.wide.u32 %rd2, %x0, {};\nadd.u64 %rd3, %rd1, %rd2;\n",
         labels + 1,
         4 * REGISTERS
@@ -152,6 +167,8 @@ fn ptx(program: &[Statement]) -> String {
         );
     }
     text += &body;
+    // Those who are still there meet, whatever turns they have taken.
+    text += "bar.sync 0;\n";
     store(&mut text);
     text + "ret;\n}\n"
 }
@@ -288,6 +305,45 @@ fn indexed_branches() {
     );
 }
 
+/// Lanes that wait for others of their own warp do not keep these from running, and meet them again where all are needed.
+#[test]
+fn lanes_take_turns() {
+    let registers = ".reg .b32 %a, %b; .shared .align 4 .b8 place[8];";
+    let head = "st.shared.u32 [place], 0; st.shared.u32 [place+4], 0; bar.sync 0;";
+    let tail = "st.global.u32 [%rd3], %a; ret;";
+    let take = "TAKE: atom.shared.cas.b32 %a, [place], 0, 1; setp.ne.u32 %p1, %a, 0; @%p1 bra TAKE;";
+    let add = "ld.volatile.shared.u32 %b, [place+4]; add.u32 %b, %b, 1; st.volatile.shared.u32 [place+4], %b;";
+    let give = "atom.shared.exch.b32 %a, [place], 0;";
+    let count = |meet: &str| {
+        let body = format!("{head} {take} {add} {give} {meet} ld.shared.u32 %a, [place+4]; {tail}");
+        run_at_most(10_000_000, &body, registers, 96, 96)
+    };
+    for meet in ["bar.sync 0;", "barrier.sync 0, 96;", "bar.warp.sync -1; bar.sync 0;"] {
+        assert_eq!(count(meet), Ok(vec![96; 96]), "{meet}");
+    }
+    let votes = format!(
+        "{head} {take} {add} {give} mov.u32 %b, %t; shfl.sync.bfly.b32 %a, %b, 31, 31, -1; and.b32 %a, %a, 31; {tail}"
+    );
+    let reversed: Vec<u32> = (0..96).map(|thread| 31 - thread % 32).collect();
+    assert_eq!(run_at_most(10_000_000, &votes, registers, 96, 96), Ok(reversed));
+    // One side of a branch waits for the other.
+    for negated in ["", "!"] {
+        let body = format!(
+            "{head} setp.eq.u32 %p1, %t, 3; @{negated}%p1 bra SET;\
+             WAIT: ld.volatile.shared.u32 %a, [place]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
+             SET: mov.u32 %a, 9; st.volatile.shared.u32 [place], %a; END: {tail}"
+        );
+        assert_eq!(run(&body, registers, 32, 32), Ok(vec![9; 32]), "{negated}");
+    }
+    // Barriers in two places are no meeting, and a lock that is not given back lets nobody in.
+    assert!(matches!(
+        count("setp.lt.u32 %p1, %t, 7; @%p1 bra HERE; bar.sync 0; bra END; HERE: bar.sync 0; END:"),
+        Err(simt::Error::Fault(_))
+    ));
+    let kept = format!("{head} {take} bar.sync 0; {tail}");
+    assert!(matches!(run(&kept, registers, 96, 96), Err(simt::Error::Limit(_))));
+}
+
 /// A warp that waits in a loop for another warp's flag does not keep it from running.
 #[test]
 fn warps_take_turns() {
@@ -295,10 +351,11 @@ fn warps_take_turns() {
     let body = "setp.lt.u32 %p1, %t, 32; mov.u32 %a, 0; st.shared.u32 [flag], %a; bar.sync 0; @!%p1 bra SET;\
                 WAIT: ld.volatile.shared.u32 %a, [flag]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
                 SET: mov.u32 %a, 9; st.volatile.shared.u32 [flag], %a; END: st.global.u32 [%rd3], %a; ret;";
-    // One turn is about a million instructions: the first warp uses up its own, then the second sets the flag.
-    assert_eq!(run_at_most(2_000_000, body, registers, 64, 64), Ok(vec![9; 64]));
-    // With fewer than a turn the second warp never runs.
-    let limit = 1_000_000;
+    // A turn ends after a few polls: then the second warp sets the flag.
+    assert_eq!(run_at_most(1000, body, registers, 64, 64), Ok(vec![9; 64]));
+    // If the second warp sets it to something else, the first one waits to the limit.
+    let limit = 10_000;
+    let body = &body.replace("SET: mov.u32 %a, 9", "SET: mov.u32 %a, 8");
     match run_at_most(limit, body, registers, 64, 64) {
         Err(simt::Error::Limit(simt::Limit::Instructions { limit: reached, location })) => {
             assert_eq!(reached, limit);

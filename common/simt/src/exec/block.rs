@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
 /// memory does not wait for ever.
 const QUANTUM: u64 = 1 << 20;
-/// The same where a warp may also wait for another block.
+/// The same where threads poll: they may wait for another warp, another block, or parked lanes of their own warp.
 const SHORT_QUANTUM: u64 = 1 << 14;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
     /// Runs the block until it ends, or until others should get their turn.
     pub fn turn<O: Observer>(&mut self, observer: &mut O) -> Result<Turn, Outcome> {
         let code = &self.launch.kernel.code;
-        let longest = if code.communicates { SHORT_QUANTUM } else { QUANTUM };
+        let longest = if code.polls { SHORT_QUANTUM } else { QUANTUM };
         let Launch { config, .. } = self.launch;
         let longest = if config.turn > 0 { longest.min(config.turn) } else { longest };
         let mut context = Context {

@@ -41,6 +41,9 @@ pub(super) fn exchange<O: Observer>(
         let (mut came, mut missing) = (mask, 0);
         for (name, same) in groups(names, mask) {
             let absent = name & warp.live & !mask;
+            if absent != 0 && !plain_sync && mask == warp.active && warp.gather(name, &context.code.insts) {
+                return Ok(());
+            }
             if absent != 0 && !plain_sync {
                 let kind = FaultKind::MissingLanes { named: name, present: mask };
                 return Err(context.fault(kind, inst.pc, warp.number, Some(same.trailing_zeros())));

@@ -154,9 +154,13 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
                 if budget <= 0 {
                     warp.pc = here;
+                    if code.polls {
+                        warp.take_turns();
+                    }
                     break Stop::Yield;
                 }
-                budget -= i64::from(inst.imm).max(1);
+                budget -= i64::from(inst.imm).max(1) + i64::from(inst.c);
+                quantum -= i64::from(inst.c);
                 if O::ACTIVE {
                     context.observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
                 }
@@ -200,6 +204,9 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
             }
             Op::Bar | Op::BarRed => {
+                if warp.gather(warp.live, &code.insts) {
+                    continue;
+                }
                 arrive(warp, context, inst, r, mask)?;
                 executed(warp, context, inst, r, mask);
                 break Stop::Barrier;
@@ -278,6 +285,9 @@ fn seldom<I: Isa, O: Observer>(
     r: Registers,
     mask: u32,
 ) -> Checked<()> {
+    if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
+        return Ok(());
+    }
     match inst.op {
         Op::LdParam => access::load_param(context, inst, r, warp.number, mask),
         Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask),

@@ -1,12 +1,12 @@
 //! The state of a warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other
-//! starts.
+//! starts; unless that side waits for the other, as at a lock that one of its own lanes holds: then they take turns.
 
 use super::alu::set;
 use super::context::Barrier;
 use super::frame::LocalMemory;
 use super::registers::Registers;
 use crate::lower::Code;
-use crate::lower::inst::{NONE, sub};
+use crate::lower::inst::{Inst, NONE, Op, sub};
 
 /// Lanes that go on somewhere else later.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,16 @@ pub(super) struct Warp {
     pub together: u64,
     /// Parked lanes that wait at a `bar.warp.sync` for others of its mask.
     pub waiting_lanes: u32,
+    /// Some lanes have gone on without those they were to meet.
+    apart: bool,
+    /// Parked lanes that wait at an instruction for others to come there, too.
+    gathering: u32,
+    /// The lanes that ran at the end of the last turn, and how many turns they have ended.
+    alone: (u32, u32),
 }
+
+/// So many turns may the same lanes end while others are parked, before these go on.
+const PATIENCE: u32 = 2;
 
 impl Warp {
     /// A warp that is not ready to run yet.
@@ -87,6 +96,9 @@ impl Warp {
         self.groups = [0; 32];
         self.together = 0;
         self.waiting_lanes = 0;
+        self.apart = false;
+        self.gathering = 0;
+        self.alone = (0, 0);
     }
 
     /// The barrier has opened: takes the result of its reduction.
@@ -107,11 +119,21 @@ impl Warp {
 
     /// Goes on with parked lanes; false when there are none left.
     pub fn resume(&mut self) -> bool {
+        if self.apart {
+            // Nobody passes a barrier because those it waits for come later.
+            self.active = 0;
+            let place = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
+            if let Some(at) = place {
+                self.run_parked(at);
+                return true;
+            }
+        }
         while let Some(parked) = self.stack.pop() {
             let lanes = parked.lanes & self.live;
             if lanes != 0 {
                 // If they still wait, those they wait for do not come.
                 self.waiting_lanes &= !lanes;
+                self.gathering &= !lanes;
                 self.active = lanes;
                 self.pc = parked.pc;
                 self.join = parked.join;
@@ -129,6 +151,83 @@ impl Warp {
         self.stack.push(Parked { pc: self.pc, lanes: self.active, join: self.join });
         self.waiting_lanes |= self.active;
         (self.pc, self.active, self.join) = (pc, lanes & self.live, join);
+        self.gathering &= !lanes;
+        true
+    }
+
+    /// The lanes of a parked entry that are there and wait for nobody. An entry of a meeting point also names those on their way
+    /// to it: they run, or are parked above it.
+    fn ready(&self, at: usize) -> u32 {
+        let on_their_way = self.stack[at + 1..].iter().fold(self.active, |lanes, above| lanes | above.lanes);
+        self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering
+    }
+
+    /// Goes on with the lanes of a parked entry that are ready.
+    fn run_parked(&mut self, at: usize) {
+        let lanes = self.ready(at);
+        let entry = &mut self.stack[at];
+        entry.lanes &= !lanes;
+        let Parked { pc, lanes: rest, join } = *entry;
+        if rest & self.live == 0 {
+            self.stack.remove(at);
+        }
+        (self.pc, self.active, self.join) = (pc, lanes, join);
+    }
+
+    /// Parks the active lanes and goes on with those of an entry below them.
+    fn change_to(&mut self, at: usize) {
+        let parked = Parked { pc: self.pc, lanes: self.active, join: self.join };
+        self.run_parked(at);
+        self.stack.push(parked);
+    }
+
+    /// A turn of the warp is over: if the same lanes have run for long, they may wait for parked ones, and these go on, even
+    /// from where they would meet. Those that have been parked longest go first.
+    pub fn take_turns(&mut self) {
+        let turns = if self.alone.0 == self.active { self.alone.1 + 1 } else { 1 };
+        self.alone = (self.active, turns % PATIENCE);
+        if turns < PATIENCE {
+            return;
+        }
+        if let Some(at) = (0..self.stack.len()).find(|&at| self.ready(at) != 0) {
+            self.apart = true;
+            self.change_to(at);
+        }
+    }
+
+    /// Waits for the `needed` lanes to come to the instruction just read, or to end: those that went apart by turns, and those
+    /// that meet the active ones only at the end of the kernel. True if the warp goes on elsewhere, or here with those who have
+    /// come. False if the active ones are all there will be.
+    pub fn gather(&mut self, needed: u32, insts: &[Inst]) -> bool {
+        let (here, before) = (self.pc - 1, self.active);
+        if needed & self.live & !self.active == 0 {
+            return false;
+        }
+        let free = self.apart;
+        let Self { stack, active, gathering, join, live, .. } = self;
+        stack.retain(|parked| {
+            let comes = parked.pc == here && parked.join == *join && parked.lanes & *live & !*gathering == 0;
+            if comes {
+                *active |= parked.lanes & *live;
+            }
+            !comes
+        });
+        *gathering &= !*active;
+        self.apart &= self.active != self.live;
+        let missing = needed & self.live & !self.active;
+        let at_end = self.join == NONE || insts[self.join as usize + 1].op == Op::Exit;
+        let last = |parked: &Parked| at_end && (parked.join == self.join || parked.pc == self.join);
+        let comes = |at: &usize| free || last(&self.stack[*at]);
+        let place = (0..self.stack.len()).rev().filter(comes).find(|&at| self.ready(at) & missing != 0);
+        let Some(at) = place else {
+            let come = self.active != before;
+            self.pc -= u32::from(come);
+            return come;
+        };
+        self.pc = here;
+        let waiting = self.active;
+        self.change_to(at);
+        self.gathering |= waiting;
         true
     }
 

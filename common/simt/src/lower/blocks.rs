@@ -1,7 +1,7 @@
-//! Whether the blocks of a kernel may learn of each other within a launch.
+//! Whether threads and blocks of a kernel may learn of each other within a launch.
 
 use super::code::{Start, Traffic};
-use super::inst::{Inst, NONE, Op};
+use super::inst::{Atomic, AtomicOp, Inst, NONE, Op};
 use super::origins::{Origin, origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
@@ -20,6 +20,20 @@ pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
     };
     let strong = |raw: &Raw| raw.order.strong && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
     raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
+}
+
+/// Whether a thread may wait in a loop for what another one writes.
+pub(super) fn polls(Decoded { raws, code, .. }: &Decoded) -> bool {
+    raws.iter().any(|raw| poll(raw, &code.atomics) || raw.inst.op == Op::Atom && raw.inst.d != NONE)
+}
+
+/// Whether an instruction looks like a part of such a loop: a strong load, or an atomic operation that takes locks.
+pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
+    match inst.op {
+        Op::LdGlobal | Op::LdGeneric | Op::LdShared => order.strong,
+        Op::Atom => inst.d != NONE && matches!(atomics[inst.imm as usize].op, AtomicOp::Cas | AtomicOp::Exch),
+        _ => false,
+    }
 }
 
 /// Where a kernel's plain loads and its writes of global memory start.

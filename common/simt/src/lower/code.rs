@@ -50,6 +50,8 @@ pub(crate) struct Code {
     pub narrow: bool,
     /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
     pub communicates: bool,
+    /// A thread may wait in a loop for another one of its block.
+    pub polls: bool,
     pub traffic: Traffic,
     /// The compute capability that the PTX is for.
     pub target: u32,

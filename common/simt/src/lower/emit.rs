@@ -1,6 +1,6 @@
 //! From decoded instructions to the code that is executed: places for values, entries of blocks for labels.
 
-use super::blocks::{communicates, traffic};
+use super::blocks::{communicates, poll, polls, traffic};
 use super::code::Code;
 use super::facts::{facts, narrow};
 use super::flow::{Graph, end_early};
@@ -18,6 +18,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.facts = facts(&decoded, &graph.blocks);
     decoded.code.narrow = narrow(&decoded.raws);
     decoded.code.communicates = communicates(&decoded);
+    decoded.code.polls = polls(&decoded);
     decoded.code.traffic = traffic(&decoded);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
@@ -43,6 +44,9 @@ fn place(raw: &mut Raw, of: &[u32]) {
     }
 }
 
+/// By so many instructions a poll shortens the turn of its warp: who polls waits for another's turn.
+const POLL: u32 = 2048;
+
 /// Puts the instructions in the order of execution, with the runs and the tables they name by number.
 fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut Code) {
     let Code { insts, runs, tables, .. } = code;
@@ -52,7 +56,9 @@ fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut 
     for (number, block) in blocks.iter().enumerate() {
         entry_of[number] = insts.len() as u32;
         let (d, imm) = (number as u32, (block.end - block.start) as i32);
-        insts.push(Inst { d, imm, pc: block.start, ..Inst::new(Op::Enter) });
+        let polls = raws[block.start as usize..block.end as usize].iter().any(|raw| poll(raw, &code.atomics));
+        let c = if polls { POLL } else { 0 };
+        insts.push(Inst { c, d, imm, pc: block.start, ..Inst::new(Op::Enter) });
         let mut index = block.start as usize;
         while index < block.end as usize {
             if let Some(run) = fusion::run(&raws[index..block.end as usize]) {

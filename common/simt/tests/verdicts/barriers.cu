@@ -236,3 +236,12 @@ KERNEL(clock_that_runs_on) {
     if (between <= begin) asm volatile("trap;");
     out[T] = 1;
 }
+// 1 x 64: barrier without all threads
+KERNEL(half_of_a_warp_ends_elsewhere) {
+    if (T % 2 == 0) {
+        out[T] = T;
+        return;
+    }
+    __syncthreads();
+    data[T] = -T;
+}

@@ -126,3 +126,38 @@ TICKET(ticket_without_fence_before, atomicAdd(flag + 1, 0), __threadfence(), NOT
 TICKET(ticket_without_fence_after, atomicAdd(flag + 1, 0), NOTHING, __threadfence(), atomicAdd(flag + 1, 1))
 // 6 x 32: data race
 TICKET(ticket_relaxed, load_relaxed(flag + 1), NOTHING, NOTHING, add_release(flag + 1, 1))
+
+#define LOCK_OF_EVERY_THREAD(name, then, before)                                       \
+    KERNEL(name) {                                                                     \
+        while (TAKE != 0) {}                                                           \
+        then;                                                                          \
+        data[0] += 1;                                                                  \
+        before;                                                                        \
+        GIVE;                                                                          \
+        __syncthreads();                                                               \
+        out[B * blockDim.x + T] = __shfl_xor_sync(0xffffffff, T, 1);                   \
+    }
+// 2 x 64: clean
+LOCK_OF_EVERY_THREAD(lock_of_every_thread, __threadfence(), __threadfence())
+// 2 x 64: data race
+LOCK_OF_EVERY_THREAD(lock_of_every_thread_without_fence_when_taken, NOTHING, __threadfence())
+// 2 x 64: data race
+LOCK_OF_EVERY_THREAD(lock_of_every_thread_without_fence_when_given, __threadfence(), NOTHING)
+// 1 x 32: clean
+KERNEL(one_lane_waits_for_another) {
+    if (T == 0) while (load_acquire(flag) == 0) {}
+    else if (T == 7) {
+        data[0] = 1;
+        store_release(flag, 1);
+    }
+    if (T == 0) out[0] = data[0];
+}
+// 1 x 32: data race
+KERNEL(one_lane_waits_for_another_without_order) {
+    if (T == 0) while (load_relaxed(flag) == 0) {}
+    else if (T == 7) {
+        data[0] = 1;
+        store_relaxed(flag, 1);
+    }
+    if (T == 0) out[0] = data[0];
+}
