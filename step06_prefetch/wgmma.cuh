@@ -7,6 +7,9 @@ __device__ float tf32(float x)
     return __uint_as_float((__float_as_uint(x) + 0x1000) & 0xffffe000);
 }
 
+// The size of x as an integer, for comparisons. Zero is the largest.
+__device__ unsigned size(float x) { return 2 * __float_as_uint(x) - 1; }
+
 // What wgmma must know of a tile in shared memory whose rows are 128 bytes long: its address, 1024
 // bytes from one group of 8 rows to the next, and that the chunks of its rows are swizzled.
 __device__ unsigned long long descriptor(const float* tile)

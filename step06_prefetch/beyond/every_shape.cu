@@ -22,6 +22,7 @@ __device__ Slice slice_of(int K, int depth)
 // GROUPS                  groups of warps, each with its own share of the depth of a tile
 // ODD                     1: the last tiles may come alone; 0: in pairs, which may end with zeros
 // STORED                  elements of C in one access
+// SHARES                  steps of k over which the copies of a pair of tiles are spread
 constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
 constexpr int WARP_N = 8 * THREAD_N;
 constexpr int GROUP_THREADS = TILE_M / THREAD_M * (TILE_N / THREAD_N);
@@ -53,38 +54,38 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     auto Bs = (ELEMENT(*)[TILE_K][TILE_N])(shared + 2 * TILE_K * (TILE_M + 4));
 
     const Slice slice = slice_of(K, TILE_K);
-
-    // Where this thread's copies of A and of B start, and from which k on there are only zeros.
-    // Past the last row of A it is read again: what it gives there is not stored.
+    // Where this thread's copies of A and of B start. Past the last row of A it is read again: what
+    // it gives there is not stored.
     const int a_row = thread / 8;
     const int a_k = thread % 8;
     const ELEMENT* a_from[TILE_M / A_ROWS];
     for (int i = 0; i < TILE_M / A_ROWS; ++i)
         a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + slice.first + a_k;
-    const int a_end = slice.end - a_k;
-    const int b_k = thread / B_THREADS;
-    const int b_col = thread % B_THREADS * VECTOR;
+    const int b_k = thread / B_THREADS, b_col = thread % B_THREADS * VECTOR;
     const ELEMENT* b_from = B + (size_t)(slice.first + b_k) * N + col0 + b_col;
-    const int b_end = slice.end - b_k;
     const int b_columns = N - col0 - b_col;
 
-    // Starts this thread's copies of a tile of A and one of B. Those past the last are zeros.
-    auto fetch = [&](int buffer, int k0) {
-        for (int i = 0; i < TILE_M / A_ROWS; ++i) {
+    // Starts a share of this thread's copies of a tile of A and one of B, with so many steps of k
+    // left. Those past the last are zeros.
+    auto fetch = [&](int into, int left, int share, int shares) {
+        int copies = 0;
+        for (int i = 0; i < TILE_M / A_ROWS; ++i)
             for (int k = 0; k < TILE_K; k += 8)
-                copy<1>(&As[buffer][a_k + k][a_row + i * A_ROWS], a_from[i] + k, k0 + k < a_end);
-            a_from[i] += TILE_K;
-        }
+                if (copies++ % shares == share)
+                    copy<1>(&As[into][a_k + k][a_row + i * A_ROWS], a_from[i] + k, k < left - a_k);
         for (int k = 0; k < TILE_K; k += B_ROWS) {
-            const int inside = k0 + k < b_end ? b_columns : 0;
+            const int inside = k < left - b_k ? b_columns : 0;
+            const ELEMENT* from = b_from + (size_t)k * N;
             for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
-                copy<VECTOR>(&Bs[buffer][b_k + k][b_col + n], b_from + n, n < inside);
-            b_from += (size_t)B_ROWS * N;
+                if (copies++ % shares == share)
+                    copy<VECTOR>(&Bs[into][b_k + k][b_col + n], from + n, n < inside);
         }
+        if (share < shares - 1) return;
+        for (int i = 0; i < TILE_M / A_ROWS; ++i) a_from[i] += TILE_K;
+        b_from += (size_t)TILE_K * N;
     };
     // Reads the elements of this group's next k. Two sets of registers take turns.
-    ELEMENT a[2][THREAD_M];
-    ELEMENT b[2][THREAD_N];
+    ELEMENT a[2][THREAD_M], b[2][THREAD_N];
     auto load = [&](int buffer, int step) {
         const int k = group * STEPS + step;
         for (int m = 0; m < THREAD_M; m += 4)
@@ -94,19 +95,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     };
 
     ELEMENT sum[THREAD_M][THREAD_N] = {};
-    fetch(0, slice.first);
+    int left = slice.end - slice.first;
+    fetch(0, left, 0, 1);
     wait();
     __syncthreads();
     load(0, 0);
-    auto multiply = [&](int now, int k0, bool last) {
+    auto multiply = [&](int now, int left, bool last) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            if (last && k0 + step >= slice.end) break;  // only zeros follow, for all groups
+            if (last && step >= left) break;  // only zeros follow, for all groups
             if (!last && step == STEPS - 1) {  // the last elements of these tiles are in registers
                 wait();
                 __syncthreads();
             }
-            if (!last && step == 0) fetch(1 - now, k0 + TILE_K);
+            if (!last && step < SHARES) fetch(1 - now, left - TILE_K, step, SHARES);
             if (step + 1 < STEPS) load(now, step + 1);
             else if (!last) load(1 - now, 0);
             for (int m = 0; m < THREAD_M; ++m)
@@ -116,13 +118,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
                 }
         }
     };
-    int k0 = slice.first;
     #pragma unroll 1
-    for (; k0 + ODD * TILE_K < slice.end; k0 += 2 * TILE_K) {  // so that the buffers are constants
-        multiply(0, k0, false);
-        multiply(1, k0 + TILE_K, false);
+    for (; left > ODD * TILE_K; left -= 2 * TILE_K) {  // so that the buffers are constants
+        multiply(0, left, false);
+        multiply(1, left - TILE_K, false);
     }
-    if (ODD && k0 < slice.end) multiply(0, k0, true);
+    if (ODD && left > 0) multiply(0, left, true);
 
     if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with
@@ -251,8 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
 extern "C" __global__ void sum_slices(const ELEMENT* slices, ELEMENT* C, int M, int N, int count)
 {
     const size_t size = (size_t)M * N;
-    const int stride = gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride) {
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
         ELEMENT sum = 0;
         for (int slice = 0; slice < count; ++slice) sum += slices[slice * size + i];
         C[i] = sum;

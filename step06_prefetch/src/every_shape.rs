@@ -64,6 +64,8 @@ struct Tiling {
     /// Rows and columns of C per thread.
     thread: [u32; 2],
     groups: u32,
+    /// Steps of k over which the copies are spread: where several elements of B are copied at once, and where single ones are.
+    shares: [u32; 2],
 }
 
 /// Whether a kernel is compiled for a last tile that comes alone. It saves half a pair of tiles, and costs a few percent of the rest.
@@ -74,16 +76,16 @@ enum Last {
 }
 
 /// From the fastest to the finest: a large thread tile reads little shared memory per FMA, a small tile of C occupies more
-/// SMs, and groups give the warps of an SM to few tiles.
+/// SMs, and groups give the warps of an SM to few tiles. The shares are the ones that an H200 was fastest with.
 const TILINGS: [Tiling; 8] = [
-    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1 },
-    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2 },
-    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2 },
-    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4 },
-    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1 },
-    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1 },
-    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4 },
-    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4 },
+    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, shares: [2, 4] },
+    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, shares: [2, 4] },
+    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, shares: [2, 2] },
+    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, shares: [4, 4] },
+    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, shares: [4, 4] },
+    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1, shares: [4, 4] },
+    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4, shares: [4, 4] },
+    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, shares: [4, 4] },
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
@@ -131,6 +133,7 @@ impl Tiling {
             ("VECTOR", vector),
             ("ODD", odd),
             ("STORED", if self.stores_wide() { vector } else { 1 }),
+            ("SHARES", self.shares[usize::from(vector == 1)]),
         ];
         let defines = [&tile_defines(self.tile, self.thread)[..], &own].concat();
         // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.

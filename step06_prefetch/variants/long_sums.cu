@@ -58,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
         b_from += (size_t)TILE_K * N;
         commit_copies();
     };
+    unsigned least = size(0);  // of the numbers that this thread has split
     // Splits what this thread has copied of A, in place.
     auto split = [&](Stage& stage) {
         wait_for_older();
@@ -70,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
             for (int v = 0; v < VECTOR; ++v) {
                 rounded.at[v] = tf32(x.at[v]);
                 rest.at[v] = x.at[v] - rounded.at[v];
+                least = min(least, size(x.at[v]));
             }
             *big = rounded;
             *small = rest;  // the tensor cores ignore what TF32 has no bits for
@@ -101,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
                 const float x = stage.Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8];
                 b_big[k][i] = tf32(x);
                 b_small[k][i] = x - b_big[k][i];
+                least = min(least, size(x));
             }
             if (k % 2 == 0) continue;  // while two are multiplied, the next two are split
             begin();
@@ -117,9 +120,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
         __syncthreads();
     }
 
+    // The rest of a number below 2^-113 is no TF32 number any more, and the largest ones round to
+    // infinity. Where there are such numbers, FP32 units compute the tile again.
+    bool again = least < size(0x1p-113f);
+    for (int i = 0; i < 32; ++i) again |= !isfinite(sum[i]);
     for (int i = 0; i < 32; ++i) {
         const int r = row0 + row + i / 4 * 8 + i % 2;
         const int c = col0 + col + i / 2 % 2 * 8;
         if (r < M && c < N) C[(size_t)r * N + c] = sum[i];
+    }
+    if (!__syncthreads_or(again)) return;
+    for (int i = thread; i < TILE_M * TILE_N; i += THREADS) {
+        const int r = row0 + i / TILE_N;
+        const int c = col0 + i % TILE_N;
+        if (r >= M || c >= N) continue;
+        float dot = 0;
+        for (int k = 0; k < K; ++k) dot += A[(size_t)r * K + k] * B[(size_t)k * N + c];
+        C[(size_t)r * N + c] = dot;
     }
 }
