@@ -55,7 +55,7 @@ pub struct Options {
 }
 
 /// Sizes on a GPU: those of the course's own claims.
-const GPU_SIZES: [[u64; 3]; 13] = [
+pub const GPU_SIZES: [[u64; 3]; 13] = [
     [32, 32, 128],
     [256; 3],
     [512; 3],

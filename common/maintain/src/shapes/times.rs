@@ -22,17 +22,25 @@ pub struct Times {
     pub measured: String,
     /// For each shape, what each plan had to do: the specialisation, its work, and how many µs it took.
     pub shapes: Vec<Vec<(String, Work, f64)>>,
+    /// The same for the sizes of `course compare`.
+    #[serde(default)]
+    pub listed: Vec<Vec<(String, Work, f64)>>,
 }
+
+/// As many random shapes count as much as one that everybody compares.
+const LISTED_COUNTS: usize = 10;
 
 impl Times {
     /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
     pub fn fit(&self, out: &Path) -> Result<()> {
         let least = |plans: &[(String, Work, f64)]| plans.iter().map(|(_, _, us)| *us).fold(f64::INFINITY, f64::min);
         let mut by_name: BTreeMap<String, Vec<Measurement>> = BTreeMap::new();
-        for plans in &self.shapes {
+        let listed = self.listed.iter().map(|plans| (plans, LISTED_COUNTS));
+        for (plans, counts) in self.shapes.iter().map(|plans| (plans, 1)).chain(listed) {
             let least_us = least(plans);
             for (name, work, us) in plans {
-                by_name.entry(name.clone()).or_default().push(Measurement { work: *work, us: *us, least_us });
+                let measured = Measurement { work: *work, us: *us, least_us };
+                by_name.entry(name.clone()).or_default().extend([measured].repeat(counts));
             }
         }
         let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &by_name);
