@@ -28,7 +28,7 @@ pub struct Times {
 }
 
 /// As many random shapes count as much as one that everybody compares.
-const LISTED_COUNTS: usize = 10;
+const LISTED_COUNTS: usize = 3;
 
 impl Times {
     /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
