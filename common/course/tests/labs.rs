@@ -208,9 +208,10 @@ const WRONG: &[Case] = &[
         &[("(k / 4 ^ row % 8) * 4 + k % 4", "k")]),
     ("sums_of_the_last_tile", "tensor_cores", SUMS, Fails("right at", "the first K tile is missing"),
         &[("sum[i] += part[i]", "sum[i] = part[i]")]),
-    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("right at", "asynchronous copy read before it has landed"),
+    // What has not arrived is no number, so the FP32 units compute the tile, and the product is right by luck.
+    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("no hazard", "asynchronous copy read before it has landed"),
         &[("        wait_for_older();\n", "")]),
-    ("never_split", "tensor_cores", CORES, Fails("right at", "asynchronous copy read before it has landed"),
+    ("never_split", "tensor_cores", CORES, Fails("no hazard", "asynchronous copy read before it has landed"),
         &[("        split(stages[now]);  // past the end of K these are zeros\n", "")]),
     // Launch lines.
     ("bad_launch_line", "2", NAIVE, Refuses("bad_launch_line.cu: line 1 is not a launch"),

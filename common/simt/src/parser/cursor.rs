@@ -1,11 +1,7 @@
-//! Walks over the tokens: what comes next, what must come next, and numbers.
+//! Walks over the tokens: what comes next, and what must come next.
 
 use crate::Error;
-use crate::ast::Operand;
 use crate::lexer::{Kind, Token};
-
-/// What an operator does with two numbers; none where the result has no meaning.
-type Apply = fn(i64, i64) -> Option<i64>;
 
 /// A place among the tokens.
 pub(super) struct Cursor<'a> {
@@ -37,7 +33,8 @@ impl<'a> Cursor<'a> {
     /// Whether a number comes after the next token, or a sign before one.
     pub(super) fn expression_follows(&self) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| {
-            matches!(token.kind, Kind::Number | Kind::Mark(b'-' | b'~' | b'(' | b'!')) || token.text == "WARP_SZ"
+            matches!(token.kind, Kind::Number | Kind::Mark(b'-' | b'+' | b'~' | b'(' | b'!'))
+                || matches!(token.text, "WARP_SZ" | ".s64" | ".u64")
         })
     }
 
@@ -101,96 +98,6 @@ impl<'a> Cursor<'a> {
         let line = self.peek().line;
         let value = self.unsigned(expected)?;
         u32::try_from(value).map_err(|_| Error::parse(line, format!("{value} is too large")))
-    }
-
-    /// A number: a literal, or an expression of integer constants.
-    pub(super) fn number(&mut self) -> Result<Operand, Error> {
-        let first = self.term(0)?;
-        let Operand::Integer(value) = first else { return Ok(first) };
-        self.expression(value, 0, 0).map(Operand::Integer)
-    }
-
-    /// Goes on with an expression after its first term, as long as operators bind more tightly than `least`.
-    fn expression(&mut self, first: i64, least: u8, depth: u32) -> Result<i64, Error> {
-        let mut value = first;
-        while let Some((rank, length, apply)) = self.operator().filter(|operator| operator.0 > least) {
-            for _ in 0..length {
-                self.next();
-            }
-            let Operand::Integer(next) = self.term(depth + 1)? else { return Err(self.wrong("an integer")) };
-            let next = self.expression(next, rank, depth + 1)?;
-            value =
-                apply(value, next).ok_or_else(|| self.wrong("a constant other than a quotient by zero before this"))?;
-        }
-        Ok(value)
-    }
-
-    /// The operator of two numbers that comes next: how tightly it binds, how many marks it has, what it does.
-    fn operator(&self) -> Option<(u8, u8, Apply)> {
-        let Kind::Mark(mark) = self.peek().kind else { return None };
-        let operators: [(u8, Apply); 8] = [
-            (b'|', |a, b| Some(a | b)),
-            (b'^', |a, b| Some(a ^ b)),
-            (b'&', |a, b| Some(a & b)),
-            (b'+', |a, b| Some(a.wrapping_add(b))),
-            (b'-', |a, b| Some(a.wrapping_sub(b))),
-            (b'*', |a, b| Some(a.wrapping_mul(b))),
-            (b'/', i64::checked_div),
-            (b'%', i64::checked_rem),
-        ];
-        match mark {
-            b'<' if self.second_is(b'<') => Some((4, 2, |a, b| Some(a.checked_shl(b.min(64) as u32).unwrap_or(0)))),
-            b'>' if self.second_is(b'>') => Some((4, 2, |a, b| Some(a >> b.clamp(0, 63)))),
-            mark => {
-                let at = operators.iter().position(|operator| operator.0 == mark)?;
-                let rank = match at {
-                    0..=2 => at as u8 + 1,
-                    3 | 4 => 5,
-                    _ => 6,
-                };
-                Some((rank, 1, operators[at].1))
-            }
-        }
-    }
-
-    /// A literal, `WARP_SZ`, or an expression in parentheses, with its signs.
-    fn term(&mut self, depth: u32) -> Result<Operand, Error> {
-        // Unlimited nesting would overflow the stack.
-        if depth > 64 {
-            return Err(self.wrong("an expression that is less deep"));
-        }
-        if self.eat(b'(') {
-            let Operand::Integer(first) = self.term(depth + 1)? else { return Err(self.wrong("an integer")) };
-            let value = self.expression(first, 0, depth + 1)?;
-            self.expect(b')')?;
-            return Ok(Operand::Integer(value));
-        }
-        if self.eat_word("WARP_SZ") {
-            return Ok(Operand::Integer(32));
-        }
-        let signs = [b'-', b'~', b'!', b'+'];
-        let Some(sign) = signs.into_iter().find(|&sign| self.eat(sign)) else { return self.unsigned_number() };
-        match (sign, self.term(depth + 1)?) {
-            (b'+', number) => Ok(number),
-            (b'-', Operand::Integer(value)) => Ok(Operand::Integer(value.wrapping_neg())),
-            (b'-', Operand::Float { single, double }) => {
-                Ok(Operand::Float { single: single ^ 1 << 31, double: double ^ 1 << 63 })
-            }
-            (b'~', Operand::Integer(value)) => Ok(Operand::Integer(!value)),
-            (b'!', Operand::Integer(value)) => Ok(Operand::Integer(i64::from(value == 0))),
-            _ => Err(self.wrong("an integer after this sign")),
-        }
-    }
-
-    fn unsigned_number(&mut self) -> Result<Operand, Error> {
-        let token = self.peek();
-        if token.kind == Kind::Number
-            && let Some(value) = literal(token.text)
-        {
-            self.next();
-            return Ok(value);
-        }
-        Err(self.wrong("a number"))
     }
 
     /// `+4`, `-4` or nothing after a name.
@@ -260,7 +167,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// An unsigned integer as PTX writes it.
-fn integer(text: &str) -> Option<u64> {
+pub(super) fn integer(text: &str) -> Option<u64> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
@@ -272,28 +179,4 @@ fn integer(text: &str) -> Option<u64> {
         return None;
     }
     u64::from_str_radix(digits, radix).ok()
-}
-
-/// A number of any sort.
-fn literal(text: &str) -> Option<Operand> {
-    let bits = |prefix: [&str; 2], length: usize| {
-        let digits = text.strip_prefix(prefix[0]).or_else(|| text.strip_prefix(prefix[1]))?;
-        (digits.len() == length).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
-    };
-    if let Some(bits) = bits(["0f", "0F"], 8) {
-        let single = f32::from_bits(bits as u32);
-        return Some(Operand::Float { single: bits as u32, double: f64::from(single).to_bits() });
-    }
-    if let Some(bits) = bits(["0d", "0D"], 16) {
-        return Some(Operand::Float { single: (f64::from_bits(bits) as f32).to_bits(), double: bits });
-    }
-    if let Some(value) = integer(text) {
-        return Some(Operand::Integer(value as i64));
-    }
-    if text.contains('.')
-        && let Ok(value) = text.parse::<f64>()
-    {
-        return Some(Operand::Float { single: (value as f32).to_bits(), double: value.to_bits() });
-    }
-    None
 }

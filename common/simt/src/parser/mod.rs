@@ -3,6 +3,7 @@
 //! `cursor` over the tokens, then what they form: `variables`, `operands` (with the names of a `scope`),
 //! `functions`, and here the file.
 
+mod constants;
 mod cursor;
 mod functions;
 mod operands;

@@ -36,6 +36,52 @@ fn constants() {
 }
 
 #[test]
+fn constants_are_signed_or_unsigned_and_bind_as_the_assembler_says() {
+    // Each was given to `ptxas` 12.1, which left this number in its code.
+    for (constant, number) in [
+        ("1 > 2", 0),
+        ("1 < 2 < 3", 1),
+        ("1 | 2 == 2", 1),
+        ("6 & 3 == 3", 0),
+        ("1 << 2 > 3", 1),
+        ("5 == 5 == 1", 1),
+        ("2 && 4", 1),
+        ("0 || 0", 0),
+        ("1 ? 0 ? 1 : 2 : 3", 2),
+        ("1 + 1 > 1 ? 4 : 5", 4),
+        ("1 ? 2 : 3 ? 4 : 5", 2),
+        ("-1 > 0", 0),
+        ("-1 > 0U", 1),
+        ("-1 > 0xFFFFFFFFFFFFFFFF", 0),
+        ("-1 == 0xFFFFFFFFFFFFFFFF", 1),
+        ("1 >= -1U", 0),
+        ("(.u64)-1 > 0", 1),
+        ("(.s64)0xFFFFFFFFFFFFFFFF > 0", 0),
+        ("-8 >> 1", -4),
+        ("-8U >> 1", 0x7fff_ffff_ffff_fffc),
+        ("(-8) >> 1U", -4),
+        ("~0 >> 4", 0x0fff_ffff_ffff_ffff),
+        ("(-1 & -1) >> 4", -1),
+        ("(-1 | 0U) >> 4", 0x0fff_ffff_ffff_ffff),
+        ("(1 ? -1 : 0U) >> 4", -1),
+        ("-7 / 2", -3),
+        ("-7 / 2U", 0x7fff_ffff_ffff_fffc),
+        ("-7 % 3", 0),
+        ("(-1 % 5 - 9) >> 4", 0x0fff_ffff_ffff_ffff),
+        ("(1U > 0U) - 9 >> 4", -1),
+        ("1 << 64", 1),
+        ("1 << -1", i64::MIN),
+        ("-1 >> 70", -1),
+        ("100 / 10 / 5", 2),
+        ("2 - 3 - 4", -5),
+        ("017 + 0b101", 20),
+        ("(+5U)", 5),
+    ] {
+        check(&format!("mov.b64 %d, {constant};"), &["b64", "b64"], |_, _, _| number as u64);
+    }
+}
+
+#[test]
 fn vectors() {
     check("mov.b64 %d, {%a, %b};", &["b64", "b32", "b32"], |a, b, _| b << 32 | a);
     check("mov.b32 %d, {%a, %b};", &["b32", "b16", "b16"], |a, b, _| b << 16 | a);
