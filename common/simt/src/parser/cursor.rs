@@ -1,14 +1,24 @@
 //! Walks over the tokens: what comes next, and what must come next.
 
+use std::collections::HashMap;
+use std::iter::successors;
+
 use crate::Error;
 use crate::lexer::{Kind, Token};
+
+/// File, line and column.
+type Place = (u32, u32, u32);
+/// More calls than this in one another are not followed outwards.
+const CALLS: usize = 64;
 
 /// A place among the tokens.
 pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
-    /// File, line and column of the latest `.loc`.
-    pub location: (u32, u32, u32),
+    /// Where the latest `.loc` is in the kernel's own file: what a header's function does is done by the line that calls it.
+    pub location: Place,
+    /// Where the function of a place is called, if it was inlined there.
+    calls: HashMap<Place, Place>,
 }
 
 pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
@@ -18,7 +28,7 @@ pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
 impl<'a> Cursor<'a> {
     /// At the first of the tokens, of which the last is the end.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
-        Self { tokens, at: 0, location: (0, 0, 0) }
+        Self { tokens, at: 0, location: (0, 0, 0), calls: HashMap::new() }
     }
 
     pub(super) fn peek(&self) -> Token<'a> {
@@ -144,10 +154,8 @@ impl<'a> Cursor<'a> {
 
     /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`
     pub(super) fn loc(&mut self) -> Result<(), Error> {
-        let file = self.small("the number of a file")?;
-        let line = self.small("a line")?;
-        let column = self.small("a column")?;
-        self.location = (file, line, column);
+        let place = self.loc_place()?;
+        self.calls.remove(&place);
         while self.eat(b',') {
             if self.eat_word("function_name") {
                 self.word("a label")?;
@@ -155,14 +163,21 @@ impl<'a> Cursor<'a> {
                     self.unsigned("an offset")?;
                 }
             } else if self.eat_word("inlined_at") {
-                for _ in 0..3 {
-                    self.unsigned("a number")?;
-                }
+                let call = self.loc_place()?;
+                self.calls.insert(place, call);
             } else {
                 return Err(self.wrong("`function_name` or `inlined_at`"));
             }
         }
+        // The kernel's own file is that of the outermost call.
+        let outwards = || successors(Some(place), |place| self.calls.get(place).copied()).take(CALLS);
+        let own = outwards().last().map_or(place.0, |(file, ..)| file);
+        self.location = outwards().find(|(file, ..)| *file == own).unwrap_or(place);
         Ok(())
+    }
+
+    fn loc_place(&mut self) -> Result<Place, Error> {
+        Ok((self.small("the number of a file")?, self.small("a line")?, self.small("a column")?))
     }
 }
 
@@ -179,4 +194,42 @@ pub(super) fn integer(text: &str) -> Option<u64> {
         return None;
     }
     u64::from_str_radix(digits, radix).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexer::tokens;
+
+    /// Where each of these, what follows `.loc`, is taken to be.
+    fn places<const N: usize>(locs: [&str; N]) -> [Place; N] {
+        let text = locs.join("\n");
+        let tokens = tokens(&text).unwrap();
+        let mut cursor = Cursor::new(&tokens);
+        locs.map(|_| {
+            cursor.loc().unwrap();
+            cursor.location
+        })
+    }
+
+    #[test]
+    fn what_a_header_does_is_done_by_the_line_that_calls_it() {
+        let found = places([
+            "1 69 5",
+            "1 50 17, function_name $L0, inlined_at 1 69 5", // a function of the same file: its own line says more
+            "2 8 5, function_name $L1, inlined_at 1 50 17",
+            "3 4 1, function_name $L2+8, inlined_at 2 8 5", // a header that another one uses
+            "1 50 17, function_name $L0, inlined_at 1 70 5",
+            "2 8 5", // a function of a header that was not inlined
+        ]);
+        assert_eq!(found, [(1, 69, 5), (1, 50, 17), (1, 50, 17), (1, 50, 17), (1, 50, 17), (2, 8, 5)]);
+    }
+
+    #[test]
+    fn calls_in_a_circle_end() {
+        let found =
+            places(["4 1 1, function_name $L0, inlined_at 5 2 2", "5 2 2, function_name $L0, inlined_at 4 1 1"]);
+        assert_eq!(found[0], (5, 2, 2));
+        assert!([(4, 1, 1), (5, 2, 2)].contains(&found[1]));
+    }
 }
