@@ -1,12 +1,12 @@
 //! The kernel `tensor_cores` with numbers that TF32 cannot split: FP32 units compute their tile, and no other.
 
 use anyhow::{Context, Result};
+use common::Problem;
 use common::code::Source;
 use common::device::{self, SimOptions};
 use common::exec::Session;
 use common::matrix::Operands;
 use common::product::{Matrices, Product};
-use common::{Fill, Problem};
 use step06_prefetch::STEP;
 
 /// Two tiles of 64×128, side by side; a K for which the kernel takes tensor cores.
@@ -16,8 +16,7 @@ const TILE_N: usize = 128;
 fn product(a: Vec<f32>, b: Vec<f32>) -> Result<Vec<f32>> {
     let mut device = device::open(device::Choice::Sim, &SimOptions::default())?;
     let device = device.as_mut();
-    let [m, n, k] = SIZE;
-    let problem = Problem { fill: Fill::Uniform, ..Problem::uniform([m, n, k]) };
+    let problem = Problem::uniform(SIZE);
     let variant = STEP.variants.iter().find(|variant| variant.name == "tensor_cores");
     let plan = STEP.plan_of(variant)(&problem, device.info())?;
     let folder = std::path::Path::new(STEP.folder);
@@ -26,9 +25,9 @@ fn product(a: Vec<f32>, b: Vec<f32>) -> Result<Vec<f32>> {
     let matrices = Matrices::allocate(device, &problem)?;
     matrices.upload(device, &Operands::F32 { a, b })?;
     Session::sharing(device, plan, &code, &matrices)?.run(device)?;
-    let mut bytes = vec![0; (m * n) as usize * 4];
+    let mut bytes = vec![0; problem.c_elements() as usize * 4];
     device.read(matrices.c, 0, &mut bytes)?;
-    Ok(bytes.chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+    Ok(bytes.as_chunks().0.iter().map(|word| f32::from_le_bytes(*word)).collect())
 }
 
 /// Ordinary numbers, and zeros among them.
