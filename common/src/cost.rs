@@ -2,7 +2,8 @@
 //!
 //! What decides is how many blocks the busiest SM has, and how deep they are. An SM takes its blocks in rounds: as many as find
 //! room side by side, and in the last round the rest. A step of k costs less for each block when there are several of them side
-//! by side, each of which hides what the others wait for, so the cost of a step depends on how many there are in the round.
+//! by side, each of which hides what the others wait for, so the cost of a step depends on how many there are in the round. And
+//! a step costs more where A and B do not fit into the cache: device memory is farther away.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ pub struct Work {
     pub slices: u64,
     /// Elements of C.
     pub elements: u64,
+    /// Bytes of A and B.
+    pub read_bytes: u64,
 }
 
 /// One of several plans for a problem.
@@ -45,7 +48,13 @@ impl Work {
             depth,
             slices,
             elements: problem.c_elements(),
+            read_bytes: (problem.a_elements() + problem.b_elements()) * 4,
         }
+    }
+
+    /// The share of A and B that device memory has to give, if so many bytes of them stay in the cache.
+    fn cold(&self, cached_bytes: u64) -> f64 {
+        1.0 - cached_bytes.min(self.read_bytes) as f64 / self.read_bytes.max(1) as f64
     }
 }
 
@@ -65,52 +74,74 @@ pub struct BlockCost {
     /// For a step of k of each block in a round that is not full, if it has one, two, three, or four and more blocks; and in a
     /// full round.
     pub step_us: [f64; 5],
+    /// More for a step of k of a round, if device memory has to give all of A and B.
+    pub cold_us: f64,
 }
 
 /// Figures of a [`BlockCost`] that are fitted together.
-const FIGURES: usize = 9;
+const FIGURES: usize = 10;
 /// More blocks than this have never been seen to make another difference.
 const MOST_SIDE_BY_SIDE: u64 = 8;
 
+/// Megabytes of A and B that a cache is tried with in a fit.
+const CACHED_MB: [u64; 8] = [5, 10, 15, 20, 30, 40, 60, 90];
+
+/// What of a GPU decides for every kernel.
+#[derive(Clone, Copy, Debug)]
+struct Chip {
+    sm_count: u32,
+    cached_bytes: u64,
+}
+
 impl BlockCost {
-    /// How often each figure counts: `start_us`, `block_us`, `round_us`, `stored_us` and `step_us` in this order.
-    fn shares(work: &Work, sm_count: u32, side_by_side: u64) -> [f64; FIGURES] {
-        let blocks = work.blocks.div_ceil(sm_count.max(1).into());
+    /// How often each figure counts: `start_us`, `block_us`, `round_us`, `stored_us`, `step_us` and `cold_us` in this order.
+    fn shares(work: &Work, chip: Chip, side_by_side: u64) -> [f64; FIGURES] {
+        let blocks = work.blocks.div_ceil(chip.sm_count.max(1).into());
         let side_by_side = side_by_side.max(1);
         let (full, rest) = (blocks / side_by_side, blocks % side_by_side);
         let mut shares = [0.0; FIGURES];
         let stored = (work.slices * work.elements * blocks) as f64 / work.blocks.max(1) as f64;
-        shares[..4].copy_from_slice(&[1.0, blocks as f64, blocks.div_ceil(side_by_side) as f64, stored / 1e3]);
+        let rounds = blocks.div_ceil(side_by_side) as f64;
+        shares[..4].copy_from_slice(&[1.0, blocks as f64, rounds, stored / 1e3]);
         if rest > 0 {
             shares[3 + rest.min(4) as usize] = (rest * work.depth) as f64;
         }
-        shares[FIGURES - 1] = (full * side_by_side * work.depth) as f64;
+        shares[8] = (full * side_by_side * work.depth) as f64;
+        shares[9] = rounds * work.depth as f64 * work.cold(chip.cached_bytes);
         shares
     }
 
     fn figures(&self) -> [f64; FIGURES] {
         let [one, two, three, many, full] = self.step_us;
-        [self.start_us, self.block_us, self.round_us, self.stored_us, one, two, three, many, full]
+        [self.start_us, self.block_us, self.round_us, self.stored_us, one, two, three, many, full, self.cold_us]
     }
 
     /// The time of a launch in µs.
-    pub fn time_us(&self, work: &Work, sm_count: u32) -> f64 {
-        let shares = Self::shares(work, sm_count, self.side_by_side);
+    fn time_us(&self, work: &Work, chip: Chip) -> f64 {
+        let shares = Self::shares(work, chip, self.side_by_side);
         shares.iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
     }
 
-    /// The figures that fit best: no figure below zero, and the least sum of squared errors, scaled.
-    fn fit(samples: &[Sample], sm_count: u32) -> Self {
+    /// The figures that fit best, and their sum of squared errors, scaled. No figure is below zero.
+    fn fit(samples: &[Sample], chip: Chip) -> (f64, Self) {
         let fits = (1..=MOST_SIDE_BY_SIDE).map(|side_by_side| {
-            let row = |sample: &Sample| sample.row(Self::shares(&sample.work, sm_count, side_by_side));
+            let row = |sample: &Sample| sample.row(Self::shares(&sample.work, chip, side_by_side));
             let rows: Vec<([f64; FIGURES], f64)> = samples.iter().map(row).collect();
-            let [start_us, block_us, round_us, stored_us, steps @ ..] = non_negative(&rows);
+            let [start_us, block_us, round_us, stored_us, steps @ .., cold_us] = non_negative(&rows);
             let measured = std::array::from_fn(|at| rows.iter().any(|(row, _)| row[4 + at] > 0.0));
-            let cost = Self { side_by_side, start_us, block_us, round_us, stored_us, step_us: filled(steps, measured) };
+            let cost = Self {
+                side_by_side,
+                start_us,
+                block_us,
+                round_us,
+                stored_us,
+                step_us: filled(steps, measured),
+                cold_us,
+            };
             let of = |row: &[f64; FIGURES]| row.iter().zip(cost.figures()).map(|(share, us)| share * us).sum::<f64>();
             (rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum::<f64>(), cost)
         });
-        fits.min_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(Self::default, |(_, cost)| cost)
+        fits.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
     }
 }
 
@@ -168,11 +199,15 @@ fn non_negative<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
     let right: [f64; N] = std::array::from_fn(|i| rows.iter().map(|(row, b)| row[i] * b).sum());
     let mut x = [0.0; N];
     for _ in 0..20_000 {
+        let before = x;
         for i in 0..N {
             if square[i][i] > 0.0 {
                 let rest = right[i] - (0..N).filter(|&j| j != i).map(|j| square[i][j] * x[j]).sum::<f64>();
                 x[i] = (rest / square[i][i]).max(0.0);
             }
+        }
+        if x.iter().zip(before).all(|(now, before)| (now - before).abs() <= 1e-9 * now) {
+            break;
         }
     }
     x
@@ -216,6 +251,8 @@ pub struct GpuCosts {
     pub sm_count: u32,
     /// The day of the measurements, and what compiled the kernels.
     pub measured: String,
+    /// Bytes of A and B that stay in its cache.
+    pub cached_bytes: u64,
     /// Adding up slices of K.
     pub slices: SliceCost,
     /// Each specialisation by its name.
@@ -228,33 +265,49 @@ pub fn read(text: &str) -> Vec<GpuCosts> {
 }
 
 impl GpuCosts {
-    /// Figures for all specialisations from measured times in µs. Slices and blocks are fitted in turns: each is what the
-    /// other leaves of the time.
-    pub fn fit(gpu: &str, sm_count: u32, measured: String, samples: &BTreeMap<String, Vec<Measurement>>) -> Self {
-        let mut costs =
-            Self { gpu: gpu.into(), sm_count, measured, slices: SliceCost::default(), blocks: BTreeMap::new() };
+    /// Figures for all specialisations from measured times in µs.
+    pub fn fit(gpu: &str, sm_count: u32, measured: &str, samples: &BTreeMap<String, Vec<Measurement>>) -> Self {
+        let fits = CACHED_MB.map(|megabytes| {
+            let chip = Chip { sm_count, cached_bytes: megabytes * 1_000_000 };
+            let (error, slices, blocks) = Self::fit_chip(chip, samples);
+            let (gpu, measured, cached_bytes) = (gpu.into(), measured.into(), chip.cached_bytes);
+            (error, Self { gpu, sm_count, measured, cached_bytes, slices, blocks })
+        });
+        let [first, others @ ..] = fits;
+        others.into_iter().fold(first, |best, fit| if fit.0 < best.0 { fit } else { best }).1
+    }
+
+    /// The same for a cache of this size, with the sum of squared errors. Slices and blocks are fitted in turns: each is what
+    /// the other leaves of the time.
+    fn fit_chip(
+        chip: Chip,
+        samples: &BTreeMap<String, Vec<Measurement>>,
+    ) -> (f64, SliceCost, BTreeMap<String, BlockCost>) {
+        let (mut error, mut slices, mut blocks) = (0.0, SliceCost::default(), BTreeMap::new());
         for _ in 0..8 {
-            let slices = costs.slices;
-            let fitted = samples.iter().map(|(name, samples)| {
+            error = 0.0;
+            for (name, samples) in samples {
                 let samples = samples.iter().filter(|measured| measured.us > 0.0);
                 let samples = samples.map(|measured| measured.sample(slices.time_us(&measured.work)));
-                (name.clone(), BlockCost::fit(&samples.collect::<Vec<_>>(), sm_count))
-            });
-            costs.blocks = fitted.collect();
+                let (errors, cost) = BlockCost::fit(&samples.collect::<Vec<_>>(), chip);
+                error += errors;
+                blocks.insert(name.clone(), cost);
+            }
             let left = samples.iter().flat_map(|(name, samples)| {
-                let block = costs.blocks[name];
+                let block = blocks[name];
                 let samples = samples.iter().filter(|measured| measured.us > 0.0);
-                samples.map(move |measured| measured.sample(block.time_us(&measured.work, sm_count)))
+                samples.map(move |measured| measured.sample(block.time_us(&measured.work, chip)))
             });
-            costs.slices = SliceCost::fit(&left.collect::<Vec<_>>());
+            slices = SliceCost::fit(&left.collect::<Vec<_>>());
         }
-        costs
+        (error, slices, blocks)
     }
 
     /// The expected time in µs of a specialisation's work on a device with so many multiprocessors; `None` if there are no
     /// figures for it.
     pub fn time_us(&self, name: &str, work: &Work, sm_count: u32) -> Option<f64> {
-        Some(self.blocks.get(name)?.time_us(work, sm_count) + self.slices.time_us(work))
+        let chip = Chip { sm_count, cached_bytes: self.cached_bytes };
+        Some(self.blocks.get(name)?.time_us(work, chip) + self.slices.time_us(work))
     }
 }
 
@@ -263,8 +316,10 @@ mod tests {
     use super::*;
 
     fn work(blocks: u64, depth: u64, slices: u64) -> Work {
-        Work { blocks, depth, slices, elements: blocks * 1000 }
+        Work { blocks, depth, slices, elements: blocks * 1000, read_bytes: 1000 }
     }
+
+    const CHIP: Chip = Chip { sm_count: 132, cached_bytes: 20_000_000 };
 
     const COST: BlockCost = BlockCost {
         side_by_side: 3,
@@ -273,11 +328,12 @@ mod tests {
         round_us: 0.5,
         stored_us: 0.1,
         step_us: [0.03, 0.02, 0.018, 0.018, 0.015],
+        cold_us: 0.01,
     };
 
     #[test]
     fn the_busiest_sm_decides() {
-        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), 132);
+        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), CHIP);
         // Each of these blocks stores a thousand elements.
         assert!((time(1) - time(132)).abs() < 1e-9);
         assert!(time(133) > time(132));
@@ -288,24 +344,32 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_fit_into_the_cache_makes_steps_longer() {
+        let time = |read_bytes| COST.time_us(&Work { read_bytes, ..work(400, 1000, 1) }, CHIP);
+        assert!((time(20_000_000) - time(1)).abs() < 1e-9);
+        // Half of it does not, in each of two rounds.
+        assert!((time(40_000_000) - time(1) - 2.0 * 1000.0 * 0.01 / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_fit_finds_the_figures_again() {
         let slices = SliceCost { start_us: 2.0, million_us: 0.4 };
         let mut samples = Vec::new();
         for blocks in [50, 132, 200, 264, 390, 528, 1000, 5000] {
             for depth in [64, 256, 1024, 4096] {
-                for count in [1, 4] {
-                    let work = work(blocks, depth, count);
-                    let us = COST.time_us(&work, 132) + slices.time_us(&work);
+                for (count, read_bytes) in [(1, 1_000_000), (4, 2_000_000), (1, 50_000_000), (1, 200_000_000)] {
+                    let work = Work { read_bytes, ..work(blocks, depth, count) };
+                    let us = COST.time_us(&work, CHIP) + slices.time_us(&work);
                     samples.push(Measurement { work, us, least_us: us });
                 }
             }
         }
-        let costs = GpuCosts::fit("a GPU", 132, String::new(), &BTreeMap::from([("k".to_owned(), samples.clone())]));
+        let costs = GpuCosts::fit("a GPU", 132, "", &BTreeMap::from([("k".to_owned(), samples.clone())]));
         for Measurement { work, us, .. } in samples {
             let expected = costs.time_us("k", &work, 132).unwrap();
             assert!((expected / us - 1.0).abs() < 0.05, "{work:?}: {expected} for {us}");
         }
-        assert_eq!(costs.blocks["k"].side_by_side, 3);
+        assert_eq!((costs.blocks["k"].side_by_side, costs.cached_bytes), (3, CHIP.cached_bytes));
         assert_eq!(costs.time_us("another", &work(1, 1, 1), 132), None);
     }
 
@@ -315,7 +379,7 @@ mod tests {
         let fitted = |least_us| {
             let far = Measurement { work: work(132, 1000, 1), us: 60.0, least_us };
             let best = Measurement { us: 30.0, least_us: 30.0, ..far };
-            BlockCost::fit(&[far.sample(0.0), best.sample(0.0)], 132).time_us(&far.work, 132)
+            BlockCost::fit(&[far.sample(0.0), best.sample(0.0)], CHIP).1.time_us(&far.work, CHIP)
         };
         assert!(fitted(60.0) > 33.0, "{}", fitted(60.0));
         assert!((fitted(30.0) - 30.0).abs() < 0.5, "{}", fitted(30.0));
@@ -326,9 +390,9 @@ mod tests {
         // Times that fall with the number of blocks, and one kind of work only.
         let sample = |work, us| Measurement { work, us, least_us: us }.sample(0.0);
         let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
-        let cost = BlockCost::fit(&samples, 132);
+        let (_, cost) = BlockCost::fit(&samples, CHIP);
         assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");
         assert!(cost.step_us.iter().all(|us| (us - cost.step_us[0]).abs() < 1e-9), "{cost:?}");
-        assert!(BlockCost::fit(&[], 132).figures().iter().all(|figure| figure.abs() < 1e-9));
+        assert!(BlockCost::fit(&[], CHIP).1.figures().iter().all(|figure| figure.abs() < 1e-9));
     }
 }

@@ -22,6 +22,7 @@ __device__ Slice slice_of(int K, int depth)
 // GROUPS                  groups of warps, each with its own share of the depth of a tile
 // ODD                     1: the last tiles may come alone; 0: in pairs, which may end with zeros
 // STORED                  elements of C in one access
+// BLOCKS                  blocks for which an SM must have enough registers
 // SHARES                  steps of k over which the copies of a pair of tiles are spread
 constexpr int WARP_M = 4 * THREAD_M;  // a warp is a grid of 4 x 8 threads
 constexpr int WARP_N = 8 * THREAD_N;
@@ -32,14 +33,10 @@ constexpr int A_ROWS = THREADS / 8;              // rows of A that the block cop
 constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that copy a row of B
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
 
-extern "C" __global__ void __launch_bounds__(THREADS) matmul(
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
 {
-#if THREAD_M > 8
-    const unsigned thread = threadIdx.x;  // as in step 6
-#else
-    const int thread = threadIdx.x;  // the smaller tiles are up to 5 % faster with a signed one
-#endif
+    const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread % GROUP_THREADS / 32;
     const int group = thread / GROUP_THREADS;

@@ -64,8 +64,10 @@ struct Tiling {
     /// Rows and columns of C per thread.
     thread: [u32; 2],
     groups: u32,
-    /// Steps of k over which the copies are spread: where several elements of B are copied at once, and where single ones are.
-    shares: [u32; 2],
+    /// Blocks for which an SM must have enough registers, for copies of 4, 2 and 1 elements of B.
+    blocks: [u32; 3],
+    /// Steps of k over which the copies are spread, likewise.
+    shares: [u32; 3],
 }
 
 /// Whether a kernel is compiled for a last tile that comes alone. It saves half a pair of tiles, and costs a few percent of the rest.
@@ -76,16 +78,16 @@ enum Last {
 }
 
 /// From the fastest to the finest: a large thread tile reads little shared memory per FMA, a small tile of C occupies more
-/// SMs, and groups give the warps of an SM to few tiles. The shares are the ones that an H200 was fastest with.
+/// SMs, and groups give the warps of an SM to few tiles. The blocks and shares are the ones that an H200 was fastest with.
 const TILINGS: [Tiling; 8] = [
-    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, shares: [2, 4] },
-    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, shares: [2, 4] },
-    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, shares: [2, 2] },
-    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, shares: [4, 4] },
-    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, shares: [4, 4] },
-    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1, shares: [4, 4] },
-    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4, shares: [4, 4] },
-    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, shares: [4, 4] },
+    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, blocks: [1, 1, 1], shares: [2, 1, 1] },
+    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: [2, 2, 2], shares: [1, 1, 4] },
+    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, blocks: [4, 4, 3], shares: [2, 2, 4] },
+    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, blocks: [4, 4, 3], shares: [2, 2, 4] },
+    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, blocks: [4, 4, 4], shares: [4, 4, 8] },
+    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1, blocks: [8, 8, 8], shares: [4, 4, 4] },
+    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4, blocks: [4, 4, 4], shares: [2, 2, 2] },
+    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, blocks: [4, 4, 4], shares: [2, 2, 2] },
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
@@ -99,9 +101,9 @@ const MAX_WORKSPACE: u64 = 1 << 26;
 /// Times that are expected to be as close as this are taken as equal: then the larger tile is better, and fewer slices.
 const EQUAL: f64 = 1.01;
 
-/// Elements of the largest tile of C that the kernel stores as wide as it copies B. Sums in neighbouring registers, as a wide
-/// store wants them, slow the loops of larger ones by 4 %.
-const WIDE_STORES: u32 = 4096;
+/// Elements of the largest thread tile that the kernel stores as wide as it copies B. A wide store wants its sums in
+/// neighbouring registers, and larger tiles have none to spare for that.
+const WIDE_STORES: u32 = 32;
 
 /// Products of one row, and of so few columns, have kernels of their own; tiles are as good for a few rows.
 const FEW: u64 = 8;
@@ -126,6 +128,7 @@ impl Tiling {
 
     fn specialisation(&self, dtype: Dtype, vector: u32, last: Last) -> Specialisation {
         let [tile_m, tile_n, _] = self.tile;
+        let copies = 2 - vector.ilog2() as usize;
         let odd = u32::from(last == Last::Alone);
         let name = format!("{tile_m}x{tile_n}g{}v{vector}{}", self.groups, if odd == 1 { "odd" } else { "" });
         let own = [
@@ -133,7 +136,8 @@ impl Tiling {
             ("VECTOR", vector),
             ("ODD", odd),
             ("STORED", if self.stores_wide() { vector } else { 1 }),
-            ("SHARES", self.shares[usize::from(vector == 1)]),
+            ("BLOCKS", self.blocks[copies]),
+            ("SHARES", self.shares[copies]),
         ];
         let defines = [&tile_defines(self.tile, self.thread)[..], &own].concat();
         // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.
@@ -158,7 +162,7 @@ impl Tiling {
 
     /// Whether the kernel stores C as wide as it copies B.
     fn stores_wide(&self) -> bool {
-        self.tile[0] * self.tile[1] <= WIDE_STORES
+        self.thread[0] * self.thread[1] <= WIDE_STORES
     }
 
     /// A specialisation that stores so many elements of C at once, and not as many as it copies.

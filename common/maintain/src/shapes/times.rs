@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::cost::{GpuCosts, Measurement, Work};
+use common::cost::{BlockCost, GpuCosts, Measurement, Work};
 use common::json;
 use common::output::print;
 use course::files::write;
@@ -43,10 +43,11 @@ impl Times {
                 by_name.entry(name.clone()).or_default().extend([measured].repeat(counts));
             }
         }
-        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, self.measured.clone(), &by_name);
+        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, &self.measured, &by_name);
         for cost in costs.blocks.values_mut() {
             cost.step_us = cost.step_us.map(significant);
-            for figure in [&mut cost.start_us, &mut cost.block_us, &mut cost.round_us, &mut cost.stored_us] {
+            let BlockCost { start_us, block_us, round_us, stored_us, cold_us, .. } = cost;
+            for figure in [start_us, block_us, round_us, stored_us, cold_us] {
                 *figure = significant(*figure);
             }
         }
