@@ -1,9 +1,9 @@
 //! The time of a tiled product on a GPU, as a model whose figures are fitted to measurements.
 //!
-//! What decides is how many blocks the busiest SM has, and how deep they are. An SM takes its blocks in rounds: as many as find
-//! room side by side, and in the last round the rest. A step of k costs less for each block when there are several of them side
-//! by side, each of which hides what the others wait for, so the cost of a step depends on how many there are in the round. And
-//! a step costs more where A and B do not fit into the cache: device memory is farther away.
+//! What decides is how deep the blocks are, and how many an SM has. If there are few, the busiest SM decides, and each number of
+//! blocks has its own cost of a step of k, because blocks hide what the others wait for. If there are many, an SM takes the
+//! next one when one is done, and the blocks are shared out evenly but for the last ones. A step costs more where A and B do
+//! not fit into the cache, and where rows do not start on cache lines.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::problem::Problem;
+
+/// Elements of a cache line.
+const LINE: u64 = 32;
 
 /// What a plan makes a GPU do, as far as its time depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +28,8 @@ pub struct Work {
     pub elements: u64,
     /// Bytes of A and B.
     pub read_bytes: u64,
+    /// Whether each row of B and of C starts on a cache line.
+    pub aligned: bool,
 }
 
 /// One of several plans for a problem.
@@ -49,6 +54,7 @@ impl Work {
             slices,
             elements: problem.c_elements(),
             read_bytes: (problem.a_elements() + problem.b_elements()) * 4,
+            aligned: problem.n.is_multiple_of(LINE),
         }
     }
 
@@ -58,30 +64,37 @@ impl Work {
     }
 }
 
+/// Up to so many blocks of an SM, each number of them has its own cost of a step of k.
+const FEW: usize = 8;
+
 /// The figures of one specialisation of a kernel on one GPU, in µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockCost {
-    /// Blocks in a full round of an SM.
-    pub side_by_side: u64,
     /// Once for a launch.
     pub start_us: f64,
-    /// For each block of the busiest SM: its first tiles, and its part of C.
+    /// For each block of an SM: its first tiles, and its part of C.
     pub block_us: f64,
-    /// For each round.
-    pub round_us: f64,
-    /// For a thousand elements of C that the busiest SM stores: a block beyond the last row or column stores fewer.
+    /// For a thousand elements of C that an SM stores: a block beyond the last row or column stores fewer.
     pub stored_us: f64,
-    /// For a step of k of each block in a round that is not full, if it has one, two, three, or four and more blocks; and in a
-    /// full round.
-    pub step_us: [f64; 5],
-    /// More for a step of k of a round, if device memory has to give all of A and B.
+    /// More for each block where rows do not start on cache lines.
+    pub unaligned_block_us: f64,
+    /// For a step of k of each block: if the busiest SM has one, two, and so on; and at the end, if it has more than a few.
+    pub step_us: [f64; FEW + 1],
+    /// For a step of k, if it has more than a few: while the last blocks are multiplied, other SMs have none.
+    pub last_us: f64,
+    /// More for a step of k of each block where rows do not start on cache lines.
+    pub unaligned_step_us: f64,
+    /// More for a step of k, if device memory has to give all of A and B.
     pub cold_us: f64,
 }
 
-/// Figures of a [`BlockCost`] that are fitted together.
-const FIGURES: usize = 10;
-/// More blocks than this have never been seen to make another difference.
-const MOST_SIDE_BY_SIDE: u64 = 8;
+/// Figures of a [`BlockCost`] that are fitted together: those that are no steps, and the steps.
+const FIGURES: usize = OTHERS + FEW + 1;
+const OTHERS: usize = 7;
+
+fn in_order(others: [f64; OTHERS], steps: [f64; FEW + 1]) -> [f64; FIGURES] {
+    std::array::from_fn(|at| if at < OTHERS { others[at] } else { steps[at - OTHERS] })
+}
 
 /// Megabytes of A and B that a cache is tried with in a fit.
 const CACHED_MB: [u64; 8] = [5, 10, 15, 20, 30, 40, 60, 90];
@@ -94,64 +107,63 @@ struct Chip {
 }
 
 impl BlockCost {
-    /// How often each figure counts: `start_us`, `block_us`, `round_us`, `stored_us`, `step_us` and `cold_us` in this order.
-    fn shares(work: &Work, chip: Chip, side_by_side: u64) -> [f64; FIGURES] {
-        let blocks = work.blocks.div_ceil(chip.sm_count.max(1).into());
-        let side_by_side = side_by_side.max(1);
-        let (full, rest) = (blocks / side_by_side, blocks % side_by_side);
-        let mut shares = [0.0; FIGURES];
-        let stored = (work.slices * work.elements * blocks) as f64 / work.blocks.max(1) as f64;
-        let rounds = blocks.div_ceil(side_by_side) as f64;
-        shares[..4].copy_from_slice(&[1.0, blocks as f64, rounds, stored / 1e3]);
-        if rest > 0 {
-            shares[3 + rest.min(4) as usize] = (rest * work.depth) as f64;
-        }
-        shares[8] = (full * side_by_side * work.depth) as f64;
-        shares[9] = rounds * work.depth as f64 * work.cold(chip.cached_bytes);
-        shares
+    /// How often each figure counts, in the order of [`Self::figures`].
+    fn shares(work: &Work, chip: Chip) -> [f64; FIGURES] {
+        let sm_count = u64::from(chip.sm_count.max(1));
+        let busiest = work.blocks.div_ceil(sm_count).max(1) as usize;
+        let many = busiest > FEW;
+        let blocks = if many { work.blocks as f64 / sm_count as f64 } else { busiest as f64 };
+        let stored = (work.slices * work.elements) as f64 * blocks / work.blocks.max(1) as f64;
+        let unaligned = if work.aligned { 0.0 } else { blocks };
+        let depth = work.depth as f64;
+        let last = if many { depth } else { 0.0 };
+        let cold = depth * work.cold(chip.cached_bytes);
+        let mut steps = [0.0; FEW + 1];
+        steps[busiest.min(FEW + 1) - 1] = blocks * depth;
+        in_order([1.0, blocks, stored / 1e3, unaligned, last, unaligned * depth, cold], steps)
     }
 
     fn figures(&self) -> [f64; FIGURES] {
-        let [one, two, three, many, full] = self.step_us;
-        [self.start_us, self.block_us, self.round_us, self.stored_us, one, two, three, many, full, self.cold_us]
+        let Self { start_us, block_us, stored_us, unaligned_block_us, step_us, last_us, unaligned_step_us, cold_us } =
+            *self;
+        in_order([start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us], step_us)
+    }
+
+    fn from_figures(figures: [f64; FIGURES]) -> Self {
+        let [start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us, step_us @ ..] =
+            figures;
+        Self { start_us, block_us, stored_us, unaligned_block_us, step_us, last_us, unaligned_step_us, cold_us }
+    }
+
+    /// The same with each figure changed.
+    #[must_use]
+    pub fn map(&self, change: impl Fn(f64) -> f64) -> Self {
+        Self::from_figures(self.figures().map(change))
     }
 
     /// The time of a launch in µs.
     fn time_us(&self, work: &Work, chip: Chip) -> f64 {
-        let shares = Self::shares(work, chip, self.side_by_side);
-        shares.iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
+        Self::shares(work, chip).iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
     }
 
     /// The figures that fit best, and their sum of squared errors, scaled. No figure is below zero.
     fn fit(samples: &[Sample], chip: Chip) -> (f64, Self) {
-        let fits = (1..=MOST_SIDE_BY_SIDE).map(|side_by_side| {
-            let row = |sample: &Sample| sample.row(Self::shares(&sample.work, chip, side_by_side));
-            let rows: Vec<([f64; FIGURES], f64)> = samples.iter().map(row).collect();
-            let [start_us, block_us, round_us, stored_us, steps @ .., cold_us] = non_negative(&rows);
-            let measured = std::array::from_fn(|at| rows.iter().any(|(row, _)| row[4 + at] > 0.0));
-            let cost = Self {
-                side_by_side,
-                start_us,
-                block_us,
-                round_us,
-                stored_us,
-                step_us: filled(steps, measured),
-                cold_us,
-            };
-            let of = |row: &[f64; FIGURES]| row.iter().zip(cost.figures()).map(|(share, us)| share * us).sum::<f64>();
-            (rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum::<f64>(), cost)
-        });
-        fits.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
+        let rows: Vec<_> = samples.iter().map(|sample| sample.row(Self::shares(&sample.work, chip))).collect();
+        let figures = non_negative(&rows);
+        let of = |row: &[f64; FIGURES]| row.iter().zip(figures).map(|(share, figure)| share * figure).sum::<f64>();
+        let error = rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum();
+        let mut cost = Self::from_figures(figures);
+        cost.step_us = filled(cost.step_us, |number| rows.iter().any(|(row, _)| row[OTHERS + number] > 0.0));
+        (error, cost)
     }
 }
 
-/// A kind of round that was not measured takes the figure of the next larger one that was, else of the next smaller.
-fn filled(mut steps: [f64; 5], measured: [bool; 5]) -> [f64; 5] {
-    for at in 0..steps.len() {
-        let nearest = (at..steps.len()).chain((0..at).rev()).find(|&other| measured[other]);
-        steps[at] = nearest.map_or(0.0, |other| steps[other]);
-    }
-    steps
+/// A number of blocks that was not measured takes the figure of the next larger one that was, else of the next smaller.
+fn filled(steps: [f64; FEW + 1], is_measured: impl Fn(usize) -> bool) -> [f64; FEW + 1] {
+    std::array::from_fn(|at| {
+        let nearest = (at..steps.len()).chain((0..at).rev()).find(|&other| is_measured(other));
+        nearest.map_or(0.0, |other| steps[other])
+    })
 }
 
 /// A measured time of a plan.
@@ -167,11 +179,11 @@ pub struct Measurement {
 
 /// The figures are there to choose a plan, so a time counts the less in their fit the farther it is from the least: its squared
 /// error is multiplied by this power of least over measured.
-const FAVOURED: i32 = 8;
+const FAVOURED: f64 = 3.0;
 
 impl Measurement {
     fn sample(&self, explained_us: f64) -> Sample {
-        let scale = (self.least_us / self.us).powi(FAVOURED / 2) / self.us;
+        let scale = (self.least_us / self.us).powf(FAVOURED / 2.0) / self.us;
         Sample { work: self.work, scale, part_us: self.us - explained_us }
     }
 }
@@ -316,51 +328,64 @@ mod tests {
     use super::*;
 
     fn work(blocks: u64, depth: u64, slices: u64) -> Work {
-        Work { blocks, depth, slices, elements: blocks * 1000, read_bytes: 1000 }
+        Work { blocks, depth, slices, elements: blocks * 1000, read_bytes: 1000, aligned: true }
     }
 
     const CHIP: Chip = Chip { sm_count: 132, cached_bytes: 20_000_000 };
 
     const COST: BlockCost = BlockCost {
-        side_by_side: 3,
         start_us: 2.5,
         block_us: 0.75,
-        round_us: 0.5,
         stored_us: 0.1,
-        step_us: [0.03, 0.02, 0.018, 0.018, 0.015],
+        unaligned_block_us: 0.2,
+        step_us: [0.03, 0.02, 0.018, 0.018, 0.017, 0.016, 0.016, 0.015, 0.014],
+        last_us: 0.02,
+        unaligned_step_us: 0.001,
         cold_us: 0.01,
     };
 
     #[test]
-    fn the_busiest_sm_decides() {
+    fn few_blocks_take_as_long_as_those_of_the_busiest_sm() {
         let time = |blocks| COST.time_us(&work(blocks, 1000, 1), CHIP);
         // Each of these blocks stores a thousand elements.
         assert!((time(1) - time(132)).abs() < 1e-9);
         assert!(time(133) > time(132));
-        assert!((time(132) - 33.85).abs() < 1e-9 && (time(264) - 44.7).abs() < 1e-9);
-        // A full round, and a round of one block.
-        assert!((time(396) - (2.5 + 3.0 * 0.85 + 0.5 + 45.0)).abs() < 1e-9);
-        assert!((time(400) - (2.5 + 4.0 * 0.85 + 2.0 * 0.5 + 45.0 + 30.0)).abs() < 1e-9);
+        assert!((time(132) - 33.35).abs() < 1e-9 && (time(264) - (2.5 + 2.0 * (0.85 + 20.0))).abs() < 1e-9);
+        assert!((time(1056) - (2.5 + 8.0 * (0.85 + 15.0))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn many_blocks_are_shared_out_but_for_the_last() {
+        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), CHIP);
+        assert!((time(1320) - (2.5 + 10.0 * (0.85 + 14.0) + 20.0)).abs() < 1e-9);
+        assert!((time(1321) - time(1320) - (0.85 + 14.0) / 132.0).abs() < 1e-9);
     }
 
     #[test]
     fn what_does_not_fit_into_the_cache_makes_steps_longer() {
         let time = |read_bytes| COST.time_us(&Work { read_bytes, ..work(400, 1000, 1) }, CHIP);
         assert!((time(20_000_000) - time(1)).abs() < 1e-9);
-        // Half of it does not, in each of two rounds.
-        assert!((time(40_000_000) - time(1) - 2.0 * 1000.0 * 0.01 / 2.0).abs() < 1e-9);
+        assert!((time(40_000_000) - time(1) - 1000.0 * 0.01 / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rows_that_do_not_start_on_lines_cost_more() {
+        let time = |aligned| COST.time_us(&Work { aligned, ..work(400, 1000, 1) }, CHIP);
+        assert!((time(false) - time(true) - 4.0 * (0.2 + 1.0)).abs() < 1e-9);
     }
 
     #[test]
     fn a_fit_finds_the_figures_again() {
         let slices = SliceCost { start_us: 2.0, million_us: 0.4 };
         let mut samples = Vec::new();
-        for blocks in [50, 132, 200, 264, 390, 528, 1000, 5000] {
+        for blocks in [50, 132, 200, 264, 390, 528, 660, 792, 900, 1000, 1500, 5000] {
             for depth in [64, 256, 1024, 4096] {
                 for (count, read_bytes) in [(1, 1_000_000), (4, 2_000_000), (1, 50_000_000), (1, 200_000_000)] {
-                    let work = Work { read_bytes, ..work(blocks, depth, count) };
-                    let us = COST.time_us(&work, CHIP) + slices.time_us(&work);
-                    samples.push(Measurement { work, us, least_us: us });
+                    for aligned in [true, false] {
+                        let work = Work { read_bytes, aligned, ..work(blocks, depth, count) };
+                        let us = COST.time_us(&work, CHIP) + slices.time_us(&work);
+                        samples.push(Measurement { work, us, least_us: us });
+                    }
                 }
             }
         }
@@ -369,7 +394,7 @@ mod tests {
             let expected = costs.time_us("k", &work, 132).unwrap();
             assert!((expected / us - 1.0).abs() < 0.05, "{work:?}: {expected} for {us}");
         }
-        assert_eq!((costs.blocks["k"].side_by_side, costs.cached_bytes), (3, CHIP.cached_bytes));
+        assert_eq!(costs.cached_bytes, CHIP.cached_bytes);
         assert_eq!(costs.time_us("another", &work(1, 1, 1), 132), None);
     }
 
@@ -382,7 +407,7 @@ mod tests {
             BlockCost::fit(&[far.sample(0.0), best.sample(0.0)], CHIP).1.time_us(&far.work, CHIP)
         };
         assert!(fitted(60.0) > 33.0, "{}", fitted(60.0));
-        assert!((fitted(30.0) - 30.0).abs() < 0.5, "{}", fitted(30.0));
+        assert!((fitted(30.0) - 30.0).abs() < 1.5, "{}", fitted(30.0));
     }
 
     #[test]
@@ -394,5 +419,9 @@ mod tests {
         assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");
         assert!(cost.step_us.iter().all(|us| (us - cost.step_us[0]).abs() < 1e-9), "{cost:?}");
         assert!(BlockCost::fit(&[], CHIP).1.figures().iter().all(|figure| figure.abs() < 1e-9));
+        let steps = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+        let expected = [2.0, 2.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0];
+        let found = filled(steps, |number| number == 1 || number == 4);
+        assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9), "{found:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::cost::{BlockCost, GpuCosts, Measurement, Work};
+use common::cost::{GpuCosts, Measurement, Work};
 use common::json;
 use common::output::print;
 use course::files::write;
@@ -45,11 +45,7 @@ impl Times {
         }
         let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, &self.measured, &by_name);
         for cost in costs.blocks.values_mut() {
-            cost.step_us = cost.step_us.map(significant);
-            let BlockCost { start_us, block_us, round_us, stored_us, cold_us, .. } = cost;
-            for figure in [start_us, block_us, round_us, stored_us, cold_us] {
-                *figure = significant(*figure);
-            }
+            *cost = cost.map(significant);
         }
         let expected = |name: &str, work: &Work| costs.time_us(name, work, self.sm_count).unwrap_or(f64::INFINITY);
         let ratios = self.shapes.iter().flatten().map(|(name, work, us)| expected(name, work) / us);
