@@ -67,5 +67,5 @@ fn every_defect_is_shown_with_its_lines_and_its_remedy() {
         let said = said(&name, &ptx).unwrap_or_else(|error| format!("{error}\n"));
         text += &format!("# {name}\n\n{said}\n");
     }
-    assert_data_eq!(text, file!["diagnostics.txt"]);
+    assert_data_eq!(text, file!["diagnostics.txt"].raw());
 }

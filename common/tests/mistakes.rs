@@ -70,5 +70,5 @@ fn each_mistake_is_named_with_its_line_and_its_remedy() {
     for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
         text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
     }
-    assert_data_eq!(text, file!["mistakes.txt"]);
+    assert_data_eq!(text, file!["mistakes.txt"].raw());
 }

@@ -107,6 +107,7 @@ pub(crate) struct Variable {
     pub name: String,
     pub space: Space,
     pub align: u32,
+    /// What messages count in.
     pub element_bytes: u32,
     /// Size in bytes; zero for `extern .shared` arrays, whose size is set at launch.
     pub bytes: u64,

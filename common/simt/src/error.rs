@@ -13,7 +13,7 @@ pub enum Error {
     Fault(Box<Fault>),
     /// The PTX uses something this simulator does not know. Refused before anything runs.
     #[error(
-        "instruction not supported by the simulator: {reason} ({}: `{}`); this is not a fault of your kernel",
+        "instruction not supported by the simulator: {reason} ({}: `{}`); this is not a fault of your kernel: run it on a GPU that has it, or do without it here",
         .location.lines(), .location.instruction
     )]
     Unsupported {

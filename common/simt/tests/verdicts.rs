@@ -60,6 +60,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
                 FaultKind::Deadlock { .. } => "deadlock".into(),
                 kind => kind.to_string(),
             },
+            Error::Limit(_) => "limit".into(),
             other => other.to_string(),
         });
     }

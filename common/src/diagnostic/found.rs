@@ -80,6 +80,8 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
                 (false, false) => " is written by one block and read by another, and blocks never wait for each other",
             }
         }
+        (HazardKind::MixedWidths, _) => " is accessed by two of them, and they are not atomic for each other",
+        (HazardKind::StaleLoad, _) => " is read through the read-only path, although the kernel has written it",
         (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
         (HazardKind::UninitialisedLocal, _) => " has not been written by the thread that reads it",
         (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",

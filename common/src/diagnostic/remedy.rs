@@ -16,6 +16,17 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String
         (HazardKind::Race, [a, b]) => {
             race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
         }
+        (HazardKind::MixedWidths, [a, b]) => format!(
+            "let {} and {} access elements of the same type, or put a barrier between them",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::StaleLoad, [write, read]) => format!(
+            "load {array} in {} without __ldg(), and without const __restrict__: both promise that nobody writes it while \
+             the kernel runs, and {} does",
+            at(&read.location),
+            at(&write.location)
+        ),
         (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
         (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
         (HazardKind::UninitialisedShared, [read]) => format!(

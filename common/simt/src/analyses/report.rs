@@ -36,6 +36,10 @@ kinds! {
     OutsideMask = "lane outside its own mask",
     /// Two threads access the same place, at least one writes, and nothing orders them.
     Race = "data race",
+    /// Atomic operations of different widths meet at one place: PTX promises nothing of them.
+    MixedWidths = "atomic accesses of different widths",
+    /// A load through the read-only path (`.nc`, `__ldg`) of what the kernel has written.
+    StaleLoad = "read-only load of what the kernel writes",
     /// A place that an asynchronous copy still fills was read.
     CopyNotWaited = "asynchronous copy read before it has landed",
     /// A place that an asynchronous copy still fills was written again.

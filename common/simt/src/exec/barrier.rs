@@ -8,6 +8,57 @@ use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::{Arrival, Observer};
 
+/// Lanes come to a barrier without `.aligned`, which the lanes of a warp may reach one by one: they wait for the rest of
+/// their warp, which goes on. False if the barrier has `.aligned`, if all are there, or if nobody else is on the way.
+#[inline(never)]
+pub(super) fn arrive_early<O: Observer>(
+    warp: &mut Warp,
+    context: &mut Context<'_, '_, O>,
+    inst: &Inst,
+    r: Registers,
+    mask: u32,
+) -> Checked<bool> {
+    if inst.op != Op::Bar || inst.imm == 0 || (mask | warp.early) & warp.live == warp.live {
+        return Ok(false);
+    }
+    let named = named(warp, context, inst, r, mask)?;
+    let told = warp.early;
+    if !warp.wait_for_warp(mask, named) {
+        return Ok(false);
+    }
+    show(context, inst, warp.number, mask & !told, named);
+    Ok(true)
+}
+
+/// The barrier that lanes of a warp name, and the number of threads that it is for; zero means all.
+fn named<O>(warp: &Warp, context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
+    let lane = mask.trailing_zeros() as usize;
+    let id: u32 = r.lane(inst.a, lane);
+    let ids: [u32; 32] = r.read(inst.a);
+    let fault =
+        |text: String, lane: usize| context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32));
+    let early = (warp.early != 0).then_some((lane, warp.early_at.0));
+    if let Some((lane, other)) = each(mask).map(|lane| (lane, ids[lane])).chain(early).find(|other| other.1 != id) {
+        return Err(fault(format!("barriers {id} and {other} in one warp: its threads must name the same,"), lane));
+    }
+    if id as usize >= BARRIERS {
+        return Err(fault(format!("barrier {id}: a block has barriers 0 to 15,"), lane));
+    }
+    let expected = if inst.b == NONE { 0 } else { r.lane(inst.b, lane) };
+    if inst.b != NONE && (expected == 0 || expected % 32 != 0) {
+        return Err(fault(format!("barrier for {expected} threads: the number must be a multiple of 32,"), lane));
+    }
+    Ok((id, expected))
+}
+
+fn show<O: Observer>(context: &mut Context<'_, '_, O>, inst: &Inst, warp: u32, lanes: u32, named: (u32, u32)) {
+    if O::ACTIVE && lanes != 0 {
+        let ((id, threads), instruction, reduces) = (named, inst.pc, inst.op == Op::BarRed);
+        let waits = reduces || inst.sub == 0;
+        context.observer.barrier_arrive(&Arrival { warp, instruction, lanes, id, threads, waits, reduces });
+    }
+}
+
 /// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
 pub(super) fn arrive<O: Observer>(
@@ -17,35 +68,17 @@ pub(super) fn arrive<O: Observer>(
     r: Registers,
     mask: u32,
 ) -> Checked<()> {
-    let lane = mask.trailing_zeros() as usize;
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
-    let id: u32 = r.lane(inst.a, lane);
-    let ids: [u32; 32] = r.read(inst.a);
-    if let Some(other) = each(mask).find(|&lane| ids[lane] != id) {
-        let kind =
-            FaultKind::Other(format!("barriers {id} and {} in one warp: its threads must name the same,", ids[other]));
-        return Err(context.fault(kind, inst.pc, warp.number, Some(other as u32)));
-    }
-    if id as usize >= BARRIERS {
-        let kind = FaultKind::Other(format!("barrier {id}: a block has barriers 0 to 15,"));
-        return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));
-    }
-    if mask != warp.live {
-        let missing = (warp.live & !mask).trailing_zeros();
+    let (id, expected) = named(warp, context, inst, r, mask)?;
+    let early = if !reduce && inst.imm != 0 { warp.early } else { 0 };
+    if (mask | early) & warp.live != warp.live {
+        let missing = (warp.live & !mask & !early).trailing_zeros();
         let kind = FaultKind::DivergentBarrier { reached: mask.count_ones(), expected: warp.live.count_ones() };
         return Err(context.fault(kind, inst.pc, warp.number, Some(missing)));
     }
-    let expected = if inst.b == NONE { 0 } else { r.lane(inst.b, lane) };
-    if inst.b != NONE && (expected == 0 || expected % 32 != 0) {
-        let kind = FaultKind::Other(format!("barrier for {expected} threads: the number must be a multiple of 32,"));
-        return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));
-    }
-    if O::ACTIVE {
-        let (warp, instruction, lanes) = (warp.number, inst.pc, mask);
-        let arrival = Arrival { warp, instruction, lanes, id, threads: expected, waits, reduces: reduce };
-        context.observer.barrier_arrive(&arrival);
-    }
+    show(context, inst, warp.number, mask & !early, (id, expected));
+    warp.all_have_come();
     let barrier = &mut context.barriers[id as usize];
     if barrier.arrived == 0 {
         *barrier = Barrier { all: true, ..Barrier::default() };

@@ -1,7 +1,7 @@
 //! A block: its warps take turns, each running to its next barrier. Blocks take turns too where they may wait for each other.
 
 use super::barrier::release;
-use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome};
+use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome, SHORT_QUANTUM};
 use super::presets::set_presets;
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop, step};
@@ -14,8 +14,6 @@ use std::sync::atomic::Ordering;
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
 /// memory does not wait for ever.
 const QUANTUM: u64 = 1 << 20;
-/// The same where threads poll: they may wait for another warp, another block, or parked lanes of their own warp.
-const SHORT_QUANTUM: u64 = 1 << 14;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
 
@@ -39,6 +37,8 @@ pub(super) enum Turn {
     Ended,
     /// Others may run: some of its warps have used up their time.
     Over,
+    /// The same, and all that so many warps did was to ask whether something has happened.
+    Idle(u64),
 }
 
 impl<'a> Worker<'a> {
@@ -103,6 +103,8 @@ impl<'a> Worker<'a> {
         loop {
             let mut progress = false;
             let mut over = false;
+            // Warps that did nothing but ask whether something has happened.
+            let mut idle = 0;
             for index in 0..self.warps.len() {
                 if self.warps[index].waiting_at.is_some() || self.warps[index].done {
                     continue;
@@ -110,23 +112,27 @@ impl<'a> Worker<'a> {
                 progress = true;
                 let planes = index * code.planes as usize..(index + 1) * code.planes as usize;
                 let registers = Registers::new(&mut self.planes[planes]);
-                let used = context.launch.executed.load(Ordering::Relaxed);
+                let used = context.launch.used();
                 let limit = context.launch.config.instruction_limit;
                 let quantum = longest.min(limit.saturating_sub(used).saturating_add(1));
                 context.executed = 0;
                 let stop = step(self.level, &mut self.warps[index], registers, &mut context, quantum as i64);
-                let used = context.launch.executed.fetch_add(context.executed, Ordering::Relaxed) + context.executed;
+                context.launch.executed.fetch_add(context.executed, Ordering::Relaxed);
+                let used = context.launch.used();
                 context.clock += context.executed;
                 self.clock = context.clock;
                 // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
-                if used > limit && matches!(stop, Ok(Stop::Yield | Stop::Barrier)) {
+                if used > limit && matches!(stop, Ok(Stop::Yield | Stop::Idle | Stop::Barrier)) {
                     let warp = &self.warps[index];
                     let at = code.insts.get(warp.pc as usize).map_or(0, |inst| inst.pc);
                     let at = if warp.waiting_at.is_some() { warp.waiting_pc } else { at };
                     return Err(Outcome::Limit(context.launch.kernel.location(at)));
                 }
                 match stop {
-                    Ok(Stop::Yield) => over = true,
+                    Ok(stop @ (Stop::Yield | Stop::Idle)) => {
+                        over = true;
+                        idle += u64::from(stop == Stop::Idle);
+                    }
                     Ok(Stop::Barrier | Stop::Done) => release(&mut self.warps, &mut context, &mut self.planes),
                     Err(outcome) => return Err(*outcome),
                 }
@@ -138,8 +144,13 @@ impl<'a> Worker<'a> {
             if !progress {
                 return Err(deadlock(&self.warps, &context));
             }
-            if over && (code.communicates || config.resident > 1) {
-                return Ok(Turn::Over);
+            let running = self.warps.iter().filter(|warp| !warp.done && warp.waiting_at.is_none()).count() as u64;
+            let others = code.communicates || config.resident > 1;
+            match (over, others) {
+                (true, true) if idle == running => return Ok(Turn::Idle(idle)),
+                (true, true) => return Ok(Turn::Over),
+                (true, false) if idle == running => self.launch.waits(idle),
+                _ => {}
             }
         }
     }

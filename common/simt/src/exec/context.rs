@@ -8,6 +8,7 @@ use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::BlockInfo;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// What every worker of a launch needs to know.
@@ -23,10 +24,24 @@ pub(super) struct Launch<'a> {
     pub grid_barrier: u64,
     /// Warp instructions executed so far, by all workers.
     pub executed: AtomicU64,
+    /// Those they could have executed while all that they did was to wait.
+    pub idle: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
     /// What the kernel prints.
     pub printed: Mutex<Printed>,
+}
+
+impl Launch<'_> {
+    /// Warp instructions that count towards the limit.
+    pub fn used(&self) -> u64 {
+        self.executed.load(Relaxed).saturating_add(self.idle.load(Relaxed))
+    }
+
+    /// So many warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
+    pub fn waits(&self, warps: u64) {
+        self.idle.fetch_add(warps * SHORT_QUANTUM, Relaxed);
+    }
 }
 
 /// How a block failed.
@@ -74,6 +89,10 @@ pub(super) struct Barrier {
     pub any: bool,
     pub count: u32,
 }
+
+/// Warp instructions a warp may run before another gets its turn, where threads poll: they may wait for another warp,
+/// another block, or parked lanes of their own warp.
+pub(super) const SHORT_QUANTUM: u64 = 1 << 14;
 
 /// Everything of a block but its warps.
 pub(super) struct Context<'a, 'b, O> {

@@ -54,12 +54,20 @@ impl<'a> Grid<'a> {
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
         let mut idle = None;
+        // Turns in a row in which nothing has happened.
+        let mut nothing = 0;
         loop {
             let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
             let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
-            if matches!(turn, Ok(Turn::Over)) {
+            nothing = if matches!(turn, Ok(Turn::Idle(_))) { nothing + 1 } else { 0 };
+            if let Ok(Turn::Idle(warps)) = turn
+                && nothing > waiting.len()
+            {
+                self.launch.waits(warps);
+            }
+            if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
                 waiting.push_back((worker, observer));
                 continue;
             }

@@ -138,6 +138,7 @@ fn launch_blocks<A: Analysis>(
         shared_bytes,
         grid_barrier: barrier.map_or(0, |pointer| pointer.0),
         executed: AtomicU64::new(0),
+        idle: AtomicU64::new(0),
         atomic: Mutex::new(()),
         printed: Mutex::new(Printed::default()),
     };

@@ -198,7 +198,10 @@ fn one<F: Fn(u64) -> Option<u8>>(
         }
         b'c' => c.pad("", &char::from(arguments.next(4) as u8).to_string()),
         b's' => {
-            let text = string(arguments.next(8));
+            let text = match arguments.next(8) {
+                0 => "(null)".into(),
+                address => string(address),
+            };
             let text = c.precision.map_or(text.clone(), |most| text.chars().take(most).collect());
             c.zero = false;
             c.pad("", &text)
@@ -340,7 +343,7 @@ mod tests {
     /// 20,000 texts of 64 KiB would be more than a gigabyte.
     #[test]
     fn long_texts() {
-        let (text, _) = format(&"%s".repeat(20_000), |_| Some(0), |_| "x".repeat(1 << 16));
+        let (text, _) = format(&"%s".repeat(20_000), |_| Some(1), |_| "x".repeat(1 << 16));
         assert!(text.len() < 2 * GlobalMemory::LARGEST_PRINT);
         let mut printed = Printed::default();
         assert!(!printed.full(0));
@@ -415,6 +418,7 @@ mod tests {
             print("%lld %p %s|%.3s|%7s", &arguments(&[u64::MAX, 4096, 1, 2, 3], false)),
             "-1 0x1000 text1|tex|  text3"
         );
+        assert_eq!(print("%s|%8s", &arguments(&[0, 0], false)), "(null)|  (null)");
         // A 32-bit number before a 64-bit one leaves a gap.
         assert_eq!(
             print("%d %f", &[vec![3, 0, 0, 0, 9, 9, 9, 9], 2.5f64.to_le_bytes().to_vec()].concat()),

@@ -1,7 +1,7 @@
 //! The loop that executes a warp's instructions, once for each instruction set of the host.
 
 use super::access;
-use super::barrier::arrive;
+use super::barrier::{arrive, arrive_early};
 use super::context::{Checked, Context};
 use super::exchange::exchange;
 #[cfg(target_arch = "x86_64")]
@@ -54,6 +54,8 @@ impl Level {
 pub(super) enum Stop {
     /// Its turn is over.
     Yield,
+    /// It gives the rest of its turn to others.
+    Idle,
     /// It waits, or another may now go on.
     Barrier,
     /// All its threads have ended.
@@ -120,6 +122,7 @@ unsafe fn run<I: Isa, O: Observer>(
     let mut budget = quantum;
     // Instructions of this turn that are left, if they are watched one by one.
     let mut left = context.launch.config.turn;
+    let mut over = Stop::Yield;
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
@@ -157,7 +160,7 @@ unsafe fn run<I: Isa, O: Observer>(
                     if code.polls {
                         warp.take_turns();
                     }
-                    break Stop::Yield;
+                    break over;
                 }
                 budget -= i64::from(inst.imm).max(1) + i64::from(inst.c);
                 quantum -= i64::from(inst.c);
@@ -207,6 +210,10 @@ unsafe fn run<I: Isa, O: Observer>(
                 if warp.gather(warp.live, &code.insts) {
                     continue;
                 }
+                if mask != warp.live && arrive_early(warp, context, inst, r, mask)? {
+                    executed(warp, context, inst, r, mask);
+                    continue;
+                }
                 arrive(warp, context, inst, r, mask)?;
                 executed(warp, context, inst, r, mask);
                 break Stop::Barrier;
@@ -254,6 +261,7 @@ unsafe fn run<I: Isa, O: Observer>(
                 // What is left of its turn does not count as executed.
                 quantum -= budget.max(0);
                 budget = budget.min(0);
+                over = Stop::Idle;
             }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.

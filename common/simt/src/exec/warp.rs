@@ -60,6 +60,12 @@ pub(super) struct Warp {
     apart: bool,
     /// Parked lanes that wait at an instruction for others to come there, too.
     gathering: u32,
+    /// Lanes that wait at a barrier for the rest of their warp to come to it, each by a way of its own.
+    barred: Vec<Parked>,
+    /// The same, and those that look again whether the rest has come.
+    pub early: u32,
+    /// The barrier, and the number of threads that it is for.
+    pub early_at: (u32, u32),
     /// The lanes that ran at the end of the last turn, and how many turns they have ended.
     alone: (u32, u32),
 }
@@ -98,7 +104,37 @@ impl Warp {
         self.waiting_lanes = 0;
         self.apart = false;
         self.gathering = 0;
+        self.barred.clear();
+        self.early = 0;
         self.alone = (0, 0);
+    }
+
+    /// Lanes wait at the barrier just read for the rest of their warp, which goes on. False if nobody is on the way.
+    pub fn wait_for_warp(&mut self, lanes: u32, barrier: (u32, u32)) -> bool {
+        let rest = self.active & !lanes;
+        let others = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
+        if rest == 0 && others.is_none() {
+            return false;
+        }
+        self.barred.push(Parked { pc: self.pc - 1, lanes, join: self.join });
+        (self.early, self.early_at) = (self.early | lanes, barrier);
+        self.active = rest;
+        if let (0, Some(at)) = (rest, others) {
+            self.run_parked(at);
+        }
+        true
+    }
+
+    /// The whole warp has come to the barrier just read: those who waited for it go on from there later.
+    pub fn all_have_come(&mut self) {
+        for parked in self.barred.drain(..) {
+            if parked.pc + 1 == self.pc && parked.join == self.join {
+                self.active |= parked.lanes;
+            } else {
+                self.stack.push(Parked { pc: parked.pc + 1, ..parked });
+            }
+        }
+        self.early = 0;
     }
 
     /// The barrier has opened: takes the result of its reduction.
@@ -119,12 +155,17 @@ impl Warp {
 
     /// Goes on with parked lanes; false when there are none left.
     pub fn resume(&mut self) -> bool {
-        if self.apart {
+        if self.apart || !self.barred.is_empty() {
             // Nobody passes a barrier because those it waits for come later.
             self.active = 0;
             let place = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
             if let Some(at) = place {
                 self.run_parked(at);
+                return true;
+            }
+            if let Some(parked) = self.barred.pop() {
+                // The rest of the warp has ended, or does not come.
+                Parked { pc: self.pc, lanes: self.active, join: self.join } = parked;
                 return true;
             }
         }
@@ -159,7 +200,7 @@ impl Warp {
     /// to it: they run, or are parked above it.
     fn ready(&self, at: usize) -> u32 {
         let on_their_way = self.stack[at + 1..].iter().fold(self.active, |lanes, above| lanes | above.lanes);
-        self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering
+        self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering & !self.early
     }
 
     /// Goes on with the lanes of a parked entry that are ready.

@@ -1,5 +1,6 @@
 //! The memory order of an instruction, as the words of its opcode say it and PTX's memory model means it.
 
+use crate::ast::Type;
 use crate::named::named;
 
 named! {
@@ -17,6 +18,10 @@ named! {
 pub(crate) struct MemoryOrder {
     /// Threads within the scope may meet at the same place by intention.
     pub strong: bool,
+    /// Bytes of an element of a strong access; zero of every other one. Each element of a packed type is one by itself.
+    pub bytes: u8,
+    /// A load of what nobody writes while the kernel runs, as it promises (`.nc`).
+    pub read_only: bool,
     /// Strong because it is `volatile`: PTX promises what it promises of relaxed accesses, CUDA promises less.
     pub volatile: bool,
     pub acquire: bool,
@@ -32,6 +37,8 @@ impl MemoryOrder {
     /// The order of a plain access.
     pub const WEAK: Self = Self {
         strong: false,
+        bytes: 0,
+        read_only: false,
         volatile: false,
         acquire: false,
         release: false,
@@ -42,6 +49,13 @@ impl MemoryOrder {
 
     /// The order that an opcode and its modifiers name.
     pub fn of(words: &[String]) -> Self {
+        let order = Self::without_bytes(words);
+        let element = |kind: Type| if kind.is_packed() { 2 } else { kind.bytes() as u8 };
+        let bytes = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
+        Self { bytes: if order.strong { bytes } else { 0 }, ..order }
+    }
+
+    fn without_bytes(words: &[String]) -> Self {
         let has = |names: &[&str]| words.iter().skip(1).any(|word| names.contains(&word.as_str()));
         let scope = words.iter().skip(1).find_map(|word| Scope::named(word));
         let (acquire, release) = (has(&["acquire", "acq_rel"]), has(&["release", "acq_rel"]));
@@ -68,6 +82,7 @@ impl MemoryOrder {
             "ld" | "st" if acquire || release || has(&["relaxed"]) => {
                 Self { strong: true, acquire, release, scope: device, ..Self::WEAK }
             }
+            "ld" if has(&["nc"]) => Self { read_only: true, ..Self::WEAK },
             _ => Self::WEAK,
         }
     }
@@ -83,7 +98,8 @@ mod tests {
 
     #[test]
     fn orders_follow_from_the_words() {
-        let relaxed = MemoryOrder { strong: true, ..MemoryOrder::WEAK };
+        let relaxed = MemoryOrder { strong: true, bytes: 4, ..MemoryOrder::WEAK };
+        let barrier = MemoryOrder { bytes: 8, ..relaxed };
         let proxy = MemoryOrder { proxy: true, ..MemoryOrder::WEAK };
         let both = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
         let scoped = |scope, order| MemoryOrder { scope, ..order };
@@ -103,10 +119,13 @@ mod tests {
             ("atom.global.add.u32", scoped(Device, relaxed)),
             ("atom.global.cta.add.u32", scoped(Block, relaxed)),
             ("red.release.gpu.global.add.u32", MemoryOrder { release: true, ..relaxed }),
-            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: true, ..both }),
+            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: true, bytes: 4, ..both }),
+            ("red.global.add.noftz.v4.bf16x2", MemoryOrder { bytes: 2, ..relaxed }),
+            ("ld.volatile.global.v2.u64", MemoryOrder { volatile: true, ..scoped(System, barrier) }),
+            ("ld.global.nc.v4.f32", MemoryOrder { read_only: true, ..MemoryOrder::WEAK }),
             ("mbarrier.init.shared.b64", MemoryOrder::WEAK),
-            ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, relaxed) }),
-            ("mbarrier.test_wait.b64", MemoryOrder { acquire: true, later: true, ..scoped(Block, relaxed) }),
+            ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),
+            ("mbarrier.test_wait.b64", MemoryOrder { acquire: true, later: true, ..scoped(Block, barrier) }),
             ("membar.cta", scoped(Block, both)),
             ("membar.gl", both),
             ("fence.sc.sys", scoped(System, both)),

@@ -112,6 +112,9 @@ impl Cursor<'_> {
             bytes = 0;
         }
         let align = if align == 0 { element_bytes.max(1) } else { align };
+        // Compilers declare arrays of every type as bytes, and align them to their elements.
+        let as_bytes = element_bytes == 1 && matches!(align, 2 | 4 | 8) && bytes.is_multiple_of(align.into());
+        let element_bytes = if as_bytes { align } else { element_bytes };
         Ok(Variable {
             name: token.text.into(),
             space,

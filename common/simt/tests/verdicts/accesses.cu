@@ -168,3 +168,75 @@ KERNEL(two_arrays) {
 KERNEL(two_arrays_that_are_one) {
     out[32 * B + T] = data[32 * (31 - B) + T];
 }
+
+// Atomic operations on the same bytes, of different widths.
+// 1 x 64: atomic accesses of different widths
+KERNEL(half_of_a_wide_counter) {
+    auto wide = (unsigned long long*)data;
+    if (T < 32) atomicAdd(wide, 1ull);
+    else atomicAdd(data, 1);
+}
+// 4 x 32: atomic accesses of different widths
+KERNEL(half_of_a_wide_counter_of_the_grid) {
+    auto wide = (unsigned long long*)data;
+    if (B % 2 == 0) atomicAdd(wide, 1ull);
+    else atomicAdd(data + 1, 1);
+}
+// 1 x 64: clean
+KERNEL(halves_of_a_wide_counter_after_a_barrier) {
+    __shared__ unsigned long long wide;
+    if (T == 0) wide = 0;
+    __syncthreads();
+    if (T < 32) atomicAdd(&wide, 1ull);
+    __syncthreads();
+    if (T >= 32) atomicAdd((int*)&wide, 1);
+    __syncthreads();
+    if (T == 0) out[0] = (int)wide;
+}
+// 1 x 64: clean
+KERNEL(signed_and_unsigned_and_swapped) {
+    if (T < 20) atomicAdd(data, 1);
+    else if (T < 40) atomicOr((unsigned*)data, 2u);
+    else atomicCAS(data, T, 0);
+}
+// 1 x 64: atomic accesses of different widths
+KERNEL(short_swap_in_a_word) {
+    if (T < 32) atomicAdd(data, 1);
+    else atomicCAS((unsigned short*)data + 1, (unsigned short)0, (unsigned short)1);
+}
+// 1 x 64: clean
+KERNEL(short_swaps_of_neighbours) {
+    atomicCAS((unsigned short*)data + T % 2, (unsigned short)0, (unsigned short)1);
+}
+
+// Loads through the read-only path, of what somebody writes.
+// 1 x 64: read-only load of what the kernel writes
+KERNEL(read_only_after_a_barrier) {
+    data[T] = T;
+    __syncthreads();
+    out[T] = __ldg(&data[63 - T]);
+}
+// 1 x 64: read-only load of what the kernel writes
+KERNEL(read_only_of_its_own) {
+    data[T] = T;
+    out[T] = __ldg(&data[T]);
+}
+// 2 x 64: data race
+KERNEL(read_only_of_another_block) {
+    if (B == 0) data[T] = T;
+    else out[T] = __ldg(&data[T]);
+}
+// 1 x 64: clean
+KERNEL(read_only_before_it_is_written) {
+    const int value = __ldg(&data[63 - T]);
+    __syncthreads();
+    data[T] = value;
+}
+#define PROMISED(name)                                                                 \
+    extern "C" __global__ void name(int* flag, const int* __restrict__ data, int* __restrict__ out)
+// 1 x 64 out is data: read-only load of what the kernel writes
+PROMISED(apart_and_not) {
+    out[T] = T;
+    __syncthreads();
+    if (T < 32) out[64 + T] = data[63 - T];
+}

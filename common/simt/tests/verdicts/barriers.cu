@@ -155,6 +155,63 @@ KERNEL(half_a_warp_waits) {
     if (T % 32 < 16) __syncthreads();
     out[T] = T;
 }
+
+// Barriers without .aligned, which the lanes of a warp reach by ways of their own.
+#define BY_TWO_WAYS(name, even, odd)                                                   \
+    KERNEL(name) {                                                                     \
+        __shared__ int line[128];                                                      \
+        if (T % 2 == 0) {                                                              \
+            line[T] = data[T];                                                         \
+            even;                                                                      \
+        } else {                                                                       \
+            line[T] = 1;                                                               \
+            odd;                                                                       \
+        }                                                                              \
+        out[T] = line[127 - T];                                                        \
+    }
+// 1 x 128: different barriers
+BY_TWO_WAYS(lanes_by_two_ways, SYNC_ALONE(0), SYNC_ALONE(0))
+// 1 x 128: barrier not reached by all threads
+BY_TWO_WAYS(lanes_by_two_ways_aligned, __syncthreads(), SYNC_ALONE(0))
+// 1 x 128: barriers 2 and 1 in one warp: its threads must name the same,
+BY_TWO_WAYS(lanes_at_two_barriers, SYNC_ALONE(1), SYNC_ALONE(2))
+// 1 x 128: data race, different barriers
+BY_TWO_WAYS(lanes_that_write_behind, SYNC_ALONE(0), SYNC_ALONE(0); line[T] = 2)
+// 1 x 128: data race, exit before a barrier
+BY_TWO_WAYS(lanes_that_do_not_come, SYNC_ALONE(0), NOTHING)
+// 1 x 128: different barriers
+KERNEL(lanes_of_four_ways) {
+    __shared__ int line[128];
+    line[T] = data[T];
+    switch (T % 4) {
+    case 0: SYNC_ALONE(0); out[T] = line[T ^ 65]; break;
+    case 1: SYNC_ALONE(0); out[T] = line[T ^ 66] + 1; break;
+    case 2:
+        if (T % 8 == 2) { SYNC_ALONE(0); out[T] = line[T ^ 67] + 2; }
+        else { SYNC_ALONE(0); out[T] = line[T ^ 68] + 3; }
+        break;
+    default: SYNC_ALONE(0); out[T] = line[T ^ 69] + 4;
+    }
+}
+// 1 x 128: different barriers
+KERNEL(lanes_in_rounds) {
+    __shared__ int line[2][128];
+    int sum = 0;
+    for (int i = 0; i < 6; ++i) {
+        line[i % 2][T] = i;
+        if (T % 32 < 7) { SYNC_ALONE(3); sum += line[i % 2][127 - T]; }
+        else { SYNC_ALONE(3); sum -= line[i % 2][127 - T]; }
+    }
+    out[T] = sum;
+}
+// 1 x 128: barrier without all threads
+KERNEL(lanes_that_have_ended) {
+    __shared__ int line[128];
+    if (T % 32 >= 20) return;
+    line[T] = data[T];
+    SYNC_ALONE(0);
+    out[T] = line[T ^ 64];
+}
 // 1 x 96: deadlock
 KERNEL(too_many_are_waited_for) {
     if (T < 64) BAR_SYNC(1, 96);

@@ -42,5 +42,7 @@ __device__ inline int add_both(int* p, int value) {
 }
 #define FENCE(words) asm volatile(words ";" ::: "memory")
 
+// As __syncthreads(), but the lanes of a warp may come to it one by one: what a thread_block's sync() is.
+#define SYNC_ALONE(id) asm volatile("barrier.sync " #id ";" ::: "memory")
 #define BAR_SYNC(id, threads) asm volatile("bar.sync " #id ", " #threads ";" ::: "memory")
 #define BAR_ARRIVE(id, threads) asm volatile("bar.arrive " #id ", " #threads ";" ::: "memory")

@@ -39,3 +39,14 @@ PASS(made_without_a_barrier, NOTHING, 0, ARRIVE, WAIT, NOTHING)
 PASS(unmade_behind_a_barrier, __syncthreads(), 0, ARRIVE, WAIT, __syncthreads(); if (T == 0) INVALIDATE)
 // 1 x 64: data race
 PASS(unmade_too_early, __syncthreads(), 0, ARRIVE, WAIT, if (T == 63) INVALIDATE)
+
+// Waits without an end: they come to the limit as an endless loop does.
+// 1 x 1024: limit
+KERNEL(nobody_arrives) {
+    __shared__ unsigned long long barrier;
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);
+    if (T == 0) INIT;
+    __syncthreads();
+    WAIT;
+    out[T] = T;
+}

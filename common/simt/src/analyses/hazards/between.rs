@@ -1,6 +1,6 @@
 //! Races between blocks of a kernel whose blocks cannot wait for each other: then nothing orders them.
 
-use super::cell::Sort;
+use super::cell::{Sort, Verdict};
 use super::extent::Extent;
 use super::finding::{Finding, Found, Place, Side};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
@@ -92,22 +92,26 @@ fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, First
     let mut all: Vec<(Sort, Record)> = all.filter(|(_, record)| record.some()).collect();
     all.sort_by_key(|(_, record)| (record.block, record.instruction(), record.thread()));
     let writes = || all.iter().filter(|(sort, _)| sort.writes);
-    let race = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| {
-        first.block != second.block && !one.meets(*two, false)
+    let kind = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| match Verdict::of_strong(*one, *two) {
+        _ if first.block == second.block => None,
+        _ if !one.meets(*two, false) => Some(HazardKind::Race),
+        Some(Verdict::Widths) => Some(HazardKind::MixedWidths),
+        _ => None,
     };
     let pairs =
         writes().enumerate().flat_map(|(index, first)| writes().skip(index + 1).map(move |second| (first, second)));
-    let both_write = pairs.into_iter().find(|(first, second)| race(first, second));
+    let both_write = pairs.into_iter().find_map(|(first, second)| Some((kind(first, second)?, first, second)));
     let reads = || all.iter().filter(|(sort, _)| !sort.writes);
-    let one_reads =
-        reads().flat_map(|read| writes().map(move |write| (write, read))).find(|(write, read)| race(write, read));
+    let one_reads = reads()
+        .flat_map(|read| writes().map(move |write| (write, read)))
+        .find_map(|(write, read)| Some((kind(write, read)?, write, read)));
     let side = |&(sort, record): &(Sort, Record)| Side {
         block: u64::from(record.block),
         thread: record.thread(),
         instruction: record.instruction(),
         action: plan.action(record.instruction(), sort.writes),
     };
-    for (first, second) in both_write.into_iter().chain(one_reads) {
+    for (kind, first, second) in both_write.into_iter().chain(one_reads) {
         let finding = Finding {
             place: Place::Global(address),
             first: side(first),
@@ -115,7 +119,7 @@ fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, First
             count: 1,
             time: None,
         };
-        found.add(HazardKind::Race, finding);
+        found.add(kind, finding);
     }
 }
 

@@ -13,8 +13,8 @@ use super::record::{Record, Slot};
 #[allow(clippy::struct_excessive_bools)] // Each stands for itself.
 pub(super) struct Sort {
     pub writes: bool,
-    /// Others may access the place at the same time by intention.
-    pub strong: bool,
+    /// Others may access the place at the same time by intention, with as many bytes; zero if they may not.
+    pub strong: u8,
     /// That holds for threads of other blocks too.
     pub wide: bool,
     /// It is strong because it is volatile.
@@ -22,12 +22,16 @@ pub(super) struct Sort {
 }
 
 impl Sort {
-    pub(super) const READ: Self = Self { writes: false, strong: false, wide: false, volatile: false };
+    pub(super) const READ: Self = Self { writes: false, strong: 0, wide: false, volatile: false };
     pub(super) const WRITE: Self = Self { writes: true, ..Self::READ };
 
-    /// Whether two accesses may meet by intention.
+    pub(super) fn is_strong(self) -> bool {
+        self.strong > 0
+    }
+
+    /// Whether two accesses may meet by intention, if they are alike.
     pub(super) fn meets(self, other: Self, same_block: bool) -> bool {
-        self.strong && other.strong && (same_block || self.wide && other.wide)
+        self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide)
     }
 }
 
@@ -39,6 +43,25 @@ pub(super) enum Verdict {
     Exchange,
     /// They may meet because one of them is volatile.
     Volatile,
+    /// They might meet if they were of the same width.
+    Widths,
+    /// They are in order, but the later one promises that there is no earlier one.
+    Stale,
+}
+
+impl Verdict {
+    /// The verdict on two strong accesses that may meet, were it not for what they are. `None` if they may.
+    pub(super) fn of_strong(one: Sort, other: Sort) -> Option<Self> {
+        if one.volatile || other.volatile {
+            Some(Self::Volatile)
+        } else {
+            (one.strong != other.strong).then_some(Self::Widths)
+        }
+    }
+
+    fn is_warning(self) -> bool {
+        matches!(self, Self::Exchange | Self::Volatile)
+    }
 }
 
 /// An earlier access, and how it lies to the one at hand.
@@ -197,24 +220,32 @@ impl Cell {
         [write, a, b].into_iter().chain(listed).filter(|entry| entry.slot.record.some())
     }
 
+    /// What a load that promises that nobody writes here finds written, in order or not.
+    pub(super) fn broken_promise(&self, lists: &Lists) -> Option<Conflict> {
+        let entry = self.all(lists).find(|entry| entry.sort.writes && entry.slot.lanes != 0)?;
+        let earlier = entry.slot.record.by_lane(entry.slot.lanes.trailing_zeros() as usize);
+        Some(Conflict { earlier, sort: entry.sort, verdict: Verdict::Stale })
+    }
+
     /// What an access of one thread races with, or would if it were not for what CUDA leaves open.
     pub(super) fn conflict(&self, lists: &Lists, clock: &Clock, new: Record, sort: Sort) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
             let meet = old.meets(sort, slot.record.block == new.block);
+            let strong = if meet { Verdict::of_strong(old, sort) } else { None };
             // Asked first: where many meet at one place, what each knows of each is long to tell.
-            if meet && !(old.volatile || sort.volatile) {
+            if meet && strong.is_none() {
                 continue;
             }
             let (order, thread) = clock.order(&slot, new.thread());
-            let verdict = match order {
-                Order::Before => continue,
-                _ if meet => Verdict::Volatile,
-                Order::Exchange => Verdict::Exchange,
-                Order::None => Verdict::Race,
+            let verdict = match (order, strong) {
+                (Order::Before, _) => continue,
+                (_, Some(verdict)) => verdict,
+                (Order::Exchange, _) => Verdict::Exchange,
+                (Order::None, _) => Verdict::Race,
             };
             let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
-            if verdict == Verdict::Race {
+            if !verdict.is_warning() {
                 return Some(conflict);
             }
             open = open.or(Some(conflict));
@@ -224,7 +255,7 @@ impl Cell {
 
     /// Notes an access of one thread.
     pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Record, sort: Sort) {
-        if sort.strong {
+        if sort.is_strong() {
             lists.add(self, clock, new, sort);
         } else if sort.writes {
             lists.drop_list(self);

@@ -168,10 +168,14 @@ impl GlobalShadow {
                 log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
             }
             let row = clock.row(access.warp as usize);
-            if !sort.strong && !writes && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
+            let promised = load && plan.read_only(access.instruction) && cell.written(lists);
+            let plain = !(sort.is_strong() || writes || promised);
+            if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
                 continue;
             }
-            if compare && let Some(conflict) = cell.conflict(lists, clock, new, sort) {
+            let conflict = if compare { cell.conflict(lists, clock, new, sort) } else { None };
+            let broken = || cell.broken_promise(lists).filter(|_| promised);
+            if let Some(conflict) = conflict.or_else(broken) {
                 log.conflict(plan, Place::Global(address), conflict, part);
             }
             if note {

@@ -71,6 +71,8 @@ impl Log {
             Verdict::Race => HazardKind::Race,
             Verdict::Exchange => HazardKind::ShuffleOrder,
             Verdict::Volatile => HazardKind::VolatileOrder,
+            Verdict::Widths => HazardKind::MixedWidths,
+            Verdict::Stale => HazardKind::StaleLoad,
         };
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
         // Blocks are counted in 32 bits by what compares them.

@@ -7,14 +7,15 @@
 //! happens before what is PTX's memory model, kept as vector clocks:
 //!
 //! - A **barrier** of the block orders what those who arrive did before it and what those who wait do after it. Barriers of
-//!   different numbers are different barriers.
+//!   different numbers are different barriers. A warp has arrived when all its lanes have.
 //! - **`__syncwarp`** does the same for the lanes that its mask names and that are there.
 //! - A **release** (a fence, then a strong write; or a write that releases) orders what came before it and what comes after
 //!   an **acquire** (a strong read that sees it, then a fence; or a read that acquires), if the scopes of all four include
 //!   both threads. Strong are atomic operations and `volatile`, `relaxed`, `acquire` and `release` accesses.
 //! - One **launch** is before the next.
 //!
-//! Strong accesses within each other's scope do not race with one another. Lanes of one store may write the same value.
+//! Strong accesses within each other's scope do not race with one another if they are of one width. Lanes of one store may
+//! write the same value. A load of what nobody may write (`.nc`) must not find written what it loads, in order or not.
 //!
 //! # What CUDA leaves open
 //!

@@ -124,7 +124,12 @@ impl Plan {
 
     /// Whether others may access the place of an instruction at the same time by intention.
     pub(super) fn strong(&self, instruction: u32) -> bool {
-        self.order(instruction).strong
+        self.order(instruction).bytes > 0
+    }
+
+    /// Whether an instruction promises that nobody writes while the kernel runs.
+    pub(super) fn read_only(&self, instruction: u32) -> bool {
+        self.order(instruction).read_only
     }
 
     /// Whether an access needs what was in its place before.
@@ -134,8 +139,8 @@ impl Plan {
 
     /// What sort of access an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
-        let MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
-        Sort { writes, strong, wide: strong && scope > Scope::Block, volatile }
+        let MemoryOrder { bytes, volatile, scope, .. } = self.order(instruction);
+        Sort { writes, strong: bytes, wide: bytes > 0 && scope > Scope::Block, volatile }
     }
 
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].

@@ -124,7 +124,7 @@ impl SharedShadow {
     fn stores(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &Access<'_>) {
         let sort = plan.sort(access.instruction, true);
         let met = meetings(access, plan.unit);
-        for meeting in met.iter().filter(|meeting| !(meeting.same || sort.strong)) {
+        for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
             let [first, second] = [meeting.first, meeting.second]
                 .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
             log.lanes(plan, HazardKind::Race, Place::Shared(meeting.address as u32), first, second);

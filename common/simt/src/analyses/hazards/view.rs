@@ -1,7 +1,6 @@
 //! What a thread knows beyond the barriers of its own block: a vector clock that names only those it knows something of.
 
 use crate::lanes::each;
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Whom an entry is about, as a number in the order of blocks: a whole block, a warp or a thread.
@@ -25,13 +24,76 @@ impl Who {
 /// For some blocks, warps and threads the time (of the clock of the warp) up to which their accesses are known. It is
 /// shared until it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct View(Option<Arc<Vec<(Who, u32)>>>);
+pub(super) struct View(Option<Arc<Times>>);
+
+/// The entries of a view. Where many threads meet, all soon know of the same ones, and only the times differ: so these lie
+/// apart, and whom they are about is shared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Times {
+    /// In order; as numbers, because these are compared many at once.
+    who: Arc<Vec<u64>>,
+    until: Vec<u32>,
+}
+
+impl Times {
+    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
+        self.who.iter().map(|&who| Who(who)).zip(self.until.iter().copied())
+    }
+
+    /// Whether both are about the same ones.
+    fn same_who(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.who, &other.who) || self.who == other.who
+    }
+
+    /// Whether any entry is later than that of the other, which is about the same ones.
+    fn any_later(&self, other: &Self) -> bool {
+        // Without an early end, so that many are compared at once.
+        self.until.iter().zip(&other.until).fold(0, |any, (own, other)| any | u32::from(own > other)) > 0
+    }
+
+    /// Whether it knows anything that the other does not.
+    fn says_more(&self, other: &Self) -> bool {
+        if self.same_who(other) {
+            return self.any_later(other);
+        }
+        let mut at = 0;
+        self.entries().any(|(who, time)| {
+            if other.who.get(at).is_some_and(|before| *before < who.0) {
+                at += other.who[at..].partition_point(|before| *before < who.0);
+            }
+            other.who.get(at) != Some(&who.0) || other.until[at] < time
+        })
+    }
+
+    /// All entries of both, the later time of those that are in both.
+    fn merged(&self, other: &Self) -> Self {
+        if self.same_who(other) {
+            let until = self.until.iter().zip(&other.until).map(|(one, other)| *one.max(other)).collect();
+            return Self { who: self.who.clone(), until };
+        }
+        let most = self.until.len() + other.until.len();
+        let (mut who, mut until) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let (mut one, mut two) = (self.entries().peekable(), other.entries().peekable());
+        while let Some(next) = match (one.peek(), two.peek()) {
+            (Some(a), Some(b)) if a.0 == b.0 => one.next().zip(two.next()).map(|(a, b)| (a.0, a.1.max(b.1))),
+            (Some(a), Some(b)) if a.0 < b.0 => one.next(),
+            (Some(_), None) => one.next(),
+            _ => two.next(),
+        } {
+            who.push(next.0.0);
+            until.push(next.1);
+        }
+        let known = [self, other].into_iter().find(|times| times.until.len() == until.len());
+        Self { who: known.map_or_else(|| Arc::new(who), |times| times.who.clone()), until }
+    }
+}
 
 impl View {
     /// From entries in order.
     pub(super) fn new(entries: Vec<(Who, u32)>) -> Self {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
-        Self((!entries.is_empty()).then(|| Arc::new(entries)))
+        let (who, until): (Vec<u64>, Vec<u32>) = entries.into_iter().map(|(who, time)| (who.0, time)).unzip();
+        Self((!who.is_empty()).then(|| Arc::new(Times { who: Arc::new(who), until })))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,8 +109,8 @@ impl View {
     }
 
     /// The entries, in order.
-    pub(super) fn entries(&self) -> &[(Who, u32)] {
-        self.0.as_deref().map_or(&[], Vec::as_slice)
+    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
+        self.0.iter().flat_map(|times| times.entries())
     }
 
     /// Whether the accesses of a thread up to a time are known.
@@ -58,18 +120,15 @@ impl View {
 
     /// The lanes of a warp whose accesses up to a time are known.
     pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
-        let all = self.entries();
-        if all.is_empty() {
-            return 0;
-        }
-        let known = |who| all.binary_search_by_key(&who, |entry| entry.0).is_ok_and(|at| all[at].1 >= time);
+        let Some(Times { who, until }) = self.0.as_deref() else { return 0 };
+        let known = |of: Who| who.binary_search(&of.0).is_ok_and(|at| until[at] >= time);
         if known(Who::block(block)) || known(Who::warp(block, warp)) {
             return u32::MAX;
         }
         let Who(first) = Who::thread(block, warp as u32 * 32);
-        let from = all.partition_point(|(Who(who), _)| *who < first);
-        let threads = all[from..].iter().take_while(|(Who(who), _)| *who < first + 32);
-        threads.filter(|(_, until)| *until >= time).fold(0, |lanes, (Who(who), _)| lanes | 1 << (who - first))
+        let from = who.partition_point(|who| *who < first);
+        let threads = who[from..].iter().zip(&until[from..]).take_while(|(who, _)| **who < first + 32);
+        threads.filter(|(_, until)| **until >= time).fold(0, |lanes, (who, _)| lanes | 1 << (who - first))
     }
 
     /// Learns what another view knows.
@@ -83,52 +142,23 @@ impl View {
         if Arc::ptr_eq(old, new) {
             return;
         }
-        match [says_more(new, old), says_more(old, new)] {
+        match [new.says_more(old), old.says_more(new)] {
             [false, _] => {}
             // The same view, so that learning it again is seen to be nothing new.
             [true, false] => self.0.clone_from(&other.0),
-            [true, true] => self.0 = Some(Arc::new(merged(old, new))),
+            [true, true] => self.0 = Some(Arc::new(old.merged(new))),
         }
     }
 
     /// Without what it knows of a block.
     pub(super) fn without(&self, block: u32) -> Self {
         let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
-        let all = self.entries();
-        if all.iter().all(other) { self.clone() } else { Self::new(all.iter().copied().filter(other).collect()) }
-    }
-}
-
-/// Whether one of two lists of entries knows anything that the other does not.
-fn says_more(one: &[(Who, u32)], other: &[(Who, u32)]) -> bool {
-    let mut rest = other;
-    one.iter().any(|&(who, time)| {
-        while let [(before, _), after @ ..] = rest
-            && *before < who
-        {
-            rest = after;
+        if self.entries().all(|entry| other(&entry)) {
+            self.clone()
+        } else {
+            Self::new(self.entries().filter(other).collect())
         }
-        !matches!(rest, [(same, later), ..] if *same == who && *later >= time)
-    })
-}
-
-/// All entries of two lists, the later time of those that are in both.
-fn merged(one: &[(Who, u32)], other: &[(Who, u32)]) -> Vec<(Who, u32)> {
-    let mut all = Vec::with_capacity(one.len() + other.len());
-    let (mut a, mut b) = (0, 0);
-    while a < one.len() && b < other.len() {
-        let ((left, time), (right, later)) = (one[a], other[b]);
-        all.push(match left.cmp(&right) {
-            Ordering::Less => (left, time),
-            Ordering::Equal => (left, time.max(later)),
-            Ordering::Greater => (right, later),
-        });
-        a += usize::from(left <= right);
-        b += usize::from(right <= left);
     }
-    all.extend_from_slice(&one[a..]);
-    all.extend_from_slice(&other[b..]);
-    all
 }
 
 /// The views of the lanes of a warp: one for all of them as long as they agree.
@@ -221,11 +251,11 @@ mod tests {
         // It is shared with those who know as much.
         let mut less = View::new(vec![(Who::block(1), 2), (Who::block(2), 9)]);
         less.learn(&view);
-        assert!(less == view && std::ptr::eq(less.entries(), view.entries()));
+        assert!(less == view && less.is(&view));
         view.learn(&View::new(vec![(Who::block(1), 1)]));
         assert_eq!(less, view);
         let rest = view.without(1);
-        assert_eq!(rest.entries(), [(Who::block(2), 9)]);
+        assert!(rest.entries().eq([(Who::block(2), 9)]));
         assert!(rest.without(2).is_empty());
     }
 }

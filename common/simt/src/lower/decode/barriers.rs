@@ -19,7 +19,8 @@ impl Decoder<'_> {
             self.push(Inst { a, ..Inst::new(Op::WarpSync) });
             return Ok(());
         }
-        let _ = words.take("aligned");
+        // `bar` is short for `barrier.aligned`.
+        let aligned = words.take("aligned") || statement.words[0] == "bar";
         let arrive = words.take("arrive");
         let sync = words.take("sync");
         let reduce = words.take("red");
@@ -51,6 +52,7 @@ impl Decoder<'_> {
         }
         let mut inst = Inst::new(Op::Bar);
         inst.sub = u8::from(arrive);
+        inst.imm = i32::from(!(aligned || arrive));
         inst.a = self.source(&operands[0], Type::U32)?;
         if operands.len() == 2 {
             inst.b = self.source(&operands[1], Type::U32)?;
