@@ -22,6 +22,8 @@ enum Statement {
     Guarded(usize, usize, usize),
     /// `while (atomicCAS(lock, 0, 1) != 0) {} ...; atomicExch(lock, 0);`
     Locked(Vec<Statement>),
+    /// All threads that are left meet, each by one of three barriers: `if (a < b) { if (b < c) ... else ... } else ...`
+    Meet(usize, usize, usize),
 }
 
 type Operation = (&'static str, fn(u32, u32) -> u32);
@@ -52,6 +54,13 @@ fn statements(depth: u32) -> BoxedStrategy<Vec<Statement>> {
         (register(), register(), inner.clone(), inner.clone()).prop_map(|(a, b, yes, no)| Statement::If(a, b, yes, no));
     let repeat = (register(), register(), inner).prop_map(|(a, b, body)| Statement::Loop(a, b, body));
     proptest::collection::vec(prop_oneof![4 => leaf, 2 => branch, 2 => repeat], 0..5).boxed()
+}
+
+/// Programs whose threads meet between the statements that they go through by ways of their own.
+fn meetings() -> BoxedStrategy<Vec<Statement>> {
+    let register = || 0..REGISTERS;
+    let meet = (register(), register(), register()).prop_map(|(a, b, c)| vec![Statement::Meet(a, b, c)]);
+    proptest::collection::vec(prop_oneof![statements(2), meet], 1..6).prop_map(|parts| parts.concat()).boxed()
 }
 
 /// Writes the PTX of statements; `labels` and `loops` number what has been written.
@@ -93,6 +102,12 @@ fn emit(program: &[Statement], text: &mut String, labels: &mut u32) {
                 );
                 emit(body, text, labels);
                 *text += "atom.shared.exch.b32 %t, [lock], 0;\n";
+            }
+            Statement::Meet(a, b, c) => {
+                *text += &format!(
+                    "setp.lt.u32 %p1, %x{a}, %x{b};\n@!%p1 bra ELSE{label};\nsetp.lt.u32 %p2, %x{b}, %x{c};\n\
+                     @%p2 barrier.sync 0;\n@!%p2 barrier.sync 0;\nbra END{label};\nELSE{label}:\nbarrier.sync 0;\nEND{label}:\n"
+                );
             }
         }
     }
@@ -142,6 +157,7 @@ fn interpret(program: &[Statement], x: &mut [u32; REGISTERS]) -> bool {
             Statement::Locked(body) => {
                 interpret(body, x);
             }
+            Statement::Meet(..) => {}
         }
     }
     true
@@ -183,7 +199,7 @@ fn initial(thread: u32) -> [u32; REGISTERS] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn random_programs(program in statements(3)) {
+    fn random_programs(program in prop_oneof![statements(3), meetings()]) {
         let text = ptx(&program);
         let kernel = Module::parse(&text).and_then(|module| module.kernel("k")).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
         let mut memory = GlobalMemory::new();
@@ -365,6 +381,30 @@ fn warps_take_turns() {
             assert!(waits.iter().any(|start| text.starts_with(start)), "stopped at `{text}`");
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// A block that waits for another one comes to no limit while that one works, on whichever thread of the host.
+#[test]
+fn blocks_that_wait_for_one_that_works() {
+    let text = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+                .reg .b64 %rd<3>; .reg .b32 %r<4>; .reg .pred %p<3>;\n\
+                ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 1; @%p1 bra WORK;\n\
+                WAIT: nanosleep.u32 100; ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT; ret;\n\
+                WORK: mov.u32 %r3, ROUNDS;\n\
+                LOOP: sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra LOOP;\n\
+                st.volatile.global.u32 [%rd1], 1; ret;\n}";
+    let run = |rounds: &str, threads: usize| {
+        let kernel = Module::parse(&text.replace("ROUNDS", rounds))?.kernel("k")?;
+        let mut memory = GlobalMemory::new();
+        let out = memory.alloc("out", 4, 4)?;
+        let mut config = LaunchConfig::new(3, 32);
+        (config.instruction_limit, config.threads) = (50_000_000, threads);
+        simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())
+    };
+    for threads in [1, 2, 3] {
+        assert!(run("5000000", threads).is_ok(), "{threads} threads");
+        assert!(matches!(run("0", threads), Err(simt::Error::Limit(_))), "{threads} threads");
     }
 }
 

@@ -8,8 +8,14 @@ use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::{Arrival, Observer};
 
-/// Lanes come to a barrier without `.aligned`, which the lanes of a warp may reach one by one: they wait for the rest of
-/// their warp, which goes on. False if the barrier has `.aligned`, if all are there, or if nobody else is on the way.
+/// Whether the lanes of a warp may come to a barrier one by one: one without `.aligned`.
+#[inline]
+pub(super) fn takes_one_by_one(inst: &Inst) -> bool {
+    inst.op == Op::Bar && inst.imm != 0
+}
+
+/// Lanes come to a barrier before the rest of their warp: they wait, and the rest goes on. False if all are there, or if nobody
+/// else is on the way.
 #[inline(never)]
 pub(super) fn arrive_early<O: Observer>(
     warp: &mut Warp,
@@ -18,7 +24,7 @@ pub(super) fn arrive_early<O: Observer>(
     r: Registers,
     mask: u32,
 ) -> Checked<bool> {
-    if inst.op != Op::Bar || inst.imm == 0 || (mask | warp.early) & warp.live == warp.live {
+    if (mask | warp.early) & warp.live == warp.live {
         return Ok(false);
     }
     let named = named(warp, context, inst, r, mask)?;
@@ -71,7 +77,7 @@ pub(super) fn arrive<O: Observer>(
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
     let (id, expected) = named(warp, context, inst, r, mask)?;
-    let early = if !reduce && inst.imm != 0 { warp.early } else { 0 };
+    let early = if takes_one_by_one(inst) { warp.early } else { 0 };
     if (mask | early) & warp.live != warp.live {
         let missing = (warp.live & !mask & !early).trailing_zeros();
         let kind = FaultKind::DivergentBarrier { reached: mask.count_ones(), expected: warp.live.count_ones() };

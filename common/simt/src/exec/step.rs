@@ -1,7 +1,7 @@
 //! The loop that executes a warp's instructions, once for each instruction set of the host.
 
 use super::access;
-use super::barrier::{arrive, arrive_early};
+use super::barrier::{arrive, arrive_early, takes_one_by_one};
 use super::context::{Checked, Context};
 use super::exchange::exchange;
 #[cfg(target_arch = "x86_64")]
@@ -207,11 +207,12 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
             }
             Op::Bar | Op::BarRed => {
-                if warp.gather(warp.live, &code.insts) {
-                    continue;
-                }
-                if mask != warp.live && arrive_early(warp, context, inst, r, mask)? {
-                    executed(warp, context, inst, r, mask);
+                if takes_one_by_one(inst) {
+                    if mask != warp.live && arrive_early(warp, context, inst, r, mask)? {
+                        executed(warp, context, inst, r, mask);
+                        continue;
+                    }
+                } else if warp.gather(warp.live, &code.insts) {
                     continue;
                 }
                 arrive(warp, context, inst, r, mask)?;

@@ -132,6 +132,7 @@ impl Warp {
                 self.active |= parked.lanes;
             } else {
                 self.stack.push(Parked { pc: parked.pc + 1, ..parked });
+                self.apart = true;
             }
         }
         self.early = 0;
