@@ -225,6 +225,8 @@ lane {
     Dp4a: "dp4a.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot4(k, a, b).wrapping_add(c);
     Dp2aLo: "dp2a.lo.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot2(k, a, b).wrapping_add(c);
     Dp2aHi: "dp2a.hi.type", INT32, T(U32, U32, T) => |k: Types, a: u32, b: u32, c: u32| dot2(k, a, b >> 16).wrapping_add(c);
+    Vabsdiff4Add: "vabsdiff4.add.u32.u32", U32, T(T, T, T) => |a: u32, b: u32, c: u32| distances(a, b).iter().sum::<u32>().wrapping_add(c);
+    Vabsdiff4: "vabsdiff4.u32.u32", U32, T(T, T, T) => |a: u32, b: u32, _c: u32| u32::from_le_bytes(distances(a, b).map(|byte| byte as u8));
     // Single precision, rounded to nearest, with every modifier.
     AddSingle: "add{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x + y, 1;
     SubSingle: "sub{.rn}{.ftz}{.sat}", F32, T(T, T) => |x: f32, y: f32| x - y, 1;

@@ -29,7 +29,7 @@ pub(super) fn arrive_early<O: Observer>(
     }
     let named = named(warp, context, inst, r, mask)?;
     let told = warp.early;
-    if !warp.wait_for_warp(mask, named) {
+    if !warp.wait_for_warp(mask, named.0) {
         return Ok(false);
     }
     show(context, inst, warp.number, mask & !told, named);
@@ -43,7 +43,7 @@ fn named<O>(warp: &Warp, context: &Context<'_, '_, O>, inst: &Inst, r: Registers
     let ids: [u32; 32] = r.read(inst.a);
     let fault =
         |text: String, lane: usize| context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32));
-    let early = (warp.early != 0).then_some((lane, warp.early_at.0));
+    let early = (warp.early != 0).then_some((lane, warp.early_at));
     if let Some((lane, other)) = each(mask).map(|lane| (lane, ids[lane])).chain(early).find(|other| other.1 != id) {
         return Err(fault(format!("barriers {id} and {other} in one warp: its threads must name the same,"), lane));
     }

@@ -129,6 +129,12 @@ pub(crate) fn dot2(types: Types, a: u32, b: u32) -> u32 {
     (0..2).map(|at| part(types.0, a, at, 16) * part(types.1, b, at, 8)).sum::<i64>() as u32
 }
 
+/// `vabsdiff4`: how far four bytes are apart.
+pub(crate) fn distances(a: u32, b: u32) -> [u32; 4] {
+    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+    std::array::from_fn(|at| u32::from(a[at].abs_diff(b[at])))
+}
+
 /// Bits of the type, sign-extended when it is signed.
 pub(crate) fn extend(value: u64, kind: Type) -> i128 {
     let bits = kind.bytes() * 8;

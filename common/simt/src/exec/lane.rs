@@ -2,8 +2,8 @@
 //! Operands and results are bit patterns in 64 bits; a closure's arguments say what it wants to see in them.
 
 use super::bits::{
-    Types, cut, dot2, dot4, extend, extract, find_nth_set, highest, insert, lookup, ones, pair, permute, range, resize,
-    select_bytes,
+    Types, cut, distances, dot2, dot4, extend, extract, find_nth_set, highest, insert, lookup, ones, pair, permute,
+    range, resize, select_bytes,
 };
 use super::convert::{convert, convert_pair, holds};
 use super::float::{canonical, flush, maximum, minimum};

@@ -64,8 +64,8 @@ pub(super) struct Warp {
     barred: Vec<Parked>,
     /// The same, and those that look again whether the rest has come.
     pub early: u32,
-    /// The barrier, and the number of threads that it is for.
-    pub early_at: (u32, u32),
+    /// The barrier that they wait at.
+    pub early_at: u32,
     /// The lanes that ran at the end of the last turn, and how many turns they have ended.
     alone: (u32, u32),
 }
@@ -110,7 +110,7 @@ impl Warp {
     }
 
     /// Lanes wait at the barrier just read for the rest of their warp, which goes on. False if nobody is on the way.
-    pub fn wait_for_warp(&mut self, lanes: u32, barrier: (u32, u32)) -> bool {
+    pub fn wait_for_warp(&mut self, lanes: u32, barrier: u32) -> bool {
         let rest = self.active & !lanes;
         let others = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
         if rest == 0 && others.is_none() {

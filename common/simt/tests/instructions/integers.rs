@@ -183,6 +183,10 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
             };
             (sum + i128::from(c)) as u64
         }
+        "vabsdiff4" => {
+            let apart = |at| (part(a, at, 8, "u32") - part(b, at, 8, "u32")).unsigned_abs() as u64;
+            if has("add") { (0..4).map(apart).sum::<u64>() + c } else { (0..4).map(|at| apart(at) << (8 * at)).sum() }
+        }
         "mov" => a,
         "selp" => {
             if c & 1 == 1 {
