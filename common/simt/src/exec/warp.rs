@@ -112,7 +112,7 @@ impl Warp {
     /// Lanes wait at the barrier just read for the rest of their warp, which goes on. False if nobody is on the way.
     pub fn wait_for_warp(&mut self, lanes: u32, barrier: u32) -> bool {
         let rest = self.active & !lanes;
-        let others = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
+        let others = self.topmost_ready();
         if rest == 0 && others.is_none() {
             return false;
         }
@@ -159,8 +159,7 @@ impl Warp {
         if self.apart || !self.barred.is_empty() {
             // Nobody passes a barrier because those it waits for come later.
             self.active = 0;
-            let place = (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0);
-            if let Some(at) = place {
+            if let Some(at) = self.topmost_ready() {
                 self.run_parked(at);
                 return true;
             }
@@ -202,6 +201,11 @@ impl Warp {
     fn ready(&self, at: usize) -> u32 {
         let on_their_way = self.stack[at + 1..].iter().fold(self.active, |lanes, above| lanes | above.lanes);
         self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering & !self.early
+    }
+
+    /// The parked entry with lanes that are ready which was parked last.
+    fn topmost_ready(&self) -> Option<usize> {
+        (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0)
     }
 
     /// Goes on with the lanes of a parked entry that are ready.

@@ -18,7 +18,7 @@ pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
         let read = raw.inst.values().filter(|&(_, written)| !written).map(|(value, _)| value);
         read.chain(raw.guard.map(|guard| guard.0)).any(|value| results.contains(&value))
     };
-    let strong = |raw: &Raw| raw.order.strong && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
+    let strong = |raw: &Raw| raw.order.is_strong() && matches!(raw.inst.op, Op::LdGlobal | Op::LdGeneric);
     raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn polls(Decoded { raws, code, .. }: &Decoded) -> bool {
 /// Whether an instruction looks like a part of such a loop: a strong load, or an atomic operation that takes locks.
 pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
     match inst.op {
-        Op::LdGlobal | Op::LdGeneric | Op::LdShared => order.strong,
+        Op::LdGlobal | Op::LdGeneric | Op::LdShared => order.is_strong(),
         Op::Atom => inst.d != NONE && matches!(atomics[inst.imm as usize].op, AtomicOp::Cas | AtomicOp::Exch),
         _ => false,
     }

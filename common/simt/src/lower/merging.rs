@@ -102,7 +102,7 @@ fn waits(raw: &Raw) -> bool {
 fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     let shape = Shape::unpack(raw.inst.sub);
     let shared = matches!(raw.inst.op, Op::LdShared | Op::StShared);
-    if !shared || raw.order.strong || raw.guard.is_some() || shape.bytes < 4 {
+    if !shared || raw.order.is_strong() || raw.guard.is_some() || shape.bytes < 4 {
         return None;
     }
     let sum = sums.of(raw.inst.a);

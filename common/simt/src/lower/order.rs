@@ -16,10 +16,9 @@ named! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
 pub(crate) struct MemoryOrder {
-    /// Threads within the scope may meet at the same place by intention.
-    pub strong: bool,
-    /// Bytes of an element of a strong access; zero of every other one. Each element of a packed type is one by itself.
-    pub bytes: u8,
+    /// Bytes of an element, if threads within the scope may meet at the same place by intention; else zero. Each element of a
+    /// packed type is one by itself.
+    pub strong: u8,
     /// A load of what nobody writes while the kernel runs, as it promises (`.nc`).
     pub read_only: bool,
     /// Strong because it is `volatile`: PTX promises what it promises of relaxed accesses, CUDA promises less.
@@ -36,8 +35,7 @@ pub(crate) struct MemoryOrder {
 impl MemoryOrder {
     /// The order of a plain access.
     pub const WEAK: Self = Self {
-        strong: false,
-        bytes: 0,
+        strong: 0,
         read_only: false,
         volatile: false,
         acquire: false,
@@ -47,21 +45,21 @@ impl MemoryOrder {
         scope: Scope::Device,
     };
 
-    /// The order that an opcode and its modifiers name.
-    pub fn of(words: &[String]) -> Self {
-        let order = Self::without_bytes(words);
-        let element = |kind: Type| if kind.is_packed() { 2 } else { kind.bytes() as u8 };
-        let bytes = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
-        Self { bytes: if order.strong { bytes } else { 0 }, ..order }
+    /// Whether others may meet the access by intention.
+    pub fn is_strong(self) -> bool {
+        self.strong > 0
     }
 
-    fn without_bytes(words: &[String]) -> Self {
+    /// The order that an opcode and its modifiers name.
+    pub fn of(words: &[String]) -> Self {
         let has = |names: &[&str]| words.iter().skip(1).any(|word| names.contains(&word.as_str()));
         let scope = words.iter().skip(1).find_map(|word| Scope::named(word));
         let (acquire, release) = (has(&["acquire", "acq_rel"]), has(&["release", "acq_rel"]));
         let device = scope.unwrap_or(Scope::Device);
+        let element = |kind: Type| if kind.is_packed() { 2 } else { kind.bytes() as u8 };
+        let strong = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
         match words[0].as_str() {
-            "atom" | "red" => Self { strong: true, acquire, release, scope: device, ..Self::WEAK },
+            "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::WEAK },
             // Those between proxies order no thread with another. One for global memory alone does nothing for shared memory.
             "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::WEAK },
             "membar" | "fence" if !has(&["proxy", "mbarrier_init"]) => {
@@ -71,16 +69,16 @@ impl MemoryOrder {
             // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
             // plain writes.
             "mbarrier" if has(&["test_wait", "try_wait"]) => {
-                Self { strong: true, acquire: true, later: true, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, acquire: true, later: true, scope: Scope::Block, ..Self::WEAK }
             }
             "mbarrier" if has(&["arrive", "arrive_drop"]) => {
-                Self { strong: true, release: true, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, release: true, scope: Scope::Block, ..Self::WEAK }
             }
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
-                Self { strong: true, volatile: true, scope: Scope::System, ..Self::WEAK }
+                Self { strong, volatile: true, scope: Scope::System, ..Self::WEAK }
             }
             "ld" | "st" if acquire || release || has(&["relaxed"]) => {
-                Self { strong: true, acquire, release, scope: device, ..Self::WEAK }
+                Self { strong, acquire, release, scope: device, ..Self::WEAK }
             }
             "ld" if has(&["nc"]) => Self { read_only: true, ..Self::WEAK },
             _ => Self::WEAK,
@@ -98,8 +96,8 @@ mod tests {
 
     #[test]
     fn orders_follow_from_the_words() {
-        let relaxed = MemoryOrder { strong: true, bytes: 4, ..MemoryOrder::WEAK };
-        let barrier = MemoryOrder { bytes: 8, ..relaxed };
+        let relaxed = MemoryOrder { strong: 4, ..MemoryOrder::WEAK };
+        let barrier = MemoryOrder { strong: 8, ..relaxed };
         let proxy = MemoryOrder { proxy: true, ..MemoryOrder::WEAK };
         let both = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
         let scoped = |scope, order| MemoryOrder { scope, ..order };
@@ -119,8 +117,8 @@ mod tests {
             ("atom.global.add.u32", scoped(Device, relaxed)),
             ("atom.global.cta.add.u32", scoped(Block, relaxed)),
             ("red.release.gpu.global.add.u32", MemoryOrder { release: true, ..relaxed }),
-            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: true, bytes: 4, ..both }),
-            ("red.global.add.noftz.v4.bf16x2", MemoryOrder { bytes: 2, ..relaxed }),
+            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: 4, ..both }),
+            ("red.global.add.noftz.v4.bf16x2", MemoryOrder { strong: 2, ..relaxed }),
             ("ld.volatile.global.v2.u64", MemoryOrder { volatile: true, ..scoped(System, barrier) }),
             ("ld.global.nc.v4.f32", MemoryOrder { read_only: true, ..MemoryOrder::WEAK }),
             ("mbarrier.init.shared.b64", MemoryOrder::WEAK),

@@ -1,12 +1,11 @@
 //! Races between blocks of a kernel whose blocks cannot wait for each other: then nothing orders them.
 
-use super::cell::{Sort, Verdict};
+use super::cell::Sort;
 use super::extent::Extent;
 use super::finding::{Finding, Found, Place, Side};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
 use super::plan::Plan;
 use super::record::Record;
-use crate::analyses::report::HazardKind;
 use std::collections::HashMap;
 
 /// Accesses by the first two blocks (by number) that made any: of two, one is another block's than any third.
@@ -92,11 +91,9 @@ fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, First
     let mut all: Vec<(Sort, Record)> = all.filter(|(_, record)| record.some()).collect();
     all.sort_by_key(|(_, record)| (record.block, record.instruction(), record.thread()));
     let writes = || all.iter().filter(|(sort, _)| sort.writes);
-    let kind = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| match Verdict::of_strong(*one, *two) {
-        _ if first.block == second.block => None,
-        _ if !one.meets(*two, false) => Some(HazardKind::Race),
-        Some(Verdict::Widths) => Some(HazardKind::MixedWidths),
-        _ => None,
+    let kind = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| {
+        let verdict = one.unordered(*two, false).filter(|_| first.block != second.block)?;
+        Some(verdict.kind()).filter(|kind| !kind.is_warning())
     };
     let pairs =
         writes().enumerate().flat_map(|(index, first)| writes().skip(index + 1).map(move |second| (first, second)));

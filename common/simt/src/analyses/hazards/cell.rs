@@ -7,6 +7,7 @@
 use super::clock::{Clock, Order};
 use super::extent::Extent;
 use super::record::{Record, Slot};
+use crate::analyses::report::HazardKind;
 
 /// What an access does to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +30,18 @@ impl Sort {
         self.strong > 0
     }
 
-    /// Whether two accesses may meet by intention, if they are alike.
-    pub(super) fn meets(self, other: Self, same_block: bool) -> bool {
-        self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide)
+    /// How two accesses are judged that nothing orders. `None` if they may meet by intention.
+    pub(super) fn unordered(self, other: Self, same_block: bool) -> Option<Verdict> {
+        let meet = self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide);
+        match meet {
+            false => Some(Verdict::Race),
+            true if self.volatile || other.volatile => Some(Verdict::Volatile),
+            true => (self.strong != other.strong).then_some(Verdict::Widths),
+        }
     }
 }
 
-/// How two accesses that nothing orders are judged.
+/// How two accesses are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Race,
@@ -50,17 +56,15 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on two strong accesses that may meet, were it not for what they are. `None` if they may.
-    pub(super) fn of_strong(one: Sort, other: Sort) -> Option<Self> {
-        if one.volatile || other.volatile {
-            Some(Self::Volatile)
-        } else {
-            (one.strong != other.strong).then_some(Self::Widths)
+    /// The hazard that it is.
+    pub(super) fn kind(self) -> HazardKind {
+        match self {
+            Self::Race => HazardKind::Race,
+            Self::Exchange => HazardKind::ShuffleOrder,
+            Self::Volatile => HazardKind::VolatileOrder,
+            Self::Widths => HazardKind::MixedWidths,
+            Self::Stale => HazardKind::StaleLoad,
         }
-    }
-
-    fn is_warning(self) -> bool {
-        matches!(self, Self::Exchange | Self::Volatile)
     }
 }
 
@@ -231,21 +235,16 @@ impl Cell {
     pub(super) fn conflict(&self, lists: &Lists, clock: &Clock, new: Record, sort: Sort) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
-            let meet = old.meets(sort, slot.record.block == new.block);
-            let strong = if meet { Verdict::of_strong(old, sort) } else { None };
             // Asked first: where many meet at one place, what each knows of each is long to tell.
-            if meet && strong.is_none() {
-                continue;
-            }
+            let Some(unordered) = old.unordered(sort, slot.record.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());
-            let verdict = match (order, strong) {
+            let verdict = match (order, unordered) {
                 (Order::Before, _) => continue,
-                (_, Some(verdict)) => verdict,
-                (Order::Exchange, _) => Verdict::Exchange,
-                (Order::None, _) => Verdict::Race,
+                (Order::Exchange, Verdict::Race) => Verdict::Exchange,
+                _ => unordered,
             };
             let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
-            if !verdict.is_warning() {
+            if !verdict.kind().is_warning() {
                 return Some(conflict);
             }
             open = open.or(Some(conflict));

@@ -206,7 +206,7 @@ mod tests {
     use super::super::record::{Record, Slot};
     use super::*;
 
-    const RELAXED: MemoryOrder = MemoryOrder { strong: true, ..MemoryOrder::WEAK };
+    const RELAXED: MemoryOrder = MemoryOrder { strong: 4, ..MemoryOrder::WEAK };
     const FENCE: MemoryOrder = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
 
     /// Whether thread 5 of block 0 passes what it did on to thread 40 of `block`: by a fence, a write and what lies between,

@@ -168,14 +168,14 @@ impl GlobalShadow {
                 log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
             }
             let row = clock.row(access.warp as usize);
-            let promised = load && plan.read_only(access.instruction) && cell.written(lists);
-            let plain = !(sort.is_strong() || writes || promised);
+            let promises = load && plan.read_only(access.instruction);
+            let broken = if promises { cell.broken_promise(lists) } else { None };
+            let plain = !(sort.is_strong() || writes || broken.is_some());
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
                 continue;
             }
             let conflict = if compare { cell.conflict(lists, clock, new, sort) } else { None };
-            let broken = || cell.broken_promise(lists).filter(|_| promised);
-            if let Some(conflict) = conflict.or_else(broken) {
+            if let Some(conflict) = conflict.or(broken) {
                 log.conflict(plan, Place::Global(address), conflict, part);
             }
             if note {

@@ -1,6 +1,6 @@
 //! What the rules have found in one block.
 
-use super::cell::{Conflict, Sort, Verdict};
+use super::cell::{Conflict, Sort};
 use super::finding::{Action, Finding, Found, Place, Side};
 use super::plan::Plan;
 use crate::analyses::report::HazardKind;
@@ -67,18 +67,11 @@ impl Log {
     #[inline(never)]
     pub(super) fn conflict(&mut self, plan: &Plan, place: Place, conflict: Conflict, part: Part) {
         let Conflict { earlier, sort: Sort { writes, .. }, verdict } = conflict;
-        let kind = match verdict {
-            Verdict::Race => HazardKind::Race,
-            Verdict::Exchange => HazardKind::ShuffleOrder,
-            Verdict::Volatile => HazardKind::VolatileOrder,
-            Verdict::Widths => HazardKind::MixedWidths,
-            Verdict::Stale => HazardKind::StaleLoad,
-        };
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
         // Blocks are counted in 32 bits by what compares them.
         let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
         let first = Side { block, ..self.side_of(plan, first) };
-        self.add(kind, place, first, Some(self.side_of(plan, part)));
+        self.add(verdict.kind(), place, first, Some(self.side_of(plan, part)));
     }
 
     /// Notes that two lanes of one instruction do the same thing to one place.

@@ -124,7 +124,7 @@ impl Plan {
 
     /// Whether others may access the place of an instruction at the same time by intention.
     pub(super) fn strong(&self, instruction: u32) -> bool {
-        self.order(instruction).bytes > 0
+        self.order(instruction).is_strong()
     }
 
     /// Whether an instruction promises that nobody writes while the kernel runs.
@@ -139,8 +139,8 @@ impl Plan {
 
     /// What sort of access an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
-        let MemoryOrder { bytes, volatile, scope, .. } = self.order(instruction);
-        Sort { writes, strong: bytes, wide: bytes > 0 && scope > Scope::Block, volatile }
+        let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
+        Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
     }
 
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].

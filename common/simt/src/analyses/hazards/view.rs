@@ -28,7 +28,7 @@ pub(super) struct View(Option<Arc<Times>>);
 
 /// The entries of a view. Where many threads meet, all soon know of the same ones, and only the times differ: so these lie
 /// apart, and whom they are about is shared.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Times {
     /// In order; as numbers, because these are compared many at once.
     who: Arc<Vec<u64>>,

@@ -52,6 +52,7 @@ impl Decoder<'_> {
         }
         let mut inst = Inst::new(Op::Bar);
         inst.sub = u8::from(arrive);
+        // Whether the lanes of a warp may come one by one.
         inst.imm = i32::from(!(aligned || arrive));
         inst.a = self.source(&operands[0], Type::U32)?;
         if operands.len() == 2 {
