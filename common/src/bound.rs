@@ -33,23 +33,27 @@ pub struct ResourceTime {
     pub ms: f64,
 }
 
-/// A resource of an SM: its name, what a block asks of it, and how much of that it does in a clock.
-type Resource = (&'static str, fn(&Work) -> u64, fn(&Gpu) -> f64);
+/// A resource of an SM: its name, what a block asks of it if so many other instructions come with each of its multiply-adds,
+/// and how much of that it does in a clock.
+type Resource = (&'static str, fn(&Work, f64) -> f64, fn(&Gpu) -> f64);
 
 /// The resources of an SM. Of several that take equally long, the first is named.
 const RESOURCES: [Resource; 3] = [
-    ("FMA units", |work| work.fma, |gpu| gpu.fma_per_clock / 32.0),
-    ("shared memory, L1", |work| work.passes, |gpu| gpu.passes_per_clock),
-    ("instruction issue", |work| work.issued, |_| ISSUED_PER_CLOCK),
+    ("FMA units", |work, _| work.fma as f64, |gpu| gpu.fma_per_clock / 32.0),
+    ("shared memory, L1", |work, _| work.passes as f64, |gpu| gpu.passes_per_clock),
+    ("instruction issue", |work, others| work.issued as f64 + others * work.fma as f64, |_| ISSUED_PER_CLOCK),
 ];
 
 /// The resource that all SMs share.
 const MEMORY: &str = "device memory";
 
-/// The least time of launches that follow each other and compute the problem's product rightly.
-pub fn least_time(gpu: &Gpu, launches: &[Works], problem: &Problem) -> LeastTime {
+/// The least time of launches that follow each other and compute the problem's product rightly. With the work of each: how
+/// many instructions come with each multiply-add of a warp that the work does not count (0 if that is not known).
+pub fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)>, problem: &Problem) -> LeastTime {
+    let launches: Vec<(&Works, f64)> = launches.into_iter().collect();
     let resource = |(name, work, rate): Resource| {
-        let clocks: f64 = launches.iter().map(|works| busiest(works, work, gpu.sms) / rate(gpu)).sum();
+        let of_all = launches.iter().map(|&(works, others)| busiest(works, |block| work(block, others), gpu.sms));
+        let clocks = of_all.sum::<f64>() / rate(gpu);
         ResourceTime { name: name.to_owned(), ms: clocks / (gpu.clock_mhz * 1e3) }
     };
     let Problem { m, n, k, .. } = *problem;
@@ -64,14 +68,14 @@ pub fn least_time(gpu: &Gpu, launches: &[Works], problem: &Problem) -> LeastTime
 
 /// What the SM that has the most to do does at least: its share of everything, or as many blocks as must come together on
 /// one SM, if those are the lightest.
-fn busiest(works: &Works, work: fn(&Work) -> u64, sms: u32) -> f64 {
-    let mut kinds: Vec<(u64, u64)> = works.kinds().map(|(kind, blocks)| (work(&kind), blocks)).collect();
-    kinds.sort_unstable();
-    let total: f64 = kinds.iter().map(|&(work, blocks)| work as f64 * blocks as f64).sum();
+fn busiest(works: &Works, work: impl Fn(&Work) -> f64, sms: u32) -> f64 {
+    let mut kinds: Vec<(f64, u64)> = works.kinds().map(|(kind, blocks)| (work(&kind), blocks)).collect();
+    kinds.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let total: f64 = kinds.iter().map(|&(work, blocks)| work * blocks as f64).sum();
     let mut left = kinds.iter().map(|&(_, blocks)| blocks).sum::<u64>().div_ceil(sms.into());
     let mut lightest = 0.0;
     for (work, blocks) in kinds {
-        lightest += work as f64 * left.min(blocks) as f64;
+        lightest += work * left.min(blocks) as f64;
         left -= left.min(blocks);
     }
     lightest.max(total / f64::from(sms))
@@ -95,7 +99,8 @@ mod tests {
     fn gpu() -> Gpu {
         let figures = (2, 1000.0, 64.0, 1.0, 100.0);
         let (sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s) = figures;
-        Gpu { name: "G".into(), sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes: 1 << 20 }
+        let (name, compute_capability, l2_bytes) = ("G".into(), 90, 1 << 20);
+        Gpu { name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
     }
 
     fn works(kinds: &[(u64, u64, u64, u64)]) -> Works {
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_busiest_sm_decides() {
-        let fma = |work: &Work| work.fma;
+        let fma = |work: &Work| work.fma as f64;
         for (kinds, busiest_sm) in [
             // Three blocks on two SMs: one gets two.
             (vec![(100, 0, 0, 3)], 200.0),
@@ -126,20 +131,22 @@ mod tests {
     #[test]
     fn the_longest_resource_is_the_bottleneck() {
         // 1,000 clocks are a microsecond; two multiply-adds of warps, four instructions and one pass in each.
-        for (work, bound_by, least) in [
-            ((6000, 6000, 1000, 2), "FMA units", 0.003),
-            ((6000, 6000, 4000, 2), "shared memory, L1", 0.004),
-            ((6000, 40_000, 4000, 2), "instruction issue", 0.01),
+        for (work, others, bound_by, least) in [
+            ((6000, 6000, 1000, 2), 1.0, "FMA units", 0.003),
+            ((6000, 6000, 4000, 2), 1.0, "shared memory, L1", 0.004),
+            ((6000, 40_000, 4000, 2), 0.0, "instruction issue", 0.01),
+            ((6000, 8000, 1000, 2), 2.0, "instruction issue", 0.005),
         ] {
-            let found = least_time(&gpu(), &[works(&[work])], &Problem::uniform([64; 3]));
+            let found = least_time(&gpu(), [(&works(&[work]), others)], &Problem::uniform([64; 3]));
             assert_eq!(found.bound_by, bound_by);
             assert!((found.ms - least).abs() < 1e-9, "{found:?}");
         }
         let launches = [works(&[(6000, 6000, 1000, 2)]), works(&[(2000, 2000, 1000, 2)])];
-        let one_after_the_other = least_time(&gpu(), &launches, &Problem::uniform([64; 3]));
+        let launches = || launches.iter().map(|works| (works, 0.0));
+        let one_after_the_other = least_time(&gpu(), launches(), &Problem::uniform([64; 3]));
         assert!((one_after_the_other.ms - 0.004).abs() < 1e-9, "{one_after_the_other:?}");
         // 3 MiB and a third in the cache.
-        let found = least_time(&gpu(), &launches, &Problem::uniform([512; 3]));
+        let found = least_time(&gpu(), launches(), &Problem::uniform([512; 3]));
         assert_eq!(found.bound_by, "device memory");
         assert!(found.text().starts_with("  least time (G): 20.97 µs, bound by device memory\n"), "{}", found.text());
     }

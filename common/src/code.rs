@@ -1,13 +1,12 @@
 //! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::assembled::{Assembled, Kernels};
 use crate::driver::driver_version;
 use crate::info::{DeviceInfo, Kind};
 use crate::output::io_reason;
@@ -42,35 +41,16 @@ pub struct Code {
     pub origin: String,
     /// Name of the committed file, if it is one.
     pub committed: Option<String>,
+    /// What the assembler makes of it, as far as that is known: of committed PTX.
+    pub machine: Kernels,
     /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
     pub source: (String, Vec<(String, i64)>),
 }
 
-/// Registers per thread of committed PTX, as the assembler `ptxas` counts them for one architecture:
-/// `ptx/registers.json`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registers {
-    /// The architecture, e.g. `sm_90`.
-    pub architecture: String,
-    /// The assembler's version.
-    pub ptxas: String,
-    /// By file, the SHA-256 of its text and, by kernel, the registers of a thread.
-    pub files: BTreeMap<String, (String, BTreeMap<String, u32>)>,
-}
-
-impl Registers {
-    /// Name of the file in a step's `ptx/` folder.
-    pub const FILE: &str = "registers.json";
-
-    /// The record of a `ptx/` folder; empty if there is none.
-    pub fn read(folder: &Path) -> Self {
-        let text = std::fs::read_to_string(folder.join(Self::FILE)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
-    }
-
-    /// Registers of a kernel of a file.
-    pub fn of(&self, file: &str, entry: &str) -> Option<u32> {
-        self.files.get(file)?.1.get(entry).copied()
+impl Code {
+    /// PTX of which nothing else is known.
+    pub fn of_ptx(ptx: String, origin: String) -> Self {
+        Self { ptx, cubin: None, origin, committed: None, machine: Kernels::new(), source: Default::default() }
     }
 }
 
@@ -151,13 +131,7 @@ impl Source {
     /// Code for the device: the file itself if it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
     pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
-            return Ok(Code {
-                ptx: self.text.clone(),
-                cubin: None,
-                origin: self.display.clone(),
-                committed: None,
-                source: Default::default(),
-            });
+            return Ok(Code::of_ptx(self.text.clone(), self.display.clone()));
         }
         let stored = committed.map(|folder| self.committed(specialisation, device, folder));
         match (device.kind, stored) {
@@ -191,13 +165,9 @@ impl Source {
         let mut options = self.options(specialisation, &architecture);
         options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
         let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
-        Ok(Code {
-            ptx: relative_files(&compiled.ptx, &self.display),
-            cubin: compiled.cubin,
-            origin: format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display),
-            committed: None,
-            source: self.with_constants(specialisation),
-        })
+        let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
+        let code = Code::of_ptx(relative_files(&compiled.ptx, &self.display), origin);
+        Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
     }
 
     /// The PTX that is committed for this source and specialisation, with its header.
@@ -242,12 +212,12 @@ impl Source {
         let source = header.lines().next().unwrap_or_default();
         ensure!(ptx.starts_with(source), "{} has changed since its PTX was made", self.display);
         ensure!(ptx.starts_with(&header), "the PTX of {} was made with other constants", self.display);
+        let machine = Assembled::read(folder).files.remove(&name).map(|(_, kernels)| kernels);
         Ok(Code {
-            ptx,
-            cubin: None,
-            origin: format!("{}, committed as {origin}", self.display),
             committed: Some(name),
+            machine: machine.unwrap_or_default(),
             source: self.with_constants(specialisation),
+            ..Code::of_ptx(ptx, format!("{}, committed as {origin}", self.display))
         })
     }
 
@@ -385,7 +355,7 @@ mod tests {
     use super::*;
 
     fn code(ptx: &str) -> Code {
-        Code { ptx: ptx.into(), cubin: None, origin: "mine.ptx".into(), committed: None, source: Default::default() }
+        Code::of_ptx(ptx.into(), "mine.ptx".into())
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! A plan on a device: its kernels loaded, and its launches started on the matrices of one problem.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use simt::Works;
 
-use crate::code::{Code, Registers, check_signature};
+use crate::assembled::{CAPABILITY, Kernels};
+use crate::bound::{self, LeastTime};
+use crate::code::{Code, check_signature};
 use crate::device::{Buffer, Device, Kernel, Value};
+use crate::gpus::Gpu;
 use crate::occupancy::{self, BlockNeeds, Occupancy};
 use crate::plan::{Arg, Launch, Plan, Shape};
 use crate::problem::Problem;
@@ -16,6 +19,7 @@ use crate::product::{FirstRun, Matrices, Product};
 pub struct Session {
     plan: Plan,
     kernels: HashMap<String, Kernel>,
+    machine: Kernels,
     matrices: Matrices,
     workspace: Option<Buffer>,
     /// A, B and C are somebody else's, and stay when this session closes.
@@ -47,18 +51,18 @@ impl Session {
             0 => None,
             elements => Some(device.alloc("workspace", elements * 4)?),
         };
-        Ok(Self { plan, kernels, matrices, workspace, borrowed, first_run: FirstRun::default() })
+        let machine = code.machine.clone();
+        Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
     }
 
-    /// The occupancy of the first launch; registers from the driver, else as the assembler counted them for the PTX that is
-    /// committed in this folder.
-    pub fn occupancy(&self, device: &dyn Device, code: &Code, committed: Option<&Path>) -> Option<Occupancy> {
+    /// The occupancy of the first launch; registers from the driver, else from the assembler.
+    pub fn occupancy(&self, device: &dyn Device) -> Option<Occupancy> {
         let (kernel, launch) = (self.main_kernel()?, self.plan.launches.first()?);
         let resources = device.resources(kernel);
-        let recorded = || Registers::read(committed?).of(code.committed.as_deref()?, &launch.entry);
+        let assembled = || self.machine.get(&launch.entry).map(|code| code.registers);
         let needs = BlockNeeds {
             threads: launch.block.iter().product(),
-            registers: resources.registers.or_else(recorded),
+            registers: resources.registers.or_else(assembled),
             shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
         };
         Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
@@ -118,6 +122,16 @@ impl Product for Session {
             device.launch(self.kernels[&launch.entry], launch, &args)?;
         }
         Ok(())
+    }
+
+    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
+        let others = |entry| match self.machine.get(entry) {
+            Some(code) if gpu.compute_capability == CAPABILITY => code.others_per_fma(),
+            _ => 0.0,
+        };
+        let launches = self.plan.launches.iter().zip(works);
+        let launches = launches.map(|(launch, works)| (works, others(&launch.entry)));
+        bound::least_time(gpu, launches, &self.matrices.problem)
     }
 
     fn first_run(&self) -> &FirstRun {

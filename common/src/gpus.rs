@@ -7,6 +7,8 @@ use crate::info::{DeviceInfo, Figures};
 pub struct Gpu {
     /// Its name.
     pub name: String,
+    /// Compute capability, e.g. 75 for 7.5.
+    pub compute_capability: u32,
     /// Streaming multiprocessors.
     pub sms: u32,
     /// Highest clock of the SMs in MHz.
@@ -26,29 +28,30 @@ pub struct Gpu {
 /// Programming Guide, "Compute Capabilities").
 pub const ISSUED_PER_CLOCK: f64 = 4.0;
 
-/// A row of the table: name, SMs, clock in MHz, multiply-adds and passes of an SM in a clock, memory in GB/s, L2 in MiB.
-type Row = (&'static str, u32, f64, f64, f64, f64, u64);
+/// A row of the table: name, compute capability, SMs, clock in MHz, multiply-adds and passes of an SM in a clock, memory in GB/s, L2 in MiB.
+type Row = (&'static str, u32, u32, f64, f64, f64, f64, u64);
 
 /// The known GPUs. The clock of a card may be set higher than its data sheet says; its bound is then smaller in proportion.
 const GPUS: [Row; 6] = [
     // "NVIDIA H100 Tensor Core GPU Architecture" (SMs, units, L2) and data sheet, SXM: 67 TFLOP/s, which is 1980 MHz; 3.35 TB/s.
-    ("H100", 132, 1980.0, 128.0, 1.0, 3350.0, 50),
+    ("H100", 90, 132, 1980.0, 128.0, 1.0, 3350.0, 50),
     // Data sheet: 67 TFLOP/s, 4.8 TB/s. The driver tells 1980 MHz, 4814 GB/s and 60 MiB (docs/results/h200.json).
-    ("H200", 132, 1980.0, 128.0, 1.0, 4815.0, 60),
+    ("H200", 90, 132, 1980.0, 128.0, 1.0, 4815.0, 60),
     // "NVIDIA A100 Tensor Core GPU Architecture" and data sheet, SXM4: 19.5 TFLOP/s, 1410 MHz; 1,555 and 2,039 GB/s.
-    ("A100-40GB", 108, 1410.0, 64.0, 1.0, 1555.0, 40),
-    ("A100-80GB", 108, 1410.0, 64.0, 1.0, 2039.0, 40),
+    ("A100-40GB", 80, 108, 1410.0, 64.0, 1.0, 1555.0, 40),
+    ("A100-80GB", 80, 108, 1410.0, 64.0, 1.0, 2039.0, 40),
     // "NVIDIA Turing GPU Architecture" (units, L2) and data sheet: 8.1 TFLOP/s, 1590 MHz; 320 GB/s. Its shared memory moves 64
     // bytes in a clock ("NVIDIA Ampere GA102 GPU Architecture", which compares the two).
-    ("T4", 40, 1590.0, 64.0, 0.5, 320.0, 4),
+    ("T4", 75, 40, 1590.0, 64.0, 0.5, 320.0, 4),
     // "NVIDIA Ada GPU Architecture": 82.6 TFLOP/s, 2520 MHz; 1,008 GB/s.
-    ("RTX-4090", 128, 2520.0, 128.0, 1.0, 1008.0, 72),
+    ("RTX-4090", 89, 128, 2520.0, 128.0, 1.0, 1008.0, 72),
 ];
 
 impl From<Row> for Gpu {
-    fn from((name, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2): Row) -> Self {
-        let l2_bytes = l2 << 20;
-        Self { name: name.into(), sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
+    fn from(row: Row) -> Self {
+        let (name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2) = row;
+        let (name, l2_bytes) = (name.into(), l2 << 20);
+        Self { name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
     }
 }
 
@@ -76,6 +79,7 @@ impl Gpu {
     pub fn of(info: &DeviceInfo, figures: &Figures) -> Self {
         Self {
             name: info.name.trim_start_matches("NVIDIA ").to_owned(),
+            compute_capability: info.compute_capability,
             sms: info.sm_count,
             clock_mhz: figures.clock_mhz,
             fma_per_clock: figures.cores_per_sm.into(),

@@ -5,6 +5,7 @@
 //! and reports.
 
 pub mod analysis;
+pub mod assembled;
 pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;

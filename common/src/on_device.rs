@@ -1,12 +1,9 @@
 //! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, ensure};
 
 use crate::analysis::Observations;
 use crate::baseline::Baseline;
-use crate::bound;
 use crate::check::verify_on;
 use crate::cli::Args;
 use crate::code::{Code, Source};
@@ -32,9 +29,9 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let operands = Operands::new(&run.problem)?;
     let (verification, observations) = run.verify(args, &operands)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
-    let occupancy = run.session.occupancy(run.device.as_ref(), &run.code, run.committed.as_deref());
+    let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
-    let least_time = works.map(|works| bound::least_time(&gpu(args), works, &run.problem));
+    let least_time = works.map(|works| run.session.least_time(&gpu(args), works));
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -66,7 +63,6 @@ struct Run {
     device: Box<dyn Device>,
     problem: Problem,
     source: Source,
-    committed: Option<PathBuf>,
     code: Code,
     session: Session,
 }
@@ -81,11 +77,10 @@ impl Run {
         let problem = args.problem((step.default_size)(device.info()));
         let plan = plan(step, variant, args, &source, &problem, device.info())?;
         memory::ensure_fits(&problem, Some(&plan), device.as_ref())?;
-        let committed = source.committed_folder();
-        let code = source.code(&plan.specialisation, device.info(), committed.as_deref())?;
+        let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
         memory::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
         let session = Session::new(device.as_mut(), &problem, plan, &code)?;
-        Ok(Self { device, problem, source, committed, code, session })
+        Ok(Self { device, problem, source, code, session })
     }
 
     /// Computes the product and checks it.

@@ -7,8 +7,11 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use anyhow::Result;
+use simt::Works;
 
+use crate::bound::{self, LeastTime};
 use crate::device::{Buffer, Device, Kernel};
+use crate::gpus::Gpu;
 use crate::matrix::Operands;
 use crate::plan::Shape;
 use crate::problem::Problem;
@@ -91,6 +94,11 @@ pub trait Product {
 
     /// Starts the product; on a GPU it may still run when this returns.
     fn launch(&self, device: &mut dyn Device) -> Result<()>;
+
+    /// The least time that it can take on a GPU, by the work of each of its launches.
+    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
+        bound::least_time(gpu, works.iter().map(|works| (works, 0.0)), &self.matrices().problem)
+    }
 
     /// Keeps the time of the first run.
     fn first_run(&self) -> &FirstRun;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::bound::{self, LeastTime};
+use common::bound::LeastTime;
 use common::code::Source;
 use common::describe::Request;
 use common::device::{Device as _, SimDevice, SimOptions};
@@ -27,23 +27,23 @@ pub fn least_time(
     gpu: &Gpu,
 ) -> Result<Option<LeastTime>> {
     let options = SimOptions { sample: true, ..SimOptions::default() };
-    let works = works(source, committed, plan, problem, options)?;
-    Ok(works.map(|works| bound::least_time(gpu, &works, problem)))
+    let (session, works) = count(source, committed, plan, problem, options)?;
+    Ok(works.map(|works| session.least_time(gpu, &works)))
 }
 
-/// The work of the plan's launches on the simulator.
-fn works(
+/// The plan on the simulator, and the work of its launches.
+fn count(
     source: &Source,
     committed: Option<&Path>,
     plan: &Plan,
     problem: &Problem,
     options: SimOptions,
-) -> Result<Option<Vec<Works>>> {
+) -> Result<(Session, Option<Vec<Works>>)> {
     let mut device = SimDevice::new(options);
     let code = source.code(&plan.specialisation, device.info(), committed)?;
     let session = Session::new(&mut device, problem, plan.clone(), &code)?;
     session.launch(&mut device)?;
-    Ok(device.observations().works)
+    Ok((session, device.observations().works))
 }
 
 /// Least times by the size's and the entry's place in a record.
@@ -52,6 +52,14 @@ pub type LeastTimes = BTreeMap<(usize, usize), LeastTime>;
 /// What each kernel of a record takes at least at each size at which it was timed. A kernel that has changed since, or that
 /// cannot be compiled here for that device, is left out.
 pub fn of_record(record: &Record) -> Result<LeastTimes> {
+    choose(record, |_, stored, count| stored.cloned().or_else(count))
+}
+
+/// For each kernel of a record as it is now, by its problem, the record's least time and a way to count it, that which is wanted.
+fn choose(
+    record: &Record,
+    wanted: impl Fn(&Problem, Option<&LeastTime>, &dyn Fn() -> Option<LeastTime>) -> Option<LeastTime>,
+) -> Result<LeastTimes> {
     let Some(figures) = &record.figures else { return Ok(BTreeMap::new()) };
     let gpu = Gpu::of(&record.device, figures);
     let problems: Vec<Problem> = record.sizes.iter().map(|size| record.problem([size.m, size.n, size.k])).collect();
@@ -74,7 +82,7 @@ pub fn of_record(record: &Record) -> Result<LeastTimes> {
                 continue;
             }
             let count = || least_time(&source, committed.as_deref(), plan, &problems[at], &gpu).ok().flatten();
-            if let Some(least) = entry.least_time.clone().or_else(count) {
+            if let Some(least) = wanted(&problems[at], entry.least_time.as_ref(), &count) {
                 found.insert((at, place), least);
             }
         }
@@ -85,6 +93,8 @@ pub fn of_record(record: &Record) -> Result<LeastTimes> {
 #[cfg(test)]
 mod tests {
     use simt::Work;
+
+    use common::units::ms;
 
     use super::*;
     use crate::record;
@@ -102,7 +112,7 @@ mod tests {
                 let (Ok(plan), Ok(source)) = (plan, &source) else { continue };
                 let committed = source.committed_folder();
                 let total = |options| {
-                    let works = works(source, committed.as_deref(), plan, problem, options).unwrap().unwrap();
+                    let works = count(source, committed.as_deref(), plan, problem, options).unwrap().1.unwrap();
                     let kinds = works.iter().flat_map(Works::kinds);
                     kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
                         let Work { fma: f, issued: i, passes: p } = work;
@@ -119,6 +129,32 @@ mod tests {
             }
         }
         assert!(equal > 5, "{equal} samples are exact");
+    }
+
+    /// What a record says of a kernel as it is now must be what would be counted now. (With `SNAPSHOTS=overwrite` all are counted,
+    /// for three minutes, and the records are written.)
+    #[test]
+    fn records_have_the_least_times_of_today() {
+        let overwrite = std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite");
+        let mut compared = 0;
+        for (name, mut record) in record::all().unwrap().into_iter().filter(|(_, record)| record.has_times()) {
+            let small = |problem: &Problem| problem.m * problem.n * problem.k <= 512 * 512 * 512;
+            let now = choose(&record, |problem, _, count| (overwrite || small(problem)).then(count).flatten()).unwrap();
+            for ((at, place), least) in now {
+                let entry = &mut record.sizes[at].entries[place];
+                if overwrite {
+                    entry.least_time = Some(least);
+                    continue;
+                }
+                let words = |least: &LeastTime| (least.bound_by.clone(), ms(least.ms));
+                assert_eq!(entry.least_time.as_ref().map(words), Some(words(&least)), "{name}: {}", entry.name);
+                compared += 1;
+            }
+            if overwrite {
+                record.write(&record::folder().join(format!("{name}.json"))).unwrap();
+            }
+        }
+        assert!(compared > 20 || overwrite, "{compared} compared");
     }
 
     /// A bound that any kernel has beaten is none. (With `-- --nocapture` it says how far each kernel is from its bound.)

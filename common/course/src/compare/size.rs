@@ -122,7 +122,7 @@ fn session(
         ..Entry::new(&name, Outcome::Verified, None)
     };
     let session = Session::sharing(device, plan, &code, matrices)?;
-    entry.occupancy = session.occupancy(device, &code, Some(&participant.folder.path.join("ptx")));
+    entry.occupancy = session.occupancy(device);
     Ok((entry, Some(Box::new(session))))
 }
 

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use common::analysis::Counters;
-use common::bound;
 use common::check::verify_c;
 use common::device::Device;
 use common::gpus::Gpu;
@@ -70,7 +69,7 @@ pub fn verify_all(
             let observations = device.observations();
             entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
             if let Some(works) = observations.works {
-                entry.least_time = Some(bound::least_time(&Gpu::default(), &works, problem));
+                entry.least_time = Some(runner.product.least_time(&Gpu::default(), &works));
             }
             let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
             entry.method = Some(found.method);

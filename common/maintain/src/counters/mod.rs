@@ -36,6 +36,14 @@ pub fn run(options: &Options) -> Result<bool> {
                     text +=
                         &format!("{name}: {} is {}, and the GPU counted {}\n", count.name, count.simulated, count.read);
                 }
+                let bound = &compared.bound;
+                if bound.simulated > bound.read {
+                    problems += 1;
+                    text += &format!(
+                        "{name}: a bound of {} instructions, of which the GPU ran {}\n",
+                        bound.simulated, bound.read
+                    );
+                }
             }
             Err(error) => {
                 problems += 1;

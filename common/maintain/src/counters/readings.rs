@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
+use common::assembled::{Assembled, MachineCode};
 use common::{code, workspace};
 use course::files;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module};
+use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module, Work};
 
 use super::launches::Launch;
 
@@ -71,6 +72,8 @@ impl Compared {
 pub struct Comparison {
     /// What must be equal.
     pub equal: Vec<Compared>,
+    /// The instructions that a bound on the time counts: no more than the GPU's.
+    pub bound: Compared,
     /// What differs by its nature: the simulator counts instructions of the PTX, the GPU those of the assembler.
     pub differing: [Compared; 2],
 }
@@ -128,7 +131,15 @@ impl Reading {
         let slack = if ptx.contains("cp.async.cg") { wavefronts / 100 } else { 0 };
         let misread = |name, simulated, read| Compared { name, simulated, read, slack };
         let conflicts = counts.shared_load_bank_conflicts + counts.shared_store_bank_conflicts;
+        let folder = Assembled::read(path.parent().unwrap_or(&path));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let machine = folder.files.get(name.as_ref()).and_then(|(_, kernels)| kernels.get("matmul"));
+        let others = machine.map_or(0.0, MachineCode::others_per_fma);
+        let works = counters.works().unwrap_or_default();
+        let issued = |(work, blocks): (Work, u64)| blocks as f64 * (work.issued as f64 + others * work.fma as f64);
+        let issued = works.kinds().map(issued).sum::<f64>() as u64;
         Ok(Comparison {
+            bound: compared("instructions of the bound", issued, read("smsp__inst_executed.sum")?),
             equal: vec![
                 compared("FMA", counts.fma_threads, fma),
                 compared("load requests", counts.global_load_requests, global("requests", "ld")?),

@@ -18,7 +18,7 @@ pub fn table() -> Result<String> {
         "global store sectors",
         "shared wavefronts",
         "excess shared wavefronts",
-        "instructions, simulated / GPU",
+        "instructions, at least / simulated / GPU",
         "shared loads, simulated / GPU",
     ];
     let mut rows = Vec::new();
@@ -27,7 +27,8 @@ pub fn table() -> Result<String> {
         match reading.compare() {
             Ok(compared) => {
                 row.extend(compared.equal.iter().map(cell));
-                row.extend(compared.differing.map(|count| both(&count)));
+                let [instructions, loads] = compared.differing.map(|count| both(&count));
+                row.extend([format!("{} / {instructions}", grouped(compared.bound.simulated)), loads]);
             }
             // The page can be made all the same; `cargo x counters` fails.
             Err(error) => row.push(format!("**{error:#}**")),

@@ -1,6 +1,6 @@
 //! `cargo x ptx`: the committed PTX, regenerated with the pinned NVRTC or compared with what the sources give.
 
-mod registers;
+mod assembled;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use common::code::{Registers, Source};
+use common::assembled::Assembled;
+use common::code::Source;
 use common::describe::Request;
 use common::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
 use common::plan::Specialisation;
@@ -16,6 +17,7 @@ use common::{json, output};
 use course::steps;
 
 use crate::generated::Generated;
+use assembled::{PACKAGES, Tools};
 
 #[derive(clap::Args, Default)]
 pub struct Options {
@@ -43,7 +45,7 @@ pub fn run(options: &Options) -> Result<bool> {
         PINNED.0,
         PINNED.1
     );
-    let ptxas = registers::assembler(nvrtc);
+    let tools = Tools::beside(nvrtc);
     let mut generated = Generated::new(options.check);
     let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
     if options.steps.is_empty() || options.steps.iter().any(|name| name == "several") {
@@ -59,22 +61,22 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     for (folder, sources) in folders {
         let mut kept = BTreeSet::new();
-        let known = Registers::read(&folder);
-        let mut counted = Registers::default();
+        let known = Assembled::read(&folder);
+        let mut made = Assembled::default();
         for (source, specialisations) in sources {
             for specialisation in &specialisations {
                 let file = folder.join(source.committed_name(specialisation));
                 let fresh = compile(&source, specialisation, &file, nvrtc)?;
                 if generated.file(&file, &fresh)?
-                    && let Some(ptxas) = &ptxas
+                    && let Some(tools) = &tools
                 {
-                    registers::add(&mut counted, &known, &file, &fresh, ptxas)?;
+                    tools.add(&mut made, &known, &file, &fresh)?;
                 }
                 kept.insert(file);
             }
         }
-        if ptxas.is_some() && counted != known {
-            generated.uncounted(&folder.join(Registers::FILE), &json::lines(&counted, 2)?)?;
+        if tools.is_some() && made != known {
+            generated.uncounted(&folder.join(Assembled::FILE), &json::lines(&made, 2)?)?;
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -83,11 +85,11 @@ pub fn run(options: &Options) -> Result<bool> {
             }
         }
     }
-    let uncounted = match ptxas {
+    let missing = match tools {
         Some(_) => String::new(),
-        None => format!("; registers were not counted; to count them, pip install {}", registers::PACKAGE),
+        None => format!("; nothing was assembled; to do that as well, pip install {}", PACKAGES.join(" ")),
     };
-    output::print(&format!("{}{}{uncounted}\n", generated.text, generated.verdict("PTX files", "ptx")))?;
+    output::print(&format!("{}{}{missing}\n", generated.text, generated.verdict("PTX files", "ptx")))?;
     Ok(generated.ok())
 }
 

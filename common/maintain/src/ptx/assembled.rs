@@ -1,0 +1,178 @@
+//! The machine code of the committed PTX: `ptxas` assembles it and counts its registers, `nvdisasm` lists its instructions.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use common::assembled::{Assembled, CAPABILITY, Kernels, MachineCode};
+use common::code;
+use common::nvrtc::Nvrtc;
+
+/// The pip packages of the assembler, of the version that goes with the pinned NVRTC, and of a disassembler.
+pub const PACKAGES: [&str; 2] = ["nvidia-cuda-nvcc-cu12==12.1.105", "nvidia-cuda-nvdisasm==13.2.51"];
+
+/// The programs that pip put beside NVRTC.
+pub struct Tools {
+    ptxas: PathBuf,
+    nvdisasm: PathBuf,
+}
+
+impl Tools {
+    /// Both, if they are there.
+    pub fn beside(nvrtc: &Nvrtc) -> Option<Self> {
+        let wheels = nvrtc.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "nvidia"))?;
+        let program = |path: &str| {
+            let path = wheels.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));
+            path.is_file().then_some(path)
+        };
+        Some(Self { ptxas: program("cuda_nvcc/bin/ptxas")?, nvdisasm: program("cu13/bin/nvdisasm")? })
+    }
+
+    /// Adds the kernels of a PTX file, which `known` may hold already.
+    pub fn add(&self, assembled: &mut Assembled, known: &Assembled, file: &Path, ptx: &str) -> Result<()> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let hash = code::hash(ptx);
+        assembled.architecture = architecture("");
+        assembled.tools = PACKAGES.map(str::to_owned).to_vec();
+        let same = known.files.get(&name).filter(|(of, _)| *of == hash && known.tools == assembled.tools);
+        let kernels = match same {
+            Some((_, kernels)) => kernels.clone(),
+            None => self.assemble(file, ptx)?,
+        };
+        assembled.files.insert(name, (hash, kernels));
+        Ok(())
+    }
+
+    fn assemble(&self, file: &Path, ptx: &str) -> Result<Kernels> {
+        let suffix = if ptx.contains("\n.target sm_90a") { "a" } else { "" };
+        let machine = std::env::temp_dir().join(format!("assembled-{}.cubin", std::process::id()));
+        let architecture = architecture(suffix);
+        let arguments = ["--verbose", "--gpu-name", &architecture, "--output-file"].map(OsStr::new);
+        let log = output(&self.ptxas, arguments.into_iter().chain([machine.as_os_str(), file.as_os_str()]))?;
+        let listing = output(&self.nvdisasm, [OsStr::new("--print-code"), machine.as_os_str()]);
+        // Whatever nvdisasm says; what is left in the folder for temporary files is lost.
+        let _ = fs::remove_file(&machine);
+        let listing = listing?;
+        let kernels = registers(&log)?.into_iter().map(|(name, registers)| {
+            let (fma, others) = densest(&listing, &name);
+            (name, MachineCode { registers, fma, others })
+        });
+        Ok(kernels.collect())
+    }
+}
+
+fn architecture(suffix: &str) -> String {
+    format!("sm_{CAPABILITY}{suffix}")
+}
+
+/// What a program prints, on either of its outputs.
+fn output<'a>(program: &Path, arguments: impl IntoIterator<Item = &'a OsStr>) -> Result<String> {
+    let output = Command::new(program).args(arguments).output().with_context(|| {
+        format!("{} does not start; install it again with pip install {}", program.display(), PACKAGES.join(" "))
+    })?;
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    ensure!(output.status.success(), "{} rejects a kernel; correct it: {}", program.display(), text.trim());
+    Ok(text)
+}
+
+/// Registers by kernel: "Compiling entry function 'matmul' for 'sm_90'", and some lines on "Used 40 registers, ...".
+fn registers(log: &str) -> Result<Vec<(String, u32)>> {
+    let mut counts = Vec::new();
+    let mut entry = None;
+    for line in log.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            entry = rest.split('\'').next().map(str::to_owned);
+        }
+        if let (Some(name), Some((_, rest))) = (&entry, line.split_once("Used ")) {
+            let registers = rest.split(' ').next().and_then(|number| number.parse().ok());
+            counts
+                .push((name.clone(), registers.context("ptxas does not say it as expected; use the pinned version")?));
+        }
+    }
+    Ok(counts)
+}
+
+/// Multiply-adds of the basic block of a kernel with the fewest other instructions for each, and these others; zeros if there
+/// are no multiply-adds.
+///
+/// A listing has a line `.text.matmul:` where the kernel begins, labels such as `.L_x_1:` where a jump may lead, and instructions:
+/// `        /*0150*/               @!P0 FFMA R1, R2, R3, R1 ;`.
+fn densest(listing: &str, kernel: &str) -> (u32, u32) {
+    const JUMPS: [&str; 10] = ["BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "CALL", "BSYNC", "BREAK", "KILL"];
+    let begins = format!(".text.{kernel}:");
+    let lines = listing.lines().map(str::trim).skip_while(|line| *line != begins).skip(1);
+    let mut blocks = vec![(0_u32, 0_u32)];
+    for line in lines.take_while(|line| !line.starts_with(".text.")) {
+        if line.starts_with(".L_") {
+            blocks.push((0, 0));
+        }
+        let Some((_, instruction)) = line.split_once("*/").filter(|_| line.starts_with("/*")) else { continue };
+        let mut words = instruction.split_whitespace().skip_while(|word| word.starts_with('@'));
+        let opcode = words.next().and_then(|word| word.split(['.', ';']).next()).unwrap_or_default();
+        let (fma, others) = blocks.last_mut().expect("it begins with one");
+        match opcode {
+            "FFMA" => *fma += 1,
+            "" | "NOP" => {}
+            opcode if accesses(opcode) => {}
+            _ => *others += 1,
+        }
+        if JUMPS.contains(&opcode) {
+            blocks.push((0, 0));
+        }
+    }
+    let with_some = blocks.into_iter().filter(|&(fma, _)| fma > 0);
+    let densest = with_some.reduce(|one, other| {
+        let products = [other.1 * one.0, one.1 * other.0];
+        if products[0] < products[1] { other } else { one }
+    });
+    densest.unwrap_or_default()
+}
+
+/// Whether an instruction may be one of those that the simulator counts as an access to memory.
+fn accesses(opcode: &str) -> bool {
+    let memory = ["LD", "ST", "ATOM", "RED"].iter().any(|start| opcode.starts_with(start));
+    memory && !["LDC", "LDCU", "REDUX"].contains(&opcode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTING: &str = "\
+\t.section\t.text.other,\"ax\",@progbits
+.text.other:
+        /*0000*/                   FFMA R0, R1, R2, R0 ;
+.text.matmul:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   FFMA R0, R1, R2, R0 ;
+.L_x_1:
+        /*0020*/              @!P0 LDS.128 R4, [R8] ;
+        /*0030*/                   FFMA R0, R1, R2, R0 ;
+        /*0040*/                   FFMA.FTZ R0, R1, R2, R0 ;
+        /*0050*/               @P1 FFMA R0, R1, R2, R0 ;
+        /*0060*/                   IADD3 R3, R3, 0x1, RZ ;
+        /*0070*/                   NOP ;
+        /*0080*/              @!P0 BRA `(.L_x_1) ;
+        /*0090*/                   FFMA R0, R1, R2, R0 ;
+        /*00a0*/                   EXIT ;
+.L_x_2:
+        /*00b0*/                   BRA `(.L_x_2) ;
+";
+
+    #[test]
+    fn the_densest_basic_block_counts() {
+        // Behind the loop one other instruction comes with a multiply-add, in the loop two with three.
+        assert_eq!(densest(LISTING, "matmul"), (3, 2));
+        assert_eq!(densest(LISTING, "other"), (1, 0));
+        assert_eq!(densest(LISTING, "none"), (0, 0));
+    }
+
+    #[test]
+    fn registers_are_read_from_the_log() {
+        let log = "ptxas info    : Compiling entry function 'matmul' for 'sm_90'\nptxas info    : Used 40 registers, 1 barriers\n";
+        assert_eq!(registers(log).unwrap(), [("matmul".to_owned(), 40)]);
+        assert!(registers(&log.replace("40", "forty")).is_err());
+    }
+}
