@@ -368,7 +368,12 @@ fn warps_take_turns() {
                 WAIT: ld.volatile.shared.u32 %a, [flag]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
                 SET: mov.u32 %a, 9; st.volatile.shared.u32 [flag], %a; END: st.global.u32 [%rd3], %a; ret;";
     // A turn ends after a few polls: then the second warp sets the flag.
-    assert_eq!(run_at_most(1000, body, registers, 64, 64), Ok(vec![9; 64]));
+    for poll in
+        ["ld.volatile.shared.u32 %a, [flag]", "atom.shared.add.u32 %a, [flag], 0", "atom.shared.or.b32 %a, [flag], 0"]
+    {
+        let body = body.replace("ld.volatile.shared.u32 %a, [flag]", poll);
+        assert_eq!(run_at_most(1000, &body, registers, 64, 64), Ok(vec![9; 64]), "{poll}");
+    }
     // If the second warp sets it to something else, the first one waits to the limit.
     let limit = 10_000;
     let body = &body.replace("SET: mov.u32 %a, 9", "SET: mov.u32 %a, 8");

@@ -18,6 +18,10 @@ pub fn call(function: &str, recursive: bool, location: &Location) -> String {
             "{line} calls malloc() or free(), new or delete, and the simulator has no memory for a kernel to ask for; \
              declare an array of constant size, or a __shared__ one"
         ),
+        _ if name.starts_with("__dp") => format!(
+            "{line} calls {name}(), which NVRTC only declares; #include <sm_61_intrinsics.hpp> brings it, with \
+             pip install nvidia-cuda-runtime-cu12==12.1.105"
+        ),
         _ => format!("{line} calls {name}(), which is not in the file; define it there, as a __device__ function"),
     }
 }
@@ -41,6 +45,7 @@ mod tests {
             ("_Z6sum_ofPKfi", true, ["line 7 calls sum_of() before sum_of() has returned", "write it as a loop"]),
             ("malloc", false, ["line 7 calls malloc()", "__shared__"]),
             ("free", false, ["or free()", "__shared__"]),
+            ("_Z6__dp4aiii", false, ["line 7 calls __dp4a()", "sm_61_intrinsics.hpp"]),
             ("_Z3dotPKf", false, ["line 7 calls dot()", "__device__"]),
             ("_ZN4math3dotEv", false, ["calls _ZN4math3dotEv()", "not in the file"]),
             ("_Z9short", false, ["calls _Z9short()", "not in the file"]),

@@ -27,11 +27,14 @@ pub(super) fn polls(Decoded { raws, code, .. }: &Decoded) -> bool {
     raws.iter().any(|raw| poll(raw, &code.atomics) || raw.inst.op == Op::Atom && raw.inst.d != NONE)
 }
 
-/// Whether an instruction looks like a part of such a loop: a strong load, or an atomic operation that takes locks.
+/// Whether an instruction looks like a part of such a loop: a strong load, or an atomic operation that takes locks or only reads.
 pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
     match inst.op {
         Op::LdGlobal | Op::LdGeneric | Op::LdShared => order.is_strong(),
-        Op::Atom => inst.d != NONE && matches!(atomics[inst.imm as usize].op, AtomicOp::Cas | AtomicOp::Exch),
+        Op::Atom => {
+            let Atomic { op, leaves, .. } = atomics[inst.imm as usize];
+            inst.d != NONE && (leaves || matches!(op, AtomicOp::Cas | AtomicOp::Exch))
+        }
         _ => false,
     }
 }

@@ -149,6 +149,8 @@ pub(crate) struct Facts {
     pub order: MemoryOrder,
     /// It has a guard.
     pub guarded: bool,
+    /// It runs only because of what an atomic operation has given back.
+    pub decided: bool,
     /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
     pub flop: (u16, bool),
     /// What the assembler makes of an access to shared memory.

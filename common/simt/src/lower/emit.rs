@@ -15,7 +15,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     end_early(&mut decoded.raws);
     let graph = Graph::new(&decoded.raws)?;
     let of = places(&mut decoded, &graph.blocks)?;
-    decoded.code.facts = facts(&decoded, &graph.blocks);
+    decoded.code.facts = facts(&decoded, &graph);
     decoded.code.narrow = narrow(&decoded.raws);
     decoded.code.communicates = communicates(&decoded);
     decoded.code.polls = polls(&decoded);

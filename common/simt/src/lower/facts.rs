@@ -1,7 +1,8 @@
 //! Facts about instructions that messages and observers ask for: where they stand, how they work, on what array.
 
 use super::code::{Code, Facts, Merged, Role};
-use super::flow::Block;
+use super::decided::decided;
+use super::flow::Graph;
 use super::inst::{AtomicOp, Function, Inst, NONE, Op, Shape};
 use super::matrix::MatrixOp;
 use super::merging::merged;
@@ -11,8 +12,8 @@ use super::raw::{Decoded, Raw};
 use super::warpgroup::WarpgroupOp;
 
 /// The facts of every instruction, in order.
-pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
-    let facts = |((raw, shared_origin), merged): ((&Raw, Option<u32>), Merged)| Facts {
+pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
+    let facts = |(((raw, shared_origin), merged), decided): (((&Raw, Option<u32>), Merged), bool)| Facts {
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {
@@ -24,10 +25,12 @@ pub(super) fn facts(decoded: &Decoded, blocks: &[Block]) -> Vec<Facts> {
         },
         order: raw.order,
         guarded: raw.guard.is_some(),
+        decided,
         flop: flop_of(&raw.inst, &decoded.code),
         merged,
     };
-    decoded.raws.iter().zip(shared_origins(decoded)).zip(merged(decoded, blocks)).map(facts).collect()
+    let all = decoded.raws.iter().zip(shared_origins(decoded)).zip(merged(decoded, &graph.blocks));
+    all.zip(decided(decoded, graph)).map(facts).collect()
 }
 
 /// Whether some access to memory is narrower than a word.

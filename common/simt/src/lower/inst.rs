@@ -403,6 +403,8 @@ pub(crate) struct Atomic {
     pub kind: Type,
     pub space: crate::Space,
     pub offset: i64,
+    /// It leaves what it finds, as `atomicAdd(p, 0)`: a way to read.
+    pub leaves: bool,
 }
 
 named! {

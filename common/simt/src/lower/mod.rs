@@ -7,6 +7,7 @@
 mod allocate;
 mod blocks;
 mod code;
+mod decided;
 mod decode;
 mod emit;
 mod facts;

@@ -74,6 +74,8 @@ impl MemoryOrder {
             "mbarrier" if has(&["arrive", "arrive_drop"]) => {
                 Self { strong, release: true, scope: Scope::Block, ..Self::WEAK }
             }
+            // Copies that arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
+            "cp" if has(&["mbarrier"]) => Self { strong, release: true, scope: Scope::Block, ..Self::WEAK },
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
                 Self { strong, volatile: true, scope: Scope::System, ..Self::WEAK }
             }
@@ -120,6 +122,7 @@ mod tests {
             ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: 4, ..both }),
             ("red.global.add.noftz.v4.bf16x2", MemoryOrder { strong: 2, ..relaxed }),
             ("ld.volatile.global.v2.u64", MemoryOrder { volatile: true, ..scoped(System, barrier) }),
+            ("cp.async.mbarrier.arrive.noinc.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),
             ("ld.global.nc.v4.f32", MemoryOrder { read_only: true, ..MemoryOrder::WEAK }),
             ("mbarrier.init.shared.b64", MemoryOrder::WEAK),
             ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),

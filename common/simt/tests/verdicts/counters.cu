@@ -36,6 +36,50 @@ LAST(last_block_where_one_forgets_the_fence, ((B == 2 ? NOTHING : __threadfence(
 // 5 x 64: clean
 LAST(last_block_by_increment, (__threadfence(), __syncthreads()), (int)atomicInc((unsigned*)flag, gridDim.x), NOTHING)
 
+// The last one resets the counter for the next launch.
+#define RESET(name, who, reset)                                                        \
+    KERNEL(name) {                                                                     \
+        __shared__ bool last;                                                          \
+        data[B * 32 + T] = T;                                                          \
+        __threadfence();                                                               \
+        __syncthreads();                                                               \
+        if (T == 0) {                                                                  \
+            const int ticket = COUNT;                                                  \
+            last = ticket == (int)gridDim.x - 1;                                       \
+            out[100 + B] = ticket;                                                     \
+        }                                                                              \
+        __syncthreads();                                                               \
+        if (who) reset;                                                                \
+    }
+// 5 x 32: clean
+RESET(last_block_resets, last && T == 0, *flag = 0)
+// 5 x 32: clean
+RESET(another_thread_of_the_last_block_resets, last && T == 31, *flag = 0)
+// 5 x 32: clean
+RESET(last_block_reads_the_counter, last, out[T] = *flag)
+// 5 x 32: data race
+RESET(last_block_by_number_resets, B == 4 && T == 0, *flag = 0)
+// 5 x 32: data race
+RESET(last_block_by_number_reads_the_counter, B == 4, out[T] = *flag)
+// 5 x 32: data race
+RESET(every_block_reads_the_counter, true, out[T] = *flag)
+// 1 x 64: clean
+KERNEL(last_thread_resets) {
+    __shared__ int count;
+    if (T == 0) count = 0;
+    __syncthreads();
+    data[T] = T;
+    if (atomicAdd(&count, 1) == 63) { count = 0; out[0] = 1; }
+}
+// 1 x 64: data race
+KERNEL(last_thread_by_number_resets) {
+    __shared__ int count;
+    if (T == 0) count = 0;
+    __syncthreads();
+    data[atomicAdd(&count, 1)] = T;
+    if (T == 63) count = 0;
+}
+
 // 4 x 32: data race
 KERNEL(last_block_guesses) {
     // The last by its number need not be the last to end.

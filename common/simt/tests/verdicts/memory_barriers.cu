@@ -40,6 +40,33 @@ PASS(unmade_behind_a_barrier, __syncthreads(), 0, ARRIVE, WAIT, __syncthreads();
 // 1 x 64: data race
 PASS(unmade_too_early, __syncthreads(), 0, ARRIVE, WAIT, if (T == 63) INVALIDATE)
 
+// Each thread copies, and its copy arrives when it has landed.
+#define COPY(name, arrives, wait)                                                      \
+    KERNEL(name) {                                                                     \
+        __shared__ unsigned long long barrier;                                         \
+        __shared__ int line[64];                                                       \
+        const unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);              \
+        if (T == 0) INIT;                                                              \
+        __syncthreads();                                                               \
+        const unsigned to = (unsigned)__cvta_generic_to_shared(&line[T]);              \
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(data + T) : "memory"); \
+        arrives;                                                                       \
+        wait;                                                                          \
+        out[T] = line[63 - T];                                                         \
+    }
+#define COPY_ARRIVES BARRIER("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];")
+#define COPY_ARRIVES_TOO BARRIER("cp.async.mbarrier.arrive.shared.b64 [%0];")
+// 1 x 64: clean
+COPY(copies_arrive, COPY_ARRIVES, WAIT)
+// 1 x 64: clean
+COPY(copies_and_threads_arrive, COPY_ARRIVES_TOO; ARRIVE, WAIT)
+// 1 x 64: asynchronous copy read before it has landed
+COPY(copies_arrive_and_nobody_waits, COPY_ARRIVES, __syncthreads())
+// 1 x 64: asynchronous copy read before it has landed
+COPY(copies_and_threads_arrive_and_nobody_waits, COPY_ARRIVES_TOO; ARRIVE, __syncthreads())
+// 1 x 64: clean
+COPY(copies_arrive_and_are_waited_for_otherwise, COPY_ARRIVES, asm volatile("cp.async.wait_all;" ::: "memory"); __syncthreads())
+
 // Waits without an end: they come to the limit as an endless loop does.
 // 1 x 1024: limit
 KERNEL(nobody_arrives) {

@@ -205,9 +205,15 @@ impl Observer for BlockHazards {
         self.copies.commit(warp, lanes);
     }
 
-    fn copy_wait(&mut self, warp: u32, _: u32, lanes: u32, pending: Option<u32>) {
-        // Now these have landed at the latest.
-        for write in self.copies.wait(warp, lanes, pending) {
+    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
+        let landed = if self.plan.order(instruction).is_strong() {
+            // The copies arrive at a barrier, and the thread goes on.
+            self.copies.arrive(warp, lanes)
+        } else {
+            // Now these have landed at the latest.
+            self.copies.wait(warp, lanes, pending)
+        };
+        for write in landed {
             self.shared.write(&self.plan, &self.clock, &mut self.log, &write, Sort::WRITE);
         }
     }
@@ -262,6 +268,9 @@ impl Observer for BlockHazards {
                 self.proxies.fence(&mut self.clock, warp, lanes);
             }
             return;
+        }
+        if order.later {
+            self.copies.arrived();
         }
         self.fences.fence(&mut self.clock, warp, lanes, order);
     }

@@ -97,11 +97,19 @@ pub(super) struct Entry {
 /// How many accesses by other blocks a list keeps for each sort of access: a place that all blocks read is no longer list.
 const BLOCKS: usize = 6;
 
+/// The accesses to a place that do not fit into its cell.
+#[derive(Debug, Clone, Default)]
+struct List {
+    entries: Vec<Entry>,
+    /// The last atomic operation, unless a strong store came behind it: it has read what all strong writes before it left.
+    update: Option<Entry>,
+}
+
 /// The lists of cells whose accesses do not fit into them.
 #[derive(Debug)]
 pub(super) struct Lists {
     /// By number; the first is always empty.
-    all: Vec<Vec<Entry>>,
+    all: Vec<List>,
     free: Vec<u32>,
     /// How many warps of a block are kept for each place and sort of access. With two, a thread of any warp has another warp among
     /// them; that is enough where only barriers of the whole block order warps, because then all of them are ordered or none.
@@ -110,7 +118,7 @@ pub(super) struct Lists {
 
 impl Lists {
     pub(super) fn new(most: usize) -> Self {
-        Self { all: vec![vec![]], free: vec![], most }
+        Self { all: vec![List::default()], free: vec![], most }
     }
 
     /// Bytes of the cells and lists of so many places, if as much is kept of each as can be of plain accesses.
@@ -120,7 +128,7 @@ impl Lists {
         let list = match listed {
             0 => 0,
             // A list grows by doubling.
-            _ => size_of::<Vec<Entry>>() + size_of::<Entry>() * (listed.next_power_of_two().max(4) as usize),
+            _ => size_of::<List>() + size_of::<Entry>() * (listed.next_power_of_two().max(4) as usize),
         };
         places.saturating_mul((size_of::<Cell>() + list) as u64)
     }
@@ -139,14 +147,14 @@ impl Lists {
     /// The accesses that did not fit into a cell.
     #[inline]
     pub(super) fn of(&self, cell: &Cell) -> &[Entry] {
-        &self.all[cell.more as usize]
+        &self.all[cell.more as usize].entries
     }
 
-    fn list(&mut self, cell: &mut Cell) -> &mut Vec<Entry> {
+    fn list(&mut self, cell: &mut Cell) -> &mut List {
         if cell.more == 0 {
             cell.more = self.free.pop().unwrap_or(self.all.len() as u32);
             if cell.more as usize == self.all.len() {
-                self.all.push(vec![]);
+                self.all.push(List::default());
             }
         }
         &mut self.all[cell.more as usize]
@@ -154,17 +162,22 @@ impl Lists {
 
     fn drop_list(&mut self, cell: &mut Cell) {
         if cell.more != 0 {
-            self.all[cell.more as usize].clear();
+            let List { entries, update } = &mut self.all[cell.more as usize];
+            entries.clear();
+            *update = None;
             self.free.push(std::mem::take(&mut cell.more));
         }
     }
 
     /// Lists an access of one thread.
     #[cold]
-    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Record, sort: Sort) {
+    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Record, sort: Sort, updates: bool) {
         let most = self.most;
-        let list = self.list(cell);
+        let List { entries: list, update } = self.list(cell);
         let one = Slot::one(new);
+        if sort.writes && sort.is_strong() {
+            *update = updates.then_some(Entry { slot: one, sort });
+        }
         for entry in list.iter_mut().filter(|entry| entry.sort == sort && entry.slot.same_warp(new)) {
             if entry.slot.same_moment(new) {
                 entry.slot.lanes |= one.lanes;
@@ -232,7 +245,16 @@ impl Cell {
     }
 
     /// What an access of one thread races with, or would if it were not for what CUDA leaves open.
-    pub(super) fn conflict(&self, lists: &Lists, clock: &Clock, new: Record, sort: Sort) -> Option<Conflict> {
+    ///
+    /// `decided`: it is made only because of what an atomic operation has given back.
+    pub(super) fn conflict(
+        &self,
+        lists: &Lists,
+        clock: &Clock,
+        new: Record,
+        sort: Sort,
+        decided: bool,
+    ) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
             // Asked first: where many meet at one place, what each knows of each is long to tell.
@@ -240,6 +262,7 @@ impl Cell {
             let (order, thread) = clock.order(&slot, new.thread());
             let verdict = match (order, unordered) {
                 (Order::Before, _) => continue,
+                _ if decided && self.told(lists, clock, (slot, old), new) => continue,
                 (Order::Exchange, Verdict::Race) => Verdict::Exchange,
                 _ => unordered,
             };
@@ -252,10 +275,20 @@ impl Cell {
         open
     }
 
-    /// Notes an access of one thread.
-    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Record, sort: Sort) {
+    /// Whether a thread knows of a strong write because an atomic operation, of its own or of somebody it knows of, has read what
+    /// that write left. (PTX, "Causality Order": whoever observes a write is behind it, fence or not. So the last to count may
+    /// reset the counter.) Not asked of what would run without the result, because then it is chance who comes last.
+    fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Record) -> bool {
+        let Some(update) = lists.all[self.more as usize].update else { return false };
+        let same_block = slot.record.block == update.slot.record.block;
+        let meet = matches!(old.unordered(update.sort, same_block), None | Some(Verdict::Volatile));
+        old.writes && meet && clock.order(&update.slot, new.thread()).0 == Order::Before
+    }
+
+    /// Notes an access of one thread; `updates`: it is an atomic operation.
+    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Record, sort: Sort, updates: bool) {
         if sort.is_strong() {
-            lists.add(self, clock, new, sort);
+            lists.add(self, clock, new, sort, updates);
         } else if sort.writes {
             lists.drop_list(self);
             *self = Self { write: new, ..Self::default() };
@@ -282,7 +315,7 @@ impl Cell {
         }
         let [a, b] = &self.reads;
         if !(lists.two_warps() && enough(a, b, new)) {
-            lists.add(self, clock, new, Sort::READ);
+            lists.add(self, clock, new, Sort::READ, false);
         }
     }
 }

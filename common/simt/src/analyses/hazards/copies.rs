@@ -50,6 +50,8 @@ pub(super) struct Copies {
     /// By word of shared memory; empty if the kernel has no copies.
     fillers: Vec<Filler>,
     warps: Vec<OfWarp>,
+    /// Copies that arrive at a barrier in memory when they land: whoever finds a phase complete has waited for them.
+    arriving: Vec<LaneWrite>,
 }
 
 impl Copies {
@@ -58,6 +60,7 @@ impl Copies {
         Self {
             fillers: vec![Filler::default(); if plan.has_copies() { words } else { 0 }],
             warps: (0..plan.warps()).map(|_| OfWarp::default()).collect(),
+            arriving: vec![],
         }
     }
 
@@ -69,6 +72,7 @@ impl Copies {
 
     pub(super) fn restart(&mut self) {
         self.fillers.fill(Filler::default());
+        self.arriving.clear();
         for warp in &mut self.warps {
             warp.flights.clear();
             warp.groups.fill(0);
@@ -128,6 +132,30 @@ impl Copies {
     /// Lanes wait until at most `pending` of their groups (none: no copy at all) are in flight; gives every lane's copy that
     /// has landed by now.
     pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneWrite> {
+        let landed = self.take_landed(warp, lanes, pending);
+        if pending.unwrap_or(0) == 0 {
+            let own = |write: &mut LaneWrite| write.thread / 32 == warp && lanes >> (write.thread % 32) & 1 == 1;
+            let waited: Vec<LaneWrite> = self.arriving.extract_if(.., own).collect();
+            self.land(&waited);
+        }
+        self.land(&landed);
+        landed
+    }
+
+    /// The copies of these lanes will arrive at a barrier in memory; gives all of them.
+    pub(super) fn arrive(&mut self, warp: u32, lanes: u32) -> Vec<LaneWrite> {
+        let landed = self.take_landed(warp, lanes, None);
+        self.arriving.extend(landed.iter().copied());
+        landed
+    }
+
+    /// Somebody finds a phase of a barrier in memory complete. Which barrier is not looked at.
+    pub(super) fn arrived(&mut self) {
+        let landed = std::mem::take(&mut self.arriving);
+        self.land(&landed);
+    }
+
+    fn take_landed(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneWrite> {
         let Some(OfWarp { flights, groups }) = self.warps.get_mut(warp as usize) else { return vec![] };
         let mut landed = vec![];
         for flight in &mut *flights {
@@ -145,14 +173,18 @@ impl Copies {
             }
         }
         flights.retain(|flight| flight.lanes != 0);
-        for write in &landed {
+        landed
+    }
+
+    /// Copies fill their places no longer.
+    fn land(&mut self, landed: &[LaneWrite]) {
+        for write in landed {
             let own = Filler::new(write.thread, write.instruction);
             // Another copy to the same place may be in flight.
             for filler in self.fillers_of(write.address, write.bytes).iter_mut().filter(|filler| **filler == own) {
                 *filler = Filler::default();
             }
         }
-        landed
     }
 
     /// Who fills the words of a place, as far as it lies in shared memory.

@@ -156,6 +156,7 @@ impl GlobalShadow {
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = plan.sort(access.instruction, writes);
+        let (decided, updates) = (plan.decided(access.instruction), plan.updates(access.instruction));
         let new = Record::new(clock.block(), thread, clock.time(access.warp), access.instruction);
         let part = Part::new(thread, access.instruction, !load);
         let first = access.addresses[lane] >> unit;
@@ -174,12 +175,12 @@ impl GlobalShadow {
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
                 continue;
             }
-            let conflict = if compare { cell.conflict(lists, clock, new, sort) } else { None };
+            let conflict = if compare { cell.conflict(lists, clock, new, sort, decided) } else { None };
             if let Some(conflict) = conflict.or(broken) {
                 log.conflict(plan, Place::Global(address), conflict, part);
             }
             if note {
-                cell.note(lists, clock, new, sort);
+                cell.note(lists, clock, new, sort, updates);
             }
         }
     }

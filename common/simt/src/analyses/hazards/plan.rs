@@ -143,6 +143,16 @@ impl Plan {
         Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
     }
 
+    /// Whether an instruction is an atomic operation: it has read what those before it have written.
+    pub(super) fn updates(&self, instruction: u32) -> bool {
+        matches!(self.facts(instruction).role, Role::Atomic | Role::Exchange)
+    }
+
+    /// Whether an instruction runs only because of what an atomic operation has given back.
+    pub(super) fn decided(&self, instruction: u32) -> bool {
+        self.facts(instruction).decided
+    }
+
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
         if self.fenced || self.counted { usize::MAX } else { 2 }

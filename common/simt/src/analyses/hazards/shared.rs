@@ -147,7 +147,7 @@ impl SharedShadow {
         }
         for lane in each(access.lanes).collect::<Vec<_>>().into_iter().rev() {
             for index in units(plan, &write(lane)) {
-                self.note(clock, index, write(lane).part(), sort);
+                self.note(plan, clock, index, write(lane).part(), sort);
                 self.set_written(index);
             }
         }
@@ -202,7 +202,7 @@ impl SharedShadow {
                 uninitialised(plan, copies, log, address, part);
                 continue;
             }
-            if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ) {
+            if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ, false) {
                 log.conflict(plan, Place::Shared(address), conflict, part);
                 continue;
             }
@@ -219,20 +219,21 @@ impl SharedShadow {
 
     fn touch(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
         self.compare(plan, clock, log, index, part, sort);
-        self.note(clock, index, part, sort);
+        self.note(plan, clock, index, part, sort);
     }
 
     fn compare(&self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get(index) else { return };
-        let conflict: Option<Conflict> = cell.conflict(&self.lists, clock, record(clock, part), sort);
+        let conflict: Option<Conflict> =
+            cell.conflict(&self.lists, clock, record(clock, part), sort, plan.decided(part.instruction));
         if let Some(conflict) = conflict {
             log.conflict(plan, Place::Shared((index << plan.unit) as u32), conflict, part);
         }
     }
 
-    fn note(&mut self, clock: &Clock, index: usize, part: Part, sort: Sort) {
+    fn note(&mut self, plan: &Plan, clock: &Clock, index: usize, part: Part, sort: Sort) {
         if let Some(cell) = self.cells.get_mut(index) {
-            cell.note(&mut self.lists, clock, record(clock, part), sort);
+            cell.note(&mut self.lists, clock, record(clock, part), sort, plan.updates(part.instruction));
         }
     }
 

@@ -56,12 +56,10 @@ impl Times {
         if self.same_who(other) {
             return self.any_later(other);
         }
-        let mut at = 0;
+        let mut others = other.entries();
         self.entries().any(|(who, time)| {
-            if other.who.get(at).is_some_and(|before| *before < who.0) {
-                at += other.who[at..].partition_point(|before| *before < who.0);
-            }
-            other.who.get(at) != Some(&who.0) || other.until[at] < time
+            let same = others.find(|(other, _)| *other >= who).filter(|(other, _)| *other == who);
+            same.is_none_or(|(_, other)| other < time)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
-use crate::ast::{Space, Statement, Type};
+use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Inst, Op};
 
 impl Decoder<'_> {
@@ -46,7 +46,9 @@ impl Decoder<'_> {
             inst.c = self.source(&operands[2], kind)?;
         }
         inst.imm = self.code.atomics.len() as i32;
-        self.code.atomics.push(Atomic { op, kind, space: place, offset });
+        let zero = matches!(operands[1], Operand::Integer(0));
+        let leaves = zero && matches!(op, AtomicOp::Add | AtomicOp::Or | AtomicOp::Xor);
+        self.code.atomics.push(Atomic { op, kind, space: place, offset, leaves });
         self.push(inst);
         Ok(())
     }

@@ -121,7 +121,7 @@ impl Decoder<'_> {
         let a = if wide { a } else { self.widened(a) };
         let b = self.widened(by);
         let imm = self.code.atomics.len() as i32;
-        self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset });
+        self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset, leaves: false });
         self.push(Inst { d, a, b, imm, ..Inst::new(Op::Atom) });
         Ok(())
     }
