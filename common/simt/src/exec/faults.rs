@@ -31,7 +31,10 @@ impl<O> Context<'_, '_, O> {
             Space::Shared => self.shared_place(address),
             Space::Local => {
                 let has = self.code.local_bytes;
-                format!("byte {address} of the thread's {has} bytes of local memory")
+                match before_start(address) {
+                    Some(before) => format!("{before} bytes before the thread's {has} bytes of local memory"),
+                    None => format!("byte {address} of the thread's {has} bytes of local memory"),
+                }
             }
             Space::Param => format!("byte {address} of the kernel's {} bytes of parameters", self.launch.params.len()),
             _ => {
@@ -56,6 +59,9 @@ impl<O> Context<'_, '_, O> {
     pub fn shared_place(&self, address: u64) -> String {
         let total = u64::from(self.launch.shared_bytes);
         let arrays = &self.code.shared_arrays;
+        if let Some(before) = before_start(address) {
+            return format!("{before} bytes before the block's {total} bytes of shared memory");
+        }
         let near = arrays.iter().rfind(|array| u64::from(array.offset) <= address);
         let past = if address >= total {
             let far = if address == total { "right".into() } else { format!("{} bytes", address - total) };
@@ -70,4 +76,10 @@ impl<O> Context<'_, '_, O> {
             _ => format!("shared address {address:#x}{past}"),
         }
     }
+}
+
+/// How far an address lies before the start of its memory, if it was computed from a negative index, in 32 or in 64 bits.
+fn before_start(address: u64) -> Option<u64> {
+    let signed = if address >> 32 == 0 { i64::from(address as i32) } else { address as i64 };
+    (signed < 0).then_some(signed.unsigned_abs())
 }
