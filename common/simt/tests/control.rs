@@ -389,7 +389,8 @@ fn warps_take_turns() {
     }
 }
 
-/// A block that waits for another one comes to no limit while that one works, on whichever thread of the host.
+/// A block that waits for another one comes to no limit while that one works, on whichever thread of the host: what the
+/// one needs, 15 million instructions, is nearly all there is.
 #[test]
 fn blocks_that_wait_for_one_that_works() {
     let text = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
@@ -404,7 +405,7 @@ fn blocks_that_wait_for_one_that_works() {
         let mut memory = GlobalMemory::new();
         let out = memory.alloc("out", 4, 4)?;
         let mut config = LaunchConfig::new(3, 32);
-        (config.instruction_limit, config.threads) = (50_000_000, threads);
+        (config.instruction_limit, config.threads) = (15_200_000, threads);
         simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())
     };
     for threads in [1, 2, 3] {

@@ -68,6 +68,11 @@ impl<'a> Worker<'a> {
         self.info.number
     }
 
+    /// Warp instructions that the block has executed.
+    pub fn executed(&self) -> u64 {
+        self.clock
+    }
+
     /// Ready to run another block.
     pub fn start(&mut self, info: BlockInfo) {
         let code = &self.launch.kernel.code;

@@ -26,6 +26,9 @@ pub(super) struct Launch<'a> {
     pub executed: AtomicU64,
     /// Those they could have executed while all that they did was to wait.
     pub idle: AtomicU64,
+    /// Those executed by blocks that did nothing but wait while another thread of the host was at work: how many depends
+    /// on how fast that thread is.
+    pub spared: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
     /// What the kernel prints.
@@ -35,7 +38,8 @@ pub(super) struct Launch<'a> {
 impl Launch<'_> {
     /// Warp instructions that count towards the limit.
     pub fn used(&self) -> u64 {
-        self.executed.load(Relaxed).saturating_add(self.idle.load(Relaxed))
+        let spared = self.spared.load(Relaxed);
+        self.executed.load(Relaxed).saturating_add(self.idle.load(Relaxed)).saturating_sub(spared)
     }
 
     /// So many warps waited and nothing happened: a wait without an end comes to the limit as a loop does.

@@ -2,11 +2,12 @@
 
 use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
+use super::waits::{Counted, Waits};
 use crate::error::Error;
 use crate::observe::{Analysis, BlockInfo};
 use rayon::prelude::*;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What the host's threads share.
@@ -18,8 +19,7 @@ struct Grid<'a> {
     next: AtomicU64,
     /// No block after this one needs to run.
     last: AtomicU64,
-    /// Threads of the host whose blocks do more than wait.
-    busy: AtomicUsize,
+    waits: Waits,
     failure: Mutex<Option<(u64, Outcome)>>,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn run<A: Analysis>(
 ) -> Result<Option<(u64, Outcome)>, Error> {
     let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-    let grid = Grid { launch, only, next, last, busy: AtomicUsize::new(workers), failure: Mutex::new(None) };
+    let grid = Grid { launch, only, next, last, waits: Waits::new(workers), failure: Mutex::new(None) };
     if workers == 1 {
         grid.work(analysis);
     } else {
@@ -56,25 +56,27 @@ impl<'a> Grid<'a> {
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
         let mut idle = None;
-        // Turns in a row in which nothing has happened, and whether that is all of them.
-        let (mut nothing, mut busy) = (0, true);
+        // Turns in a row in which nothing has happened.
+        let (mut nothing, mut counted) = (0, Counted::default());
         loop {
             let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
+            let before = worker.executed();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
             let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
-            nothing = if matches!(turn, Ok(Turn::Idle(_))) { nothing + 1 } else { 0 };
-            let was = std::mem::replace(&mut busy, nothing <= waiting.len());
-            match (was, busy) {
-                (true, false) => self.busy.fetch_sub(1, Ordering::Relaxed),
-                (false, true) => self.busy.fetch_add(1, Ordering::Relaxed),
-                _ => 0,
-            };
-            // What is waited for may come from a block on another thread.
-            if let Ok(Turn::Idle(warps)) = turn
-                && self.busy.load(Ordering::Relaxed) == 0
-            {
-                self.launch.waits(warps);
+            if let Ok(Turn::Idle(warps)) = turn {
+                nothing += 1;
+                let all = if nothing > waiting.len() { self.waits.all_wait(&mut counted, warps) } else { None };
+                if let Some(warps) = all {
+                    self.launch.waits(warps);
+                } else {
+                    // What is waited for may come from a block on another thread, which may need this one's core.
+                    self.launch.spared.fetch_add(worker.executed() - before, Ordering::Relaxed);
+                    std::thread::yield_now();
+                }
+            } else {
+                nothing = 0;
+                self.waits.works();
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
                 waiting.push_back((worker, observer));
@@ -86,7 +88,7 @@ impl<'a> Grid<'a> {
             }
             idle = Some(worker);
         }
-        self.busy.fetch_sub(usize::from(busy), Ordering::Relaxed);
+        self.waits.ends();
     }
 
     /// The next block that is to be run, with its observer.

@@ -36,6 +36,7 @@ mod step;
 mod sums;
 mod system;
 mod vector;
+mod waits;
 mod warp;
 mod warpgroup;
 mod watch;
@@ -139,11 +140,12 @@ fn launch_blocks<A: Analysis>(
         grid_barrier: barrier.map_or(0, |pointer| pointer.0),
         executed: AtomicU64::new(0),
         idle: AtomicU64::new(0),
+        spared: AtomicU64::new(0),
         atomic: Mutex::new(()),
         printed: Mutex::new(Printed::default()),
     };
     let failure = run(&launch, analysis, only);
-    let executed = launch.executed.load(Ordering::Relaxed);
+    let (executed, used) = (launch.executed.load(Ordering::Relaxed), launch.used());
     let printed = launch.printed.into_inner().unwrap_or_else(PoisonError::into_inner);
     memory.print(&printed.text());
     if let Some(barrier) = barrier {
@@ -155,7 +157,7 @@ fn launch_blocks<A: Analysis>(
         Some((_, Outcome::Limit(location))) => {
             Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))
         }
-        None if executed > config.instruction_limit => {
+        None if used > config.instruction_limit => {
             let location = kernel.location(kernel.instruction_count().saturating_sub(1));
             Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))
         }
