@@ -62,24 +62,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
     const ELEMENT* b_from = B + (size_t)(slice.first + b_k) * N + col0 + b_col;
     const int b_columns = N - col0 - b_col;
 
-    // Starts a share of this thread's copies of a tile of A and one of B, with so many steps of k
-    // left. Those past the last are zeros.
-    auto fetch = [&](int into, int left, int share, int shares) {
+    int unfetched = slice.end - slice.first;  // steps of k; copies past the last are zeros
+    // Starts a share of this thread's copies of the next tiles of A and B.
+    auto fetch = [&](int into, int share, int shares) {
         int copies = 0;
-        for (int i = 0; i < TILE_M / A_ROWS; ++i)
-            for (int k = 0; k < TILE_K; k += 8)
-                if (copies++ % shares == share)
-                    copy<1>(&As[into][a_k + k][a_row + i * A_ROWS], a_from[i] + k, k < left - a_k);
         for (int k = 0; k < TILE_K; k += B_ROWS) {
-            const int inside = k < left - b_k ? b_columns : 0;
+            const int inside = b_k + k < unfetched ? b_columns : 0;
             const ELEMENT* from = b_from + (size_t)k * N;
             for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
                 if (copies++ % shares == share)
                     copy<VECTOR>(&Bs[into][b_k + k][b_col + n], from + n, n < inside);
         }
+        for (int i = 0; i < TILE_M / A_ROWS; ++i)
+            for (int k = 0; k < TILE_K; k += 8)
+                if (copies++ % shares == share)
+                    copy<1>(&As[into][a_k + k][a_row + i * A_ROWS], a_from[i] + k,
+                            a_k + k < unfetched);
         if (share < shares - 1) return;
         for (int i = 0; i < TILE_M / A_ROWS; ++i) a_from[i] += TILE_K;
         b_from += (size_t)TILE_K * N;
+        unfetched -= TILE_K;
     };
     // Reads the elements of this group's next k. Two sets of registers take turns.
     ELEMENT a[2][THREAD_M], b[2][THREAD_N];
@@ -92,20 +94,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
     };
 
     ELEMENT sum[THREAD_M][THREAD_N] = {};
-    int left = slice.end - slice.first;
-    fetch(0, left, 0, 1);
+    fetch(0, 0, 1);
     wait();
     __syncthreads();
     load(0, 0);
-    auto multiply = [&](int now, int left, bool last) {
+    auto multiply = [&](int now, bool last) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            if (last && step >= left) break;  // only zeros follow, for all groups
+            if (last && step >= unfetched + TILE_K) break;  // only zeros follow, for all groups
             if (!last && step == STEPS - 1) {  // the last elements of these tiles are in registers
                 wait();
                 __syncthreads();
             }
-            if (!last && step < SHARES) fetch(1 - now, left - TILE_K, step, SHARES);
+            if (!last && step < SHARES) fetch(1 - now, step, SHARES);
             if (step + 1 < STEPS) load(now, step + 1);
             else if (!last) load(1 - now, 0);
             for (int m = 0; m < THREAD_M; ++m)
@@ -116,11 +117,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
         }
     };
     #pragma unroll 1
-    for (; left > ODD * TILE_K; left -= 2 * TILE_K) {  // so that the buffers are constants
-        multiply(0, left, false);
-        multiply(1, left - TILE_K, false);
+    while (unfetched > (ODD - 1) * TILE_K) {  // two at a time, so that the buffers are constants
+        multiply(0, false);
+        multiply(1, false);
     }
-    if (ODD && left > 0) multiply(0, left, true);
+    if (ODD && unfetched > -TILE_K) multiply(0, true);
 
     if (GROUPS > 1) {  // The first group adds up what all have, a row of the thread tile at a time.
         __syncthreads();  // the tiles are done with
