@@ -48,7 +48,7 @@ pub struct Options {
 /// cache, and whether every kernel is right at every shape.
 const PARTS: [&str; 5] = ["check-time", "compare", "saw-tooth", "flushed", "acceptance"];
 /// Seconds of the longest comparison, of the saw-tooth's, and of the one with a flushed cache.
-const COMPARE_SECONDS: u64 = 360;
+const COMPARE_SECONDS: u64 = 480;
 const SAW_TOOTH_SECONDS: u64 = 120;
 const FLUSHED_SECONDS: u64 = 60;
 /// The option of `cargo course compare` that keeps what it measured.

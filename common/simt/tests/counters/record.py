@@ -196,6 +196,7 @@ def main():
         ]
         head = {"gpu": gpu, "driver": driver, "tool": f"ncu {version}", "date": datetime.date.today().isoformat()}
         out = options.out / f"{path.stem}.readings.json" if options.out else path.with_suffix(".readings.json")
+        out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(compact(head, launches, hashes, values))
         print(f"{len(values)} readings of {gpu}, driver {driver}, in {out}")
 
