@@ -146,10 +146,22 @@ impl BlockCost {
         Self::shares(work, chip).iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
     }
 
+    /// A row for a fit: a step of many blocks costs what one of [`FEW`] does, and all of it counts as one error of 100 %. Large
+    /// tiles have many blocks at few of the measured shapes, and those alone do not tell `last_us` from a step.
+    fn many_like_few(samples: &[Sample], chip: Chip) -> Option<([f64; FIGURES], f64)> {
+        let sm_count = f64::from(chip.sm_count.max(1));
+        let steps = |work: &Work| (work.blocks as f64 / sm_count).ceil() * work.depth as f64;
+        let least = samples.iter().map(|sample| sample.part_us / steps(&sample.work)).min_by(f64::total_cmp)?;
+        let mut row = [0.0; FEW + 1];
+        (row[FEW - 1], row[FEW]) = (1.0 / least, -1.0 / least);
+        (least > 0.0).then(|| (in_order([0.0; OTHERS], row), 0.0))
+    }
+
     /// The figures that fit best, and their sum of squared errors, scaled. No figure is below zero.
     fn fit(samples: &[Sample], chip: Chip) -> (f64, Self) {
         let rows: Vec<_> = samples.iter().map(|sample| sample.row(Self::shares(&sample.work, chip))).collect();
-        let figures = non_negative(&rows);
+        let held: Vec<_> = rows.iter().copied().chain(Self::many_like_few(samples, chip)).collect();
+        let figures = non_negative(&held);
         let of = |row: &[f64; FIGURES]| row.iter().zip(figures).map(|(share, figure)| share * figure).sum::<f64>();
         let error = rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum();
         let mut cost = Self::from_figures(figures);
@@ -409,6 +421,24 @@ mod tests {
         assert!(fitted(60.0) > 33.0, "{}", fitted(60.0));
         // The weight of the far one is an eighth, of the square of half its scale: one part in 33.
         assert!((fitted(30.0) - (30.0 + 30.0 / 33.0)).abs() < 0.01, "{}", fitted(30.0));
+    }
+
+    #[test]
+    fn a_few_times_of_many_blocks_are_enough_for_more_of_them() {
+        // Nine and ten blocks for each SM, of which a step and the last ones would explain any time alone.
+        let sample = |blocks, depth, longer: f64| {
+            let work = work(blocks, depth, 1);
+            let us = COST.time_us(&work, CHIP) * longer;
+            Measurement { work, us, least_us: us }.sample(0.0)
+        };
+        let few = [132, 264, 528, 1056]
+            .into_iter()
+            .flat_map(|blocks| [64, 512, 2048].map(|depth| sample(blocks, depth, 1.0)));
+        let many = [sample(1100, 1000, 1.06), sample(1188, 1000, 1.03), sample(1320, 1000, 1.0)];
+        let (_, cost) = BlockCost::fit(&few.chain(many).collect::<Vec<_>>(), CHIP);
+        let far = work(60 * 132, 1000, 1);
+        let share = cost.time_us(&far, CHIP) / COST.time_us(&far, CHIP);
+        assert!((share - 1.0).abs() < 0.1, "{share}: {cost:?}");
     }
 
     #[test]

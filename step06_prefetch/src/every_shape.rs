@@ -345,7 +345,10 @@ mod tests {
                 for (tiling, last) in both.filter(|(tiling, last)| *last == Last::Pair || tiling.tile[2] > 8) {
                     let name = tiling.specialisation(Dtype::F32, vector, last).name;
                     let cost = costs.blocks.get(&name).unwrap_or_else(|| panic!("{} lacks {name}", costs.gpu));
-                    assert!(cost.step_us.iter().all(|us| *us > 0.0), "{}: {name}: {cost:?}", costs.gpu);
+                    // Rows of B that are copied one element at a time hardly ever start on cache lines: there the sum counts.
+                    let steps =
+                        cost.step_us.iter().map(|us| us + if vector == 1 { cost.unaligned_step_us } else { 0.0 });
+                    assert!(steps.min_by(f64::total_cmp) > Some(0.0), "{}: {name}: {cost:?}", costs.gpu);
                 }
             }
         }
@@ -359,7 +362,7 @@ mod tests {
             ([8192, 8192, 8192], "128x256g1v4", false),
             // Rows of B that start anywhere, or on two elements.
             ([4095, 4095, 4095], "128x256g1v1", false),
-            ([4094, 4094, 4094], "128x256g1v2", false),
+            ([4094, 4094, 4094], "64x128g2v2", false),
             // Few tiles, and a K to share out.
             ([512, 512, 16384], "128x256g1v4", true),
             ([1, 4096, 4096], "row", false),

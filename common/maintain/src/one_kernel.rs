@@ -19,6 +19,9 @@ pub struct OneKernel {
     codes: BTreeMap<String, Code>,
 }
 
+/// A program is asked about so many problems at once: they are its arguments, and a system allows no more than 128 KiB.
+const AT_ONCE: usize = 500;
+
 impl OneKernel {
     /// The kernel of this name: `step06_prefetch`, or `step06_prefetch/every_shape`.
     pub fn named(name: &str) -> Result<Self> {
@@ -39,10 +42,15 @@ impl OneKernel {
         device: &DeviceInfo,
         problems: &[Problem],
     ) -> Result<Vec<(Plan, Vec<Choice>)>> {
-        let description = self.describe(Some(device), problems, idea)?;
-        let choices = description.choices.into_iter().chain(std::iter::repeat(vec![]));
-        let plans = description.plans.into_iter().map(|plan| plan.map_err(|error| anyhow!("{error}")));
-        plans.zip(choices).map(|(plan, choices)| Ok((plan?, choices))).collect()
+        let mut all = Vec::with_capacity(problems.len());
+        for some in problems.chunks(AT_ONCE) {
+            let description = self.describe(Some(device), some, idea)?;
+            let choices = description.choices.into_iter().chain(std::iter::repeat(vec![]));
+            for (plan, choices) in description.plans.into_iter().zip(choices) {
+                all.push((plan.map_err(|error| anyhow!("{error}"))?, choices));
+            }
+        }
+        Ok(all)
     }
 
     /// The names of the ideas that the kernel can do without, and what each is.
