@@ -10,6 +10,7 @@ use crate::assembled::{Assembled, Kernels};
 use crate::driver::driver_version;
 use crate::info::{DeviceInfo, Kind};
 use crate::output::io_reason;
+use crate::places::{LARGEST, source_text};
 use crate::plan::Specialisation;
 use crate::problem::Dtype;
 use crate::units::grouped;
@@ -53,9 +54,6 @@ impl Code {
         Self { ptx, cubin: None, origin, committed: None, machine: Kernels::new(), source: Default::default() }
     }
 }
-
-/// Bytes that a file of a kernel may have. The largest PTX of the course has a hundredth of it.
-const LARGEST: u64 = 32 << 20;
 
 /// SHA-256 in hexadecimal.
 pub fn hash(text: &str) -> String {
@@ -274,7 +272,7 @@ fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Ve
             if seen.contains(&header) {
                 break;
             }
-            if let Ok(text) = std::fs::read_to_string(&header) {
+            if let Some(text) = source_text(&header) {
                 seen.push(header.clone());
                 hash_with_headers(&header, &text, hasher, seen);
                 break;

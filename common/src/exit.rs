@@ -14,13 +14,24 @@ use crate::output::print;
 /// Runs what a command line asks for, if it can be read: `--help` is printed, and anything else is one sentence.
 pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Result<bool>) -> ExitCode {
     match arguments.map_err(|error| sentence(&error)) {
-        Ok(arguments) => finish(run(&arguments)),
+        Ok(arguments) => {
+            one_thread_if_no_more();
+            finish(run(&arguments))
+        }
         Err((help, 0)) => finish(print(&help).map(|()| true)),
         Err((sentence, status)) => {
             // If standard error is closed too, the exit status is all there is left to say.
             let _ = std::io::stderr().write_all(sentence.as_bytes());
             ExitCode::from(status)
         }
+    }
+}
+
+/// Operands are made and products are checked on rayon's threads. Where the system gives none, this one does it all.
+fn one_thread_if_no_more() {
+    if rayon::ThreadPoolBuilder::new().build().is_err() {
+        // It fails only if there are threads already.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
     }
 }
 

@@ -39,11 +39,21 @@ impl Sources {
     }
 }
 
+/// Bytes that a file of a kernel may have. The largest PTX of the course has a hundredth of it.
+pub const LARGEST: u64 = 32 << 20;
+
+/// The text of a source file, which PTX or an `#include` may name as it likes; `None` if it is no such file. A pipe would be
+/// waited for, and a device has no end.
+pub fn source_text(path: &Path) -> Option<String> {
+    let file = std::fs::metadata(path).ok()?;
+    (file.is_file() && file.len() <= LARGEST).then(|| std::fs::read_to_string(path).ok())?
+}
+
 /// The lines of a source file as it is on the disk now.
 fn source_lines(file: &str) -> Vec<String> {
     let inside = workspace::root().join(file);
     let path = if inside.is_file() { inside } else { Path::new(file).to_owned() };
-    std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+    source_text(&path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 /// An index as reports hold it.
@@ -54,4 +64,17 @@ pub fn index(at: simt::Dim3) -> [u32; 3] {
 /// An index for people, without a z of 0.
 pub fn triple([x, y, z]: [u32; 3]) -> String {
     if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_no_source() {
+        assert!(Sources::default().lines("step02_gpu_naive/kernel.cu").len() > 10);
+        for file in ["/dev/zero", "nothing", "."] {
+            assert!(Sources::default().lines(file).is_empty(), "{file}");
+        }
+    }
 }

@@ -218,7 +218,7 @@ pub trait Observer {
     /// All lanes of a warp take part in what its warpgroup does.
     fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {}
     /// Lanes of a warp meet: those of `lanes` execute the instruction, and each of them names the lanes `named`. With
-    /// `exchange` they exchange values there (shuffles, votes), without it they only wait (`bar.warp.sync`).
+    /// `exchange` they only exchange values there (shuffles, votes), without it they are in order after it (`bar.warp.sync`).
     fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {}
     /// A warp loads from shared memory several times; unless an observer says otherwise, each is an access.
     fn shared_loads(&mut self, loads: &SharedLoads<'_>) {

@@ -227,7 +227,7 @@ mod tests {
     use simt::{Dim3, Location};
 
     /// A kernel with all situations; the first line has the number 1.
-    const KERNEL: [&str; 11] = [
+    const KERNEL: [&str; 15] = [
         "As[y][x] = *a;",
         "__syncthreads();",
         "sum += As[y][k];",
@@ -239,6 +239,10 @@ mod tests {
         "}",
         "if (row >= M) return;",
         "C[row * M + col] = sum;",
+        "copy(&line[x], a);",
+        "__syncthreads();",
+        "wait(0);",
+        "sum += line[x];",
     ];
 
     fn arrays() -> Arrays {
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_race_has_the_remedy_of_its_place_and_its_lines() {
-        let cases: [(&str, [Side; 2], &[&str]); 25] = [
+        let cases: [(&str, [Side; 2], &[&str]); 26] = [
             // Between blocks no barrier is ever recommended.
             ("C[0]", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
             ("C[0]", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
@@ -304,6 +308,8 @@ mod tests {
             ("As[0]", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
             ("As[0]", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
             ("As[0]", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
+            // A barrier before the wait is one too early.
+            ("line[0]", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
             // Without lines nothing can be said of where.
             ("As[0]", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
             ("As[0]", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),

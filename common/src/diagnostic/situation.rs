@@ -96,6 +96,8 @@ pub enum Way {
     Down,
     /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
     Back,
+    /// The same, but something is waited for behind the barrier: if that is a copy, the barrier came too early.
+    WaitLast,
     /// It cannot be told: other files, other functions, or no lines.
     Unknown,
 }
@@ -114,8 +116,12 @@ pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
     if between.iter().any(|line| line.starts_with('}')) {
         return Way::Unknown;
     }
-    let waits = |line: &String| line.split("//").next().is_some_and(|code| code.contains("__syncthreads"));
-    if between.iter().any(waits) { Way::Back } else { Way::Down }
+    let has = |line: &String, word: &str| line.split("//").next().is_some_and(|code| code.contains(word));
+    match between.iter().rposition(|line| has(line, "__syncthreads")) {
+        Some(at) if between[at..].iter().any(|line| has(line, "wait")) => Way::WaitLast,
+        Some(_) => Way::Back,
+        None => Way::Down,
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +153,10 @@ mod tests {
         assert_eq!(between(1, 4), Way::Down, "a comment is no barrier");
         assert_eq!(between(4, 6), Way::Back);
         assert_eq!(between(4, 8), Way::Unknown);
+        let text = "copy\n__syncthreads();\n__pipeline_wait_prior(0);\nread\n__syncthreads();\nwrite\n";
+        let mut sources = Sources::with("k.cu", text);
+        assert_eq!(way(&mut sources, &at(1), &at(4)), Way::WaitLast);
+        assert_eq!(way(&mut sources, &at(1), &at(6)), Way::Back);
         assert_eq!(between(4, 1), Way::Unknown);
     }
 }

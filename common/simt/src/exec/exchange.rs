@@ -55,8 +55,10 @@ pub(super) fn exchange<O: Observer>(
             missing |= absent & !waited;
         }
         if O::ACTIVE {
+            // NVIDIA's own `cuda::pipeline` relies on `match.sync` where its last thread unmakes the barriers.
+            let orders = plain_sync || inst.op == Op::Match;
             for (name, same) in groups(names, if plain_sync { came } else { mask }) {
-                context.observer.warp_sync(warp.number, inst.pc, same, name, !plain_sync);
+                context.observer.warp_sync(warp.number, inst.pc, same, name, !orders);
             }
         }
         if plain_sync && missing == 0 {

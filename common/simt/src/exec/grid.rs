@@ -3,7 +3,6 @@
 use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
 use super::waits::{Counted, Waits};
-use crate::error::Error;
 use crate::observe::{Analysis, BlockInfo};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -24,24 +23,21 @@ struct Grid<'a> {
 }
 
 /// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
-pub(super) fn run<A: Analysis>(
-    launch: &Launch<'_>,
-    analysis: &A,
-    only: Option<&[u64]>,
-) -> Result<Option<(u64, Outcome)>, Error> {
+pub(super) fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
     let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
+    // A system that gives no threads leaves this one.
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().ok();
+    let pool = (workers > 1).then(|| threads(workers)).flatten();
+    let workers = if pool.is_some() { workers } else { 1 };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let grid = Grid { launch, only, next, last, waits: Waits::new(workers), failure: Mutex::new(None) };
-    if workers == 1 {
-        grid.work(analysis);
-    } else {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(workers)
-            .build()
-            .map_err(|error| Error::usage(format!("no threads to run on: {error}")))?;
-        pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis)));
+    match pool {
+        None => grid.work(analysis),
+        Some(pool) => {
+            pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis)));
+        }
     }
-    Ok(grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner))
+    grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many blocks are run.
@@ -63,7 +59,7 @@ impl<'a> Grid<'a> {
             let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.executed();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
-            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer, analysis.in_order()) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 let all = if nothing > waiting.len() { self.waits.all_wait(&mut counted, warps) } else { None };

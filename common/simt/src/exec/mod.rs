@@ -151,7 +151,6 @@ fn launch_blocks<A: Analysis>(
     if let Some(barrier) = barrier {
         memory.free(barrier)?;
     }
-    let failure = failure?;
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
         Some((_, Outcome::Limit(location))) => {

@@ -121,6 +121,32 @@ GRID(grid_barrier, (__threadfence(), atomicAdd(flag, 1)), __threadfence())
 GRID(grid_barrier_without_fence, atomicAdd(flag, 1), __threadfence())
 // 12 x 64: data race
 GRID(grid_barrier_of_block_scope, (__threadfence_block(), atomicAdd(flag, 1)), __threadfence())
+
+// As cooperative groups meet: the last one to count turns a bit, for which the others wait. What a block does then is not behind
+// what another one does then, though the first to go on may have come to the next barrier before the others have looked.
+__device__ inline void meet(int* flag) {
+    __syncthreads();
+    if (T == 0) {
+        __threadfence();
+        const int old = atomicAdd(flag, B == 0 ? (1 << 31) - ((int)gridDim.x - 1) : 1);
+        while (((load_acquire(flag) ^ old) & 1 << 31) == 0) {}
+    }
+    __syncthreads();
+}
+// 4 x 64: data race
+KERNEL(written_by_all_between_grid_barriers) {
+    meet(flag);
+    if (T == 0) data[0] = B;
+    meet(flag);
+    out[B * 64 + T] = data[0];
+}
+// 4 x 64: clean
+KERNEL(written_by_one_between_grid_barriers) {
+    meet(flag);
+    if (T == 0 && B == 1) data[0] = B;
+    meet(flag);
+    out[B * 64 + T] = data[0];
+}
 // 64 x 256: clean
 KERNEL(wide_last_block) {
     __shared__ int s[256];

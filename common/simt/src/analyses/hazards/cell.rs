@@ -180,7 +180,7 @@ impl Lists {
         }
         for entry in list.iter_mut().filter(|entry| entry.sort == sort && entry.slot.same_warp(new)) {
             if entry.slot.same_moment(new) {
-                entry.slot.lanes |= one.lanes;
+                entry.slot.join(new, one.lanes);
                 return;
             }
             // The thread's own earlier access.
@@ -211,13 +211,13 @@ impl Cell {
         }
         let [a, b] = &mut self.reads;
         if a.same_moment(new) {
-            a.lanes |= lanes;
+            a.join(new, lanes);
         } else if b.same_moment(new) {
-            b.lanes |= lanes;
+            b.join(new, lanes);
         } else if settled(a.record) {
-            *a = Slot { record: new, lanes };
+            *a = Slot::of(new, lanes);
         } else if settled(b.record) {
-            *b = Slot { record: new, lanes };
+            *b = Slot::of(new, lanes);
         } else {
             return two_warps && enough(a, b, new);
         }
@@ -240,7 +240,7 @@ impl Cell {
     /// What a load that promises that nobody writes here finds written, in order or not.
     pub(super) fn broken_promise(&self, lists: &Lists) -> Option<Conflict> {
         let entry = self.all(lists).find(|entry| entry.sort.writes && entry.slot.lanes != 0)?;
-        let earlier = entry.slot.record.by_lane(entry.slot.lanes.trailing_zeros() as usize);
+        let earlier = entry.slot.by_lane(entry.slot.lanes.trailing_zeros() as usize);
         Some(Conflict { earlier, sort: entry.sort, verdict: Verdict::Stale })
     }
 
@@ -266,7 +266,7 @@ impl Cell {
                 (Order::Exchange, Verdict::Race) => Verdict::Exchange,
                 _ => unordered,
             };
-            let conflict = Conflict { earlier: slot.record.by_lane(thread as usize % 32), sort: old, verdict };
+            let conflict = Conflict { earlier: slot.by_lane(thread as usize % 32), sort: old, verdict };
             if !verdict.kind().is_warning() {
                 return Some(conflict);
             }
@@ -300,7 +300,7 @@ impl Cell {
     fn note_read(&mut self, lists: &mut Lists, clock: &Clock, new: Record) {
         let one = Slot::one(new);
         if let Some(slot) = self.reads.iter_mut().find(|slot| slot.same_moment(new)) {
-            slot.lanes |= one.lanes;
+            slot.join(new, one.lanes);
             return;
         }
         for slot in self.reads.iter_mut().filter(|slot| slot.same_warp(new)) {

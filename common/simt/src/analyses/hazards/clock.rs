@@ -314,10 +314,10 @@ mod tests {
     fn of_several_lanes_the_one_that_is_not_ordered_is_named() {
         let mut clock = Clock::new(32);
         clock.lanes_meet(0, 0xff);
-        let slot = Slot { record: Record::new(0, 2, 1, 0), lanes: 0b1_0000_0100 };
+        let slot = Slot::of(Record::new(0, 2, 1, 0), 0b1_0000_0100);
         assert_eq!(clock.order(&slot, 3), (Order::None, 8));
         assert_eq!(clock.order(&slot, 8), (Order::None, 2));
-        assert_eq!(clock.order(&Slot { lanes: 0b100, ..slot }, 3), (Order::Before, 2));
-        assert_eq!(clock.order(&Slot { lanes: 0b100, ..slot }, 2).0, Order::Before, "a thread with itself");
+        assert_eq!(clock.order(&Slot::of(slot.record, 0b100), 3), (Order::Before, 2));
+        assert_eq!(clock.order(&Slot::of(slot.record, 0b100), 2).0, Order::Before, "a thread with itself");
     }
 }

@@ -42,17 +42,41 @@ impl Record {
     }
 }
 
-/// The accesses of some lanes of a warp at one time, by one instruction (if not, this is the first of several).
+/// The accesses of some lanes of a warp at one time, often by one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Slot {
-    /// The first of them.
+    /// One of them: by the instruction that brought a lane last.
     pub record: Record,
     pub lanes: u32,
+    /// The place of the one before it. A thread reads its own element and its neighbours', and whichever of the two lanes that
+    /// read an element writes it, a report names the line of the other.
+    before: u32,
 }
 
 impl Slot {
     pub(super) fn one(record: Record) -> Self {
-        Self { record, lanes: 1 << (record.thread() % 32) }
+        Self::of(record, 1 << (record.thread() % 32))
+    }
+
+    /// The access of some lanes by one instruction.
+    pub(super) fn of(record: Record, lanes: u32) -> Self {
+        Self { record, lanes, before: record.place }
+    }
+
+    /// Adds accesses of this warp at this time.
+    #[inline]
+    pub(super) fn join(&mut self, record: Record, lanes: u32) {
+        if lanes & !self.lanes != 0 && record.instruction() != self.record.instruction() {
+            (self.before, self.record) = (self.record.place, record);
+        }
+        self.lanes |= lanes;
+    }
+
+    /// The access of one of the lanes: its own if it is known, else by one of the instructions.
+    pub(super) fn by_lane(&self, lane: usize) -> Record {
+        let before = Record { place: self.before, ..self.record };
+        let known = [self.record, before].into_iter().find(|record| record.thread() as usize % 32 == lane);
+        known.unwrap_or_else(|| self.record.by_lane(lane))
     }
 
     /// Whether the accesses were made by this warp at this time.
