@@ -183,7 +183,8 @@ pub(crate) struct Position {
 /// A piece of a function's body.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
-    Label(Arc<str>, u32),
+    /// Told from labels of the same name in other scopes, as in the branches to it: see `parser::scope`.
+    Label(Arc<str>),
     Statement(Statement),
     /// `name: .branchtargets A, B;`
     Targets(Arc<str>, Vec<Arc<str>>),

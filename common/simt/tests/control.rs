@@ -321,6 +321,30 @@ fn indexed_branches() {
     );
 }
 
+/// Labels and tables of targets are known inside their braces only, where they hide those of the same name around them.
+#[test]
+fn labels_are_local_to_their_braces() {
+    let registers = ".reg .b32 %a;";
+    let waits =
+        "{ .reg .pred %q; AGAIN: add.u32 %a, %a, 1; setp.lt.u32 %q, %a, LEAST; @!%q bra DONE; bra AGAIN; DONE: }";
+    let [three, five] = ["3", "5"].map(|least| waits.replace("LEAST", least));
+    let inner = "X: { bra X; trap; X: add.u32 %a, %a, 10; { bra OUT; } } trap; OUT:";
+    let table = "{ mov.u32 %t, 1; T: .branchtargets A, B; brx.idx %t, T; A: trap; B: add.u32 %a, %a, 100; }";
+    let hiding = "T: .branchtargets A, A; A: B:";
+    let body = format!("mov.u32 %a, 0; {hiding} {three} {five} {inner} {table} {table} st.global.u32 [%rd3], %a; ret;");
+    assert_eq!(run(&body, registers, 1, 1).unwrap(), [215]);
+    for (wrong, says) in [
+        ("bra L; { L: ret; }", "no label L here: it is inside braces"),
+        ("{ L: } { bra L; } ret;", "no label L here: it is inside braces"),
+        ("bra L; ret;", "no label L"),
+        ("L: { L: } L: ret;", "the label L is there twice between the same braces"),
+        ("{ T: .branchtargets L; T: } L: ret;", "the label T is there twice between the same braces"),
+    ] {
+        let error = run(wrong, registers, 1, 1).unwrap_err().to_string();
+        assert!(error.starts_with("not valid PTX") && error.contains(says), "{wrong}: {error}");
+    }
+}
+
 /// Lanes that wait for others of their own warp do not keep these from running, and meet them again where all are needed.
 #[test]
 fn lanes_take_turns() {

@@ -38,7 +38,7 @@ pub(super) enum Place {
 
 /// What is left of a function's body.
 pub(super) enum Flat<'a> {
-    Label(usize, Arc<str>, u32),
+    Label(usize, Arc<str>),
     Statement(usize, &'a Statement),
     /// End of a function laid out in line.
     Back(Arc<str>),
@@ -164,7 +164,7 @@ impl<'a> Layout<'a> {
                 return Err(Error::unsupported(function.line, &function.name, "kernels this long"));
             }
             match item {
-                Item::Label(name, line) => self.flat.push(Flat::Label(frame, name.clone(), *line)),
+                Item::Label(name) => self.flat.push(Flat::Label(frame, name.clone())),
                 Item::Targets(..) => {}
                 Item::Statement(statement) if statement.words[0] == "call" => self.call(frame, statement)?,
                 Item::Statement(statement) => self.flat.push(Flat::Statement(frame, statement)),

@@ -128,7 +128,7 @@ impl Cursor<'_> {
                 }
                 Kind::Mark(b'}') => {
                     self.next();
-                    body.scopes.pop();
+                    body.end_scope();
                     if body.scopes.len() < outer {
                         return Ok(());
                     }
@@ -156,7 +156,8 @@ impl Cursor<'_> {
                                 targets.push(Arc::from(self.word("a label")?.text));
                             }
                             self.expect(b';')?;
-                            body.function.body.push(Item::Targets(token.text.into(), targets));
+                            let table = body.declare_label(token.text, token.line)?;
+                            body.push_branch(Item::Targets(table, targets));
                             continue;
                         }
                         if matches!(self.peek().text, ".callprototype" | ".calltargets") {
@@ -164,7 +165,8 @@ impl Cursor<'_> {
                             self.skip_statement();
                             continue;
                         }
-                        body.function.body.push(Item::Label(token.text.into(), token.line));
+                        let label = body.declare_label(token.text, token.line)?;
+                        body.function.body.push(Item::Label(label));
                     } else {
                         self.instruction(body, None, token.start)?;
                     }
@@ -250,7 +252,13 @@ impl Cursor<'_> {
         self.expect(b';')?;
         let (file, line, column) = self.location;
         let position = Position { ptx: opcode.line, file, line, column, text: (start as u32, end as u32) };
-        body.function.body.push(Item::Statement(Statement { guard, words, operands, position }));
+        let branches = matches!(words[0].as_str(), "bra" | "brx");
+        let item = Item::Statement(Statement { guard, words, operands, position });
+        if branches {
+            body.push_branch(item);
+        } else {
+            body.function.body.push(item);
+        }
         Ok(())
     }
 }

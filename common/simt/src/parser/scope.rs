@@ -1,7 +1,9 @@
-//! What names mean inside a function: PTX scopes registers and variables by braces.
+//! What names mean inside a function: PTX scopes registers, variables and labels by braces.
 
-use crate::ast::{Function, Register, Type, Variable};
+use crate::Error;
+use crate::ast::{Function, Item, Operand, Register, Type, Variable};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Names of a vector's elements.
 const ELEMENTS: [&str; 4] = ["x", "y", "z", "w"];
@@ -16,6 +18,10 @@ pub(super) struct Scope {
     /// Vectors, with their elements, which are registers called `v.x` and so on.
     pub vectors: HashMap<String, Vec<u32>>,
     pub variables: HashMap<String, u32>,
+    /// Labels, with the names that tell them from those of other scopes.
+    labels: HashMap<Arc<str>, Arc<str>>,
+    /// Items of the body that name labels which this scope may still declare.
+    branches: Vec<usize>,
 }
 
 /// A function as far as it has been read, and what its names mean at this point.
@@ -87,8 +93,59 @@ impl Body {
         self.find(name, true, |scope| scope.vectors.get(name).cloned())
     }
 
+    /// Declares a label of the innermost scope; gives the name that no other scope's label has.
+    pub(super) fn declare_label(&mut self, name: &str, line: u32) -> Result<Arc<str>, Error> {
+        // A name that no source can contain.
+        let unique: Arc<str> = format!("{name} {}", self.function.body.len()).into();
+        let Some(scope) = self.scopes.last_mut() else { return Ok(unique) };
+        if scope.labels.insert(name.into(), unique.clone()).is_some() {
+            return Err(Error::parse(line, format!("the label {name} is there twice between the same braces")));
+        }
+        Ok(unique)
+    }
+
+    /// Adds an item that names labels, which may be declared behind it.
+    pub(super) fn push_branch(&mut self, item: Item) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.branches.push(self.function.body.len());
+        }
+        self.function.body.push(item);
+    }
+
+    /// Ends the innermost scope, whose labels are all known now: what it does not declare, one around it may.
+    pub(super) fn end_scope(&mut self) {
+        let Some(Scope { labels, branches, .. }) = self.scopes.pop() else { return };
+        for at in branches {
+            let mut unknown = false;
+            for name in targets(&mut self.function.body[at]) {
+                match labels.get(name) {
+                    Some(unique) => *name = unique.clone(),
+                    None => unknown |= !name.contains(' '),
+                }
+            }
+            if let Some(outer) = self.scopes.last_mut().filter(|_| unknown) {
+                outer.branches.push(at);
+            }
+        }
+    }
+
     /// The variable of that name.
     pub(super) fn variable(&self, name: &str) -> Option<u32> {
         self.scopes.iter().rev().find_map(|scope| scope.variables.get(name).copied())
+    }
+}
+
+/// The names of labels in an item.
+fn targets(item: &mut Item) -> Vec<&mut Arc<str>> {
+    match item {
+        Item::Targets(_, targets) => targets.iter_mut().collect(),
+        Item::Statement(statement) => {
+            let names = statement.operands.iter_mut().filter_map(|operand| match operand {
+                Operand::Name { name, offset: 0 } => Some(name),
+                _ => None,
+            });
+            names.collect()
+        }
+        Item::Label(..) => vec![],
     }
 }

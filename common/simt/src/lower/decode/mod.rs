@@ -45,11 +45,8 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     let flat = std::mem::take(&mut decoder.layout.flat);
     for item in &flat {
         match item {
-            Flat::Label(frame, name, line) => {
-                let at = decoder.raws.len() as u32;
-                if decoder.labels.insert((*frame, name.clone()), at).is_some() {
-                    return Err(Error::parse(*line, format!("the label {name} is there twice")));
-                }
+            Flat::Label(frame, name) => {
+                decoder.labels.insert((*frame, name.clone()), decoder.raws.len() as u32);
             }
             Flat::Back(name) => {
                 // Whoever called jumps here; label names of this kind are unique.
@@ -74,7 +71,10 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
         let known = decoder.labels.get(&(frame, label.clone())).copied();
         let Some(target) = known else {
             let line = decoder.raws[index].position.ptx;
-            return Err(Error::parse(line, format!("there is no label {label}")));
+            // A label's own name ends where the mark of its scope begins.
+            let hidden = decoder.labels.keys().any(|(_, known)| known.split(' ').next() == Some(&*label));
+            let hidden = if hidden { " here: it is inside braces that this branch is outside of" } else { "" };
+            return Err(Error::parse(line, format!("there is no label {label}{hidden}")));
         };
         decoder.raws[index].targets.push(target);
     }
