@@ -95,6 +95,21 @@ fn statements_that_the_assembler_takes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What the assembler refuses is called no PTX, with what is wrong about it.
+#[test]
+fn statements_that_the_assembler_refuses() {
+    let refused = include_str!("refused.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let wrong: Vec<_> = refused
+        .filter_map(|line| {
+            let (statement, says) = line.split_once(" | ").expect("a statement and what is said of it");
+            let error = Module::parse(&cases::file(statement)).and_then(|module| module.kernel("k")).err();
+            let right = matches!(&error, Some(Error::Parse { message, .. }) if message.contains(says));
+            (!right).then(|| format!("{line}: {error:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The comparison can fail: one value in a thousand that is off by one bit is noticed.
 #[test]
 fn a_wrong_bit_is_noticed() {

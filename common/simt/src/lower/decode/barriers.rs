@@ -32,12 +32,15 @@ impl Decoder<'_> {
         }
         if reduce {
             let (Some(kind), Some(result)) = (kind, result) else { return Err(self.malformed("no reduction")) };
+            if result != if kind == sub::POPC { Type::U32 } else { Type::Pred } {
+                return Err(self.malformed("a type this reduction does not have (.popc has .u32, .and and .or .pred)"));
+            }
             if !matches!(operands.len(), 3 | 4) {
                 return Err(self.malformed("3 or 4 operands are needed"));
             }
             let mut inst = Inst::new(Op::BarRed);
             inst.sub = kind;
-            inst.d = self.destination(&operands[0], if result == Type::Pred { Type::Pred } else { Type::U32 })?;
+            inst.d = self.destination(&operands[0], result)?;
             inst.a = self.source(&operands[1], Type::U32)?;
             if operands.len() == 4 {
                 inst.b = self.source(&operands[2], Type::U32)?;
@@ -46,6 +49,9 @@ impl Decoder<'_> {
             (inst.c, inst.imm) = (value, i32::from(negated));
             self.push(inst);
             return Ok(());
+        }
+        if kind.is_some() || result.is_some() {
+            return Err(self.malformed("a reduction without .red"));
         }
         if !matches!(operands.len(), 1 | 2) {
             return Err(self.malformed("1 or 2 operands are needed"));

@@ -28,6 +28,20 @@ impl Decoder<'_> {
         let operands = &statement.operands;
         let Some(first) = operands.first() else { return Err(self.malformed("no operands")) };
         let (first, second) = pair(first);
+        // What executes these knows from their name alone which registers are predicates.
+        let fits = match (name, vote) {
+            ("vote", Some(sub::BALLOT)) | ("activemask" | "shfl", _) => kind == Type::B32,
+            ("vote", _) => kind == Type::Pred,
+            ("match", _) => matches!(kind, Type::B32 | Type::B64),
+            _ if matches!(reduction, Some(sub::AND | sub::OR | sub::XOR)) => kind == Type::B32,
+            _ => matches!(kind, Type::U32 | Type::S32),
+        };
+        if !fits {
+            return Err(self.malformed("a type this instruction does not have"));
+        }
+        if second.is_some() && !matches!((name, vote), ("shfl", _) | ("match", Some(sub::ALL))) {
+            return Err(self.malformed("a second destination, which this instruction does not have,"));
+        }
         match (name, mode, vote, reduction) {
             ("activemask", ..) => {
                 self.count(statement, 1)?;
@@ -71,10 +85,6 @@ impl Decoder<'_> {
             }
             ("redux", _, _, Some(reduction)) => {
                 self.count(statement, 3)?;
-                let bits = matches!(reduction, sub::AND | sub::OR | sub::XOR);
-                if !matches!(kind, Type::U32 | Type::S32) && !bits || bits && kind != Type::B32 {
-                    return Err(self.malformed("a type this instruction does not have"));
-                }
                 let mut inst = Inst::new(Op::Redux);
                 inst.sub = match (reduction, kind) {
                     (sub::MIN_S, Type::U32) => sub::MIN_U,
