@@ -7,7 +7,7 @@ use crate::Error;
 pub(crate) enum Kind {
     /// A name, an opcode with its modifiers, a directive, a register: `ld.global.f32`, `.reg`, `%r1`, `$L__BB0_2`.
     Word,
-    /// A number as written: `12`, `0x1F`, `0f3F800000`, `8.1`.
+    /// A number as written: `12`, `0x1F`, `0f3F800000`, `8.1`, `.5e-3`.
     Number,
     /// A string without its quotes.
     Text,
@@ -65,7 +65,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
                 at += length + 2;
                 continue;
             }
-            b'0'..=b'9' => {
+            first if first.is_ascii_digit() || fraction(bytes, at) => {
                 while at < bytes.len()
                     && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.' || exponent_sign(bytes, start, at))
                 {
@@ -109,10 +109,15 @@ fn double_colon(bytes: &[u8], at: usize) -> bool {
     bytes[at] == b':' && bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// The sign in `1.5e-3`, which is no operator; `0x1e-3` is none.
+/// `.5`, which is no directive.
+fn fraction(bytes: &[u8], at: usize) -> bool {
+    bytes[at] == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+}
+
+/// The sign in `1.5e-3` and `1e-3`, which is no operator; in `0x1e-3` it is one.
 fn exponent_sign(bytes: &[u8], start: usize, at: usize) -> bool {
     matches!(bytes[at], b'+' | b'-')
         && matches!(bytes[at - 1], b'e' | b'E')
-        && bytes[start..at].contains(&b'.')
+        && bytes[start..at - 1].iter().all(|&byte| byte.is_ascii_digit() || byte == b'.')
         && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
 }

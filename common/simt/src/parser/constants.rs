@@ -208,7 +208,7 @@ fn literal(text: &str) -> Option<Term> {
     if let Some(bits) = integer(text) {
         return Some(Term::Integer(Constant { bits, unsigned: text.ends_with('U') || bits > i64::MAX as u64 }));
     }
-    if text.contains('.')
+    if text.contains(['.', 'e', 'E'])
         && let Ok(value) = text.parse::<f64>()
     {
         return Some(Term::Float { single: (value as f32).to_bits(), double: value.to_bits() });

@@ -36,6 +36,29 @@ fn constants() {
 }
 
 #[test]
+fn fractions_as_the_assembler_reads_them() {
+    // As `ptxas` 12.1 takes them.
+    for (constant, number) in [
+        ("1e3", 1e3),
+        ("1e+06", 1e6),
+        ("1e-05", 1e-5),
+        ("1E5", 1e5),
+        ("-1e-3", -1e-3),
+        (".5", 0.5),
+        ("-.5e-1", -0.05),
+        ("5.", 5.0),
+        ("01e1", 10.0),
+        ("0f3F800000", 1.0),
+    ] {
+        check(&format!("mov.f32 %d, {constant};"), &["f32", "f32"], |_, _, _| bits(number as f32));
+        // A number of single precision is just that in double precision.
+        check(&format!("mov.f64 %d, {constant};"), &["f64", "f64"], |_, _, _| f64::to_bits(number));
+    }
+    check("add.s32 %d, %a, 0x1e-3;", &W, |a, _, _| a.wrapping_add(0x1b));
+    check("add.s32 %d, %a, 0x1E+3;", &W, |a, _, _| a.wrapping_add(0x21));
+}
+
+#[test]
 fn constants_are_signed_or_unsigned_and_bind_as_the_assembler_says() {
     // Each was given to `ptxas` 12.1, which left this number in its code.
     for (constant, number) in [
