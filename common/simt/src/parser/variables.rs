@@ -1,6 +1,6 @@
 //! Declarations of variables with their types and initial values.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, unsupported};
 use crate::Error;
 use crate::ast::{Operand, Space, Type, Variable};
 use crate::lexer::Kind;
@@ -136,7 +136,8 @@ impl Cursor<'_> {
     ) -> Result<(), Error> {
         let mut depth = 0u32;
         loop {
-            let line = self.peek().line;
+            let token = self.peek();
+            let line = token.line;
             if self.eat(b'{') {
                 depth += 1;
                 continue;
@@ -146,9 +147,19 @@ impl Cursor<'_> {
             } else {
                 let size = kind.bytes() as usize;
                 match self.constant()? {
+                    Operand::Integer(_) if kind.is_float() || kind.is_half() => {
+                        return Err(Error::parse(line, "an integer in a variable of fractions (one is written 1.0)"));
+                    }
+                    Operand::Float { .. } if kind.is_integer() => {
+                        return Err(Error::parse(line, "a fraction in a variable of integers (one is written 1)"));
+                    }
                     Operand::Integer(value) => bytes.extend(&value.to_le_bytes().repeat(2)[..size]),
-                    Operand::Float { double, .. } if kind == Type::F64 => bytes.extend(double.to_le_bytes()),
+                    Operand::Float { double, .. } if size == 8 => bytes.extend(double.to_le_bytes()),
                     Operand::Float { single, .. } if size == 4 => bytes.extend(single.to_le_bytes()),
+                    Operand::Float { .. } if !kind.is_half() => {
+                        let reason = "a fraction as the initial value of such a variable";
+                        return Err(unsupported(token, reason));
+                    }
                     Operand::Name { name, offset } if size == 8 => {
                         symbols.push((bytes.len(), name.to_string(), offset));
                         bytes.extend([0; 8]);

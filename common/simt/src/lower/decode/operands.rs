@@ -37,6 +37,10 @@ impl Decoder<'_> {
         let wide = kind.bytes() == 8;
         match operand {
             Operand::Register { id, negated: false } => self.register(*id, kind),
+            Operand::Integer(_) if kind.is_float() || kind.is_half() => Err(self.misfit_literal(kind)),
+            Operand::Float { .. } if kind.is_integer() || kind.is_half() || matches!(kind, Type::B8 | Type::B16) => {
+                Err(self.misfit_literal(kind))
+            }
             Operand::Integer(value) if kind != Type::Pred => {
                 let bits = match kind.bytes() {
                     1 | 2 => *value as u16 as u64,
@@ -70,6 +74,16 @@ impl Decoder<'_> {
             },
             _ => Err(self.malformed("an operand that cannot stand here")),
         }
+    }
+
+    /// Complains about a literal that PTX does not take for this type, and says what it takes.
+    fn misfit_literal(&self, kind: Type) -> Error {
+        self.malformed(match kind {
+            Type::F32 => "an integer where a fraction is needed (one is written 1.0 or 0f3F800000)",
+            Type::F64 => "an integer where a fraction is needed (one is written 1.0 or 0d3FF0000000000000)",
+            kind if kind.is_half() => "a literal of half precision (move its bits to a register by mov.b16 or mov.b32)",
+            _ => "a fraction where an integer is needed (one is written 1, and 0x3F800000 are the bits of 1.0)",
+        })
     }
 
     /// The address of a shared variable fits 32 bits.
