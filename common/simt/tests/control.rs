@@ -321,6 +321,62 @@ fn indexed_branches() {
     );
 }
 
+/// An instruction that names no memory space takes the address of the variable that it names.
+#[test]
+fn variables_named_where_any_space_may_be() {
+    let registers = ".reg .b32 %a, %b; .reg .b64 %d; .shared .align 8 .b32 pad[3], s[4]; .local .align 8 .b32 m[2], l[4];\
+                     .shared .align 8 .b64 barrier;";
+    let shared = "st.u32 [s+4], 5; bar.sync 0; atom.add.u32 %b, [s+4], 2; red.add.u32 [s+4], 30; ld.shared.u32 %a, [s+4]; add.u32 %a, %a, %b;";
+    let local = "st.v2.u32 [l+8], {100, 200}; ld.local.u32 %b, [l+12]; add.u32 %a, %a, %b; ld.u32 %b, [l+8]; add.u32 %a, %a, %b;";
+    let waits = "mbarrier.init.b64 [barrier], 1; mbarrier.arrive.b64 %d, [barrier]; mbarrier.test_wait.b64 %p1, [barrier], %d; @!%p1 trap;";
+    let body = format!("{shared} {local} {waits} st.global.u32 [%rd3], %a; ret;");
+    assert_eq!(run(&body, registers, 1, 1).unwrap(), [342]);
+    // A variable of the module.
+    let text = ".version 8.1\n.target sm_80\n.address_size 64\n.shared .b32 s[4]; .entry k() { .reg .b32 %a; .reg .pred %p;\
+                st.u32 [s+8], 7; ld.shared.u32 %a, [s+8]; setp.ne.u32 %p, %a, 7; @%p trap; ret; }";
+    let kernel = Module::parse(text).unwrap().kernel("k").unwrap();
+    simt::launch(&kernel, &mut GlobalMemory::new(), &LaunchConfig::new(1, 1), &[], &mut ()).unwrap();
+    for wrong in ["ld.u64 %d, [out]; ret;", "{ .param .b32 p; ld.u32 %a, [p]; } ret;", "ld.global.u32 %a, [s]; ret;"] {
+        let error = run(wrong, registers, 1, 1).unwrap_err().to_string();
+        assert!(error.contains("a variable of another memory space"), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn words_of_an_opcode_may_stand_apart() {
+    let body = "add .u32 %t, %t, 1; @%p1 bra .uni OUT; OUT: st.global .u32 [%rd3], %t; ld .global .v2 .u32 {%t, %t}, [%rd1]; ret;";
+    assert_eq!(run(&format!("setp.eq.u32 %p1, 0, 0; {body}"), "", 2, 2).unwrap(), [1, 2]);
+}
+
+/// What the assembler takes and the simulator does not support is refused for the right reason.
+#[test]
+fn what_is_not_supported() {
+    let copy = "cp.async.ca.shared.global.L2::cache_hint";
+    let cases = [
+        ("ld.global.L2::cache_hint.u32 %t, [%rd1], %rd2;".into(), "a cache policy"),
+        ("st.global.L2::cache_hint.u32 [%rd1], %t, %rd2;".into(), "a cache policy"),
+        ("red.global.add.L2::cache_hint.u32 [%rd1], %t, %rd2;".into(), "a cache policy"),
+        (format!("{copy} [s], [%rd1], 4, %rd2;"), "a cache policy"),
+        (format!("{copy} [s], [%rd1], 4, 4, %rd2;"), "a cache policy"),
+        ("fma.rz.bf16 %h, %h, %h, %h;".into(), "this rounding"),
+        ("fma.rp.bf16x2 %t, %t, %t, %t;".into(), "this rounding"),
+        ("mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%t, %t}, {%t}, {%t}, {%t, %t};".into(), "the type .u4"),
+        ("call (%t), f, (2, 3);".into(), "a function whose parameters are registers"),
+        ("call (%t), f, (%t, -2);".into(), "a function whose parameters are registers"),
+        ("call (%t), g, (2);".into(), "parameters of a call that are not `.param` variables"),
+    ];
+    for (statement, reason) in cases {
+        let text = format!(
+            ".version 8.1\n.target sm_90\n.address_size 64\n.func (.reg .u32 o) f(.reg .u32 a, .reg .u32 b) {{ add.u32 o, a, b; ret; }}\n\
+             .func (.param .u32 o) g(.param .u32 a) {{ ret; }}\n.entry k() {{ .reg .b16 %h; .reg .b32 %t; .reg .b64 %rd<3>;\
+             .shared .b32 s[4]; {statement} ret; }}"
+        );
+        let error = Module::parse(&text).and_then(|module| module.kernel("k")).err().map(|error| error.to_string());
+        let says = format!("not supported by the simulator: {reason} (");
+        assert!(error.as_ref().is_some_and(|error| error.contains(&says)), "{statement}: {error:?}");
+    }
+}
+
 /// Labels and tables of targets are known inside their braces only, where they hide those of the same name around them.
 #[test]
 fn labels_are_local_to_their_braces() {

@@ -206,7 +206,10 @@ impl<'a> Layout<'a> {
         if self.callers.len() > DEEPEST_CALL {
             return refuse("calls nested this deep");
         }
-        if function.register_params || results.len() != function.returns || arguments.len() != function.params {
+        if function.register_params {
+            return refuse("a function whose parameters are registers");
+        }
+        if results.len() != function.returns || arguments.len() != function.params {
             return refuse("a call with other parameters than the function declares");
         }
         let mut bound = vec![];

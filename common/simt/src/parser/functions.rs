@@ -238,11 +238,19 @@ impl Cursor<'_> {
 
     fn instruction(&mut self, body: &mut Body, guard: Option<(u32, bool)>, start: usize) -> Result<(), Error> {
         let opcode = self.word("an instruction")?;
-        let words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
+        let mut words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
+        // `add .s32`: modifiers may stand apart.
+        while self.peek().kind == Kind::Word
+            && let Some(word) = self.peek().text.strip_prefix('.')
+        {
+            words.push(word.into());
+            self.next();
+        }
+        let calls = words[0] == "call";
         let mut operands = vec![];
         if !self.is(b';') {
             loop {
-                operands.push(self.operand(body)?);
+                operands.push(if calls { self.call_operand(body)? } else { self.operand(body)? });
                 if !self.eat(b',') {
                     break;
                 }

@@ -17,6 +17,11 @@ impl Cursor<'_> {
         Ok(first)
     }
 
+    /// An operand of a call, where parentheses are always a list and never an expression.
+    pub(super) fn call_operand(&mut self, body: &mut Body) -> Result<Operand, Error> {
+        if self.eat(b'(') { Ok(Operand::List(self.list(body, b')')?)) } else { self.operand(body) }
+    }
+
     fn list(&mut self, body: &mut Body, end: u8) -> Result<Vec<Operand>, Error> {
         let mut operands = vec![];
         if self.eat(end) {

@@ -143,9 +143,12 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn kind(&self, words: &mut Words<'_>) -> Result<Type, Error> {
-        let foreign = |word: &&str| word.len() > 2 && word.contains('x') && word.as_bytes()[1].is_ascii_digit();
+        let foreign = |word: &&str| {
+            let brief = matches!(*word, "b1" | "u4" | "s4" | "e4m3" | "e5m2");
+            brief || word.len() > 2 && word.contains('x') && word.as_bytes()[1].is_ascii_digit()
+        };
         words.pick(Type::named).ok_or_else(|| match words.left().find(foreign) {
-            // `.u16x2`, `.e4m3x2` and the like.
+            // `.u4`, `.u16x2`, `.e4m3x2` and the like.
             Some(word) => self.refuse(format!("the type .{word}")),
             None => self.malformed("no type"),
         })

@@ -63,9 +63,6 @@ impl Decoder<'_> {
 
     pub(super) fn load(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let (place, count, kind) = self.access(&mut words)?;
-        if statement.operands.len() == 3 && statement.words.iter().any(|word| word.contains("cache_hint")) {
-            return Err(self.refuse("a cache policy"));
-        }
         let [to, from] = self.operands::<2>(statement)?;
         let (values, shape) = self.data(&to, kind, count, true)?;
         if place == Space::Param

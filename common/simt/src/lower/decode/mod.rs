@@ -98,6 +98,9 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
 impl Decoder<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let words = Words::new(statement);
+        if statement.words.iter().any(|word| word == "L2::cache_hint") {
+            return Err(self.refuse("a cache policy"));
+        }
         match statement.words[0].as_str() {
             "setp" => self.setp(statement, words),
             "selp" => self.selp(statement, words),

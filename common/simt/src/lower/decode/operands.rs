@@ -3,9 +3,9 @@
 use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Space, Type};
-use crate::lower::inst::{Inst, Op};
+use crate::lower::inst::{Detail, Function, Inst, Op};
 use crate::lower::layout::Place;
-use crate::lower::preset::{Preset, Special};
+use crate::lower::preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
 impl Decoder<'_> {
     pub(super) fn register(&self, id: u32, kind: Type) -> Result<u32, Error> {
@@ -130,7 +130,17 @@ impl Decoder<'_> {
                 }
             }
             Operand::Local { id, .. } => {
-                let place = self.layout.frames[self.frame].places[*id as usize];
+                let frame = &self.layout.frames[self.frame];
+                let place = frame.places[*id as usize];
+                let declared = self.layout.inner.program.functions[frame.function].variables[*id as usize].space;
+                let window = match declared {
+                    Space::Shared => Some(SHARED_WINDOW),
+                    Space::Local => Some(LOCAL_WINDOW),
+                    _ => None,
+                };
+                if let (Space::Generic, Some(window)) = (expected, window) {
+                    return Ok((self.generic_address(&base, window)?, offset, true));
+                }
                 let fits = match place {
                     Place::Shared(_) => expected == Space::Shared,
                     Place::Local(_) => matches!(expected, Space::Local | Space::Param),
@@ -143,8 +153,12 @@ impl Decoder<'_> {
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Name { name, .. } => {
+                let place = self.variable(name);
+                if let (Some(Place::Shared(_)), Space::Generic) = (place, expected) {
+                    return Ok((self.generic_address(&base, SHARED_WINDOW)?, offset, true));
+                }
                 let fits = matches!(
-                    (self.variable(name), expected),
+                    (place, expected),
                     (Some(Place::Shared(_)), Space::Shared)
                         | (Some(Place::Module(_)), Space::Global | Space::Const | Space::Generic)
                         | (None, _)
@@ -157,6 +171,14 @@ impl Decoder<'_> {
             Operand::Integer(value) => Ok((self.preset(Preset::Constant(*value as u64), true), offset, true)),
             _ => Err(self.malformed("an operand that is no address")),
         }
+    }
+
+    /// The generic address of a variable whose memory space has this window.
+    fn generic_address(&mut self, variable: &Operand, window: u64) -> Result<u32, Error> {
+        let a = self.source(variable, Type::U64)?;
+        let detail = Detail { constant: window, wide: [true; 5], ..Detail::new(Function::Offset, Type::U64) };
+        let imm = self.detail(detail);
+        Ok(self.temporary(Type::B64, Inst { a, imm, ..Inst::new(Op::Generic) }))
     }
 
     /// An address whose displacement fits the instruction; a larger one is added first.

@@ -226,6 +226,11 @@ impl Decoder<'_> {
                 word => self.refuse(format!("the word .{word}")),
             };
         }
+        // PTX rounds sums of products so, but no other result of this precision.
+        let directed = |word| direction(word).is_some_and(|rounding| rounding != Rounding::Nearest);
+        if matches!(kind, Type::Bf16 | Type::Bf16x2) && name == "fma" && words.left().any(directed) {
+            return self.refuse("this rounding");
+        }
         let of_kind: Vec<&Row> = rows.iter().copied().filter(|row| types::contains(row.types, kind)).collect();
         let all = rows.iter().fold(0, |all, row| all | row.types);
         if of_kind.is_empty() {
