@@ -148,16 +148,19 @@ impl Cursor<'_> {
                 let size = kind.bytes() as usize;
                 match self.constant()? {
                     Operand::Integer(_) if kind.is_float() || kind.is_half() => {
-                        return Err(Error::parse(line, "an integer in a variable of fractions (one is written 1.0)"));
+                        return Err(Error::parse(line, "an integer in a floating-point variable (one is written 1.0)"));
                     }
                     Operand::Float { .. } if kind.is_integer() => {
-                        return Err(Error::parse(line, "a fraction in a variable of integers (one is written 1)"));
+                        return Err(Error::parse(
+                            line,
+                            "a floating-point number in an integer variable (one is written 1)",
+                        ));
                     }
                     Operand::Integer(value) => bytes.extend(&value.to_le_bytes().repeat(2)[..size]),
                     Operand::Float { double, .. } if size == 8 => bytes.extend(double.to_le_bytes()),
                     Operand::Float { single, .. } if size == 4 => bytes.extend(single.to_le_bytes()),
                     Operand::Float { .. } if !kind.is_half() => {
-                        let reason = "a fraction as the initial value of such a variable";
+                        let reason = "a floating-point number as the initial value of such a variable";
                         return Err(unsupported(token, reason));
                     }
                     Operand::Name { name, offset } if size == 8 => {

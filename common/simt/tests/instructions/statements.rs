@@ -36,7 +36,7 @@ fn constants() {
 }
 
 #[test]
-fn fractions_as_the_assembler_reads_them() {
+fn floats_as_the_assembler_reads_them() {
     // As `ptxas` 12.1 takes them.
     for (constant, number) in [
         ("1e3", 1e3),

@@ -79,10 +79,10 @@ impl Decoder<'_> {
     /// Complains about a literal that PTX does not take for this type, and says what it takes.
     fn misfit_literal(&self, kind: Type) -> Error {
         self.malformed(match kind {
-            Type::F32 => "an integer where a fraction is needed (one is written 1.0 or 0f3F800000)",
-            Type::F64 => "an integer where a fraction is needed (one is written 1.0 or 0d3FF0000000000000)",
+            Type::F32 => "an integer where a floating-point number is needed (one is written 1.0 or 0f3F800000)",
+            Type::F64 => "an integer where a floating-point number is needed (one is written 1.0 or 0d3FF0000000000000)",
             kind if kind.is_half() => "a literal of half precision (move its bits to a register by mov.b16 or mov.b32)",
-            _ => "a fraction where an integer is needed (one is written 1, and 0x3F800000 are the bits of 1.0)",
+            _ => "a floating-point number where an integer is needed (one is written 1, and 0x3F800000 are the bits of 1.0)",
         })
     }
 
