@@ -149,8 +149,8 @@ impl BlockCost {
     /// A row for a fit: a step of many blocks costs what one of [`FEW`] does, and all of it counts as one error of 100 %. Large
     /// tiles have many blocks at few of the measured shapes, and those alone do not tell `last_us` from a step.
     fn many_like_few(samples: &[Sample], chip: Chip) -> Option<([f64; FIGURES], f64)> {
-        let sm_count = f64::from(chip.sm_count.max(1));
-        let steps = |work: &Work| (work.blocks as f64 / sm_count).ceil() * work.depth as f64;
+        let busiest = |work: &Work| work.blocks.div_ceil(u64::from(chip.sm_count.max(1))).max(1);
+        let steps = |work: &Work| (busiest(work) * work.depth) as f64;
         let least = samples.iter().map(|sample| sample.part_us / steps(&sample.work)).min_by(f64::total_cmp)?;
         let mut row = [0.0; FEW + 1];
         (row[FEW - 1], row[FEW]) = (1.0 / least, -1.0 / least);

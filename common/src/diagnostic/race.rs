@@ -103,13 +103,11 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         _ if array == "C" && role == Role::Output => {
             one_thread("belong to") + "; what threads exchange belongs in shared memory"
         }
-        (Way::WaitLast, _) if (first, second) == (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
-        (Way::WaitLast, _) if (first, second) == (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
-        (Way::Unknown, _) => match (first, second) {
-            (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
-            (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
-            _ => "put a __syncthreads() between the two accesses, on every way from the one to the other".into(),
-        },
+        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
+        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
+        (Way::Unknown, _) => {
+            "put a __syncthreads() between the two accesses, on every way from the one to the other".into()
+        }
         (way, _) => format!("put a __syncthreads() {}", barrier(way != Way::Down, above, below)),
     }
 }

@@ -1,7 +1,7 @@
 //! A block: its warps take turns, each running to its next barrier. Blocks take turns too where they may wait for each other.
 
 use super::barrier::release;
-use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome, SHORT_QUANTUM};
+use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome};
 use super::presets::set_presets;
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop, step};
@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering;
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
 /// memory does not wait for ever.
 const QUANTUM: u64 = 1 << 20;
-/// The same where threads poll and an analysis follows the order: what a block waits for it must see before the other block has
-/// done the next thing, too, which would then count as waited for.
-const SHORTEST_QUANTUM: u64 = 64;
+/// The same where threads poll: they may wait for another warp, another block, or parked lanes of their own warp. What a block
+/// waits for it must see before the other block has done the next thing, too, which a check would take for waited for.
+const SHORT_QUANTUM: u64 = 64;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
 
@@ -91,14 +91,10 @@ impl<'a> Worker<'a> {
         self.warps.iter_mut().for_each(Warp::reset);
     }
 
-    /// Runs the block until it ends, or until others should get their turn; soon if the order of accesses is followed.
-    pub fn turn<O: Observer>(&mut self, observer: &mut O, in_order: bool) -> Result<Turn, Outcome> {
+    /// Runs the block until it ends, or until others should get their turn.
+    pub fn turn<O: Observer>(&mut self, observer: &mut O) -> Result<Turn, Outcome> {
         let code = &self.launch.kernel.code;
-        let longest = match (code.polls, in_order) {
-            (true, true) => SHORTEST_QUANTUM,
-            (true, false) => SHORT_QUANTUM,
-            (false, _) => QUANTUM,
-        };
+        let longest = if code.polls { SHORT_QUANTUM } else { QUANTUM };
         let Launch { config, .. } = self.launch;
         let longest = if config.turn > 0 { longest.min(config.turn) } else { longest };
         let mut context = Context {

@@ -44,7 +44,7 @@ impl Launch<'_> {
 
     /// So many warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
     pub fn waits(&self, warps: u64) {
-        self.idle.fetch_add(warps * SHORT_QUANTUM, Relaxed);
+        self.idle.fetch_add(warps * WAIT, Relaxed);
     }
 }
 
@@ -94,9 +94,8 @@ pub(super) struct Barrier {
     pub count: u32,
 }
 
-/// Warp instructions a warp may run before another gets its turn, where threads poll: they may wait for another warp,
-/// another block, or parked lanes of their own warp.
-pub(super) const SHORT_QUANTUM: u64 = 1 << 14;
+/// Warp instructions for which a turn counts that a warp has waited in vain.
+const WAIT: u64 = 1 << 14;
 
 /// Everything of a block but its warps.
 pub(super) struct Context<'a, 'b, O> {

@@ -26,8 +26,7 @@ struct Grid<'a> {
 pub(super) fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
     let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
     // A system that gives no threads leaves this one.
-    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().ok();
-    let pool = (workers > 1).then(|| threads(workers)).flatten();
+    let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
     let workers = if pool.is_some() { workers } else { 1 };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let grid = Grid { launch, only, next, last, waits: Waits::new(workers), failure: Mutex::new(None) };
@@ -59,7 +58,7 @@ impl<'a> Grid<'a> {
             let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.executed();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
-            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer, analysis.in_order()) };
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 let all = if nothing > waiting.len() { self.waits.all_wait(&mut counted, warps) } else { None };

@@ -47,8 +47,7 @@ pub fn attempt(text: &str) {
     for name in names {
         let Ok(kernel) = module.kernel(&name) else { continue };
         KERNELS.fetch_add(1, Ordering::Relaxed);
-        // Threads that poll have shorter turns where the order of accesses is followed, and races may end otherwise then.
-        let config = LaunchConfig { turn: 64, ..chosen(&kernel, &mut random) };
+        let config = chosen(&kernel, &mut random);
         let arguments = random.bits();
         let mut hazards = Hazards::new();
         if random.once_in(4) {
