@@ -1,7 +1,7 @@
 //! The commands that README and the book show: those of ```` ```sh ```` blocks are run, and must end as the page says.
 
 use anyhow::{Context, Result, bail, ensure};
-use common::workspace;
+use common::basics::workspace;
 use course::files::read;
 
 use crate::{chapters, programs};

@@ -17,7 +17,7 @@ pub const CRATES: [&str; 6] =
 
 #[cfg(test)]
 mod tests {
-    use common::workspace;
+    use common::basics::workspace;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use common::workspace;
+use common::basics::workspace;
 use course::files::read;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 

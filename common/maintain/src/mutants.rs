@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use common::output::print;
-use common::workspace;
+use common::basics::output::print;
+use common::basics::workspace;
 use serde::Deserialize;
 
 #[derive(clap::Args)]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use common::output::print;
-use common::workspace;
+use common::basics::output::print;
+use common::basics::workspace;
 
 /// The systems that learners have and this machine may not be.
 const TARGETS: [&str; 3] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin", "aarch64-unknown-linux-gnu"];

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow};
 use common::code::Source;
-use common::describe::Request;
+use common::program::describe::Request;
 use common::{Arg, DeviceInfo, Problem};
 use course::steps;
 use simt::{AccessKind, Analysis, BlockInfo, CopyAccess, Observer, Space};

@@ -1,7 +1,7 @@
 //! The house: every file of the six crates, on its floor.
 
 use anyhow::Result;
-use common::workspace;
+use common::basics::workspace;
 
 use crate::house::{self, CRATES};
 use crate::picture::{self, BLUE, Colour, Frame, GREEN, HPos, Kind, LABEL, MUTED, NOTE, ORANGE, RED, SERIES, TITLE};

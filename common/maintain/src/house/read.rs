@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::workspace;
+use common::basics::workspace;
 use course::files::below;
 use syn::visit::{self, Visit};
 

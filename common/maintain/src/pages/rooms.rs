@@ -1,7 +1,7 @@
 //! The rooms of the house, each with the idea that its file's documentation begins with.
 
 use anyhow::Result;
-use common::workspace;
+use common::basics::workspace;
 
 use crate::house::{self, CRATES};
 use crate::table::markdown;
