@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use crate::cost::Choice;
-use crate::info::DeviceInfo;
-use crate::plan::{Plan, Specialisation};
-use crate::problem::{Dtype, Problem};
-use crate::workspace;
+use crate::basics::workspace;
+use crate::measure::cost::Choice;
+use plan::DeviceInfo;
+use plan::{Dtype, Problem};
+use plan::{Plan, Specialisation};
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.

@@ -13,14 +13,14 @@ use libtest_mimic::{Arguments, Trial};
 
 use kernel::{Kernel, is_whole, trial};
 
+use crate::code::nvrtc;
 use crate::device::{self, Choice, SimOptions};
-use crate::fault::KernelFault;
-use crate::info::DeviceInfo;
-use crate::nvrtc;
-use crate::on_host::host_product;
-use crate::problem::{Dtype, Fill, Problem};
+use crate::findings::fault::KernelFault;
+use crate::program::on_host::host_product;
 use crate::step::{Defect, Idea, Step};
 use crate::verify::Verification;
+use plan::DeviceInfo;
+use plan::{Dtype, Fill, Problem};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
 const SHAPES: &[[u64; 3]] = &[

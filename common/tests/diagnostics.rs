@@ -7,8 +7,8 @@ mod sections;
 
 use std::path::Path;
 
-use common::analysis;
-use common::diagnostic::{self, Arrays};
+use common::findings::analysis;
+use common::findings::diagnostic::{self, Arrays};
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 use snapbox::{assert_data_eq, file};

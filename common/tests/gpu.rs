@@ -4,14 +4,14 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use common::baseline::Baseline;
-use common::check::verify_on;
-use common::cublas;
-use common::cublas_product::CublasProduct;
+use common::basics::matrix::Operands;
 use common::device::CudaDevice;
-use common::matrix::Operands;
-use common::product::{Matrices, Product};
-use common::timing::{self, Cache, L2};
+use common::device::cublas;
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::measure::baseline::Baseline;
+use common::measure::timing::{self, Cache, L2};
+use common::verify::on_device::verify_on;
 use common::{Dtype, Fill, Problem};
 use libtest_mimic::{Arguments, Failed, Trial};
 

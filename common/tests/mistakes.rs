@@ -12,15 +12,16 @@ mod sections;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use common::analysis::HazardReport;
-use common::check::verify_on;
+use common::Problem;
+use common::basics::matrix::Operands;
 use common::code::Code;
+use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
-use common::exec::Session;
-use common::fault::KernelFault;
-use common::matrix::Operands;
-use common::own_launch::OwnLaunch;
-use common::{Problem, diagnostic};
+use common::findings::analysis::HazardReport;
+use common::findings::diagnostic;
+use common::findings::fault::KernelFault;
+use common::program::own_launch::OwnLaunch;
+use common::verify::on_device::verify_on;
 use snapbox::{assert_data_eq, file};
 
 /// Edge of the tiles that the kernels have along K.
@@ -32,7 +33,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
         bail!("{name}.cu has no size in its second line");
     };
-    let problem = Problem::uniform(common::cli::parse_size(size).map_err(anyhow::Error::msg)?);
+    let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
     let launch = OwnLaunch::read(&source)?.unwrap_or_default();
     let plan = launch.plan(&problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let code = Code { source: (source, Vec::new()), ..Code::of_ptx(ptx.to_owned(), format!("{name}.cu")) };

@@ -1,5 +1,5 @@
 //! Benches the step at the sizes common to all steps.
 
 fn main() -> std::process::ExitCode {
-    common::bench::run(&step01_cpu_naive::STEP)
+    common::measure::bench::run(&step01_cpu_naive::STEP)
 }

@@ -1,5 +1,5 @@
 //! Benches the step at the sizes common to all steps.
 
 fn main() -> std::process::ExitCode {
-    common::bench::run(&step05_thread_tile::STEP)
+    common::measure::bench::run(&step05_thread_tile::STEP)
 }

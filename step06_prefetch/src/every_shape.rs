@@ -5,8 +5,8 @@ use std::iter::successors;
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
-use common::cost::{self, Choice, GpuCosts, Work};
-use common::plan::Arg;
+use common::Arg;
+use common::measure::cost::{self, Choice, GpuCosts, Work};
 use common::step::Role;
 use common::{DeviceInfo, Dtype, Idea, Plan, Problem, Specialisation, Variant};
 

@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result};
 use common::Problem;
+use common::basics::matrix::Operands;
 use common::code::Source;
+use common::device::product::{Matrices, Product};
+use common::device::session::Session;
 use common::device::{self, SimOptions};
-use common::exec::Session;
-use common::matrix::Operands;
-use common::product::{Matrices, Product};
 use step06_prefetch::STEP;
 
 /// Two tiles of 64×128, side by side; a K for which the kernel takes tensor cores.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use common::{output, workspace};
+use common::basics::output;
+use common::basics::workspace;
 
 use crate::steps;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use common::basics::output::print;
 use common::code::Source;
-use common::output::print;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
 use crate::steps::{self, Kernel};

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::{device, nvrtc, output};
+use common::basics::output;
+use common::code::nvrtc;
+use common::device;
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
 pub fn run() -> Result<bool> {
@@ -72,7 +74,7 @@ pub fn text() -> String {
     }
     line(
         "cuBLAS",
-        match common::cublas::find() {
+        match common::device::cublas::find() {
             Ok(version) => format!("{version}: --baseline cublas compares with it"),
             Err(error) => format!("none, so nothing is compared with the vendor's library; {error:#}"),
         },

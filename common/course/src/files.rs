@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use common::output::io_reason;
-use common::workspace;
+use common::basics::output::io_reason;
+use common::basics::workspace;
 
 /// Reads a text file with line feeds.
 pub fn read(path: &Path) -> Result<String> {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::bound::LeastTime;
 use common::code::Source;
-use common::describe::Request;
+use common::device::bound::LeastTime;
+use common::device::gpus::Gpu;
+use common::device::product::Product as _;
+use common::device::session::Session;
 use common::device::{Device as _, SimDevice, SimOptions};
-use common::exec::Session;
-use common::gpus::Gpu;
-use common::product::Product as _;
+use common::program::describe::Request;
 use common::{Plan, Problem};
 use simt::Works;
 
@@ -94,7 +94,7 @@ fn choose(
 mod tests {
     use simt::Work;
 
-    use common::units::ms;
+    use common::basics::units::ms;
 
     use super::*;
     use crate::record;

@@ -31,7 +31,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    common::exit::start(Cli::try_parse(), |cli| match &cli.command {
+    common::program::exit::start(Cli::try_parse(), |cli| match &cli.command {
         None => standing::run(),
         Some(Command::Lab(options)) => lab::run(options),
         Some(Command::Diff(options)) => difference::run(options),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use common::workspace;
+use common::basics::workspace;
 
 /// The environment variable that names another folder.
 pub const VARIABLE: &str = "COURSE_MINE";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow, ensure};
-use common::workspace;
+use common::basics::workspace;
 
 /// The environment variable that names a folder of programs that are ready: they are run as they are, and cargo is not
 /// asked. For tests, whose programs cargo has just built, and for machines that got the programs without cargo.

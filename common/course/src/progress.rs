@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use common::output::io_reason;
-use common::workspace;
+use common::basics::output::io_reason;
+use common::basics::workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

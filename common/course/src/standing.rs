@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::{output, workspace};
+use common::basics::output;
+use common::basics::workspace;
 
 use crate::lab::data::Lab;
 use crate::progress::Progress;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::describe::{Description, Request};
+use common::basics::workspace;
+use common::program::describe::{Description, Request};
 use common::step::{Role, source_path};
-use common::workspace;
 
 use crate::{files, programs};
 

@@ -244,7 +244,7 @@ fn main() -> ExitCode {
 }
 
 fn root() -> &'static Path {
-    common::workspace::root()
+    common::basics::workspace::root()
 }
 
 fn stem(kernel: &str) -> &str {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use common::workspace;
+use common::basics::workspace;
 use course::mine;
 use libtest_mimic::Arguments;
 use trycmd::TestCases;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use common::workspace;
+use common::basics::workspace;
 use course::files::below;
 use course::steps;
 

@@ -1,7 +1,7 @@
 //! `cargo x check`: all that must hold of what is committed, once everything is built and tested.
 
 use anyhow::Result;
-use common::output::print;
+use common::basics::output::print;
 
 use crate::{counters, explore, pages, ptx};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use common::workspace;
+use common::basics::workspace;
 use course::files::write;
 
 /// What became of the generated files so far.

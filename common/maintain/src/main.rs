@@ -55,7 +55,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    common::exit::start(Cli::try_parse(), |cli| match &cli.command {
+    common::program::exit::start(Cli::try_parse(), |cli| match &cli.command {
         Command::Ptx(options) => ptx::run(options),
         Command::Pages(options) => pages::run(options),
         Command::Explorer(options) => explore::run(options),

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::gpus::Gpu;
-use common::timing::Spread;
-use common::workspace;
+use common::basics::workspace;
+use common::device::gpus::Gpu;
+use common::measure::timing::Spread;
 use course::files::{below, read};
 use several::grid::{Grid, Line};
 use several::model::Machine;

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
+use common::basics::nvidia_smi;
+use common::code::nvrtc;
 use common::code::{Code, Source};
-use common::cost::Choice;
-use common::describe::{Description, Request};
 use common::device::Device;
-use common::exec::Session;
-use common::product::Matrices;
-use common::{DeviceInfo, Plan, Problem, cublas, nvidia_smi, nvrtc};
+use common::device::cublas;
+use common::device::product::Matrices;
+use common::device::session::Session;
+use common::measure::cost::Choice;
+use common::program::describe::{Description, Request};
+use common::{DeviceInfo, Plan, Problem};
 use course::record;
 use course::steps::{self, Kernel};
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::workspace;
+use common::basics::workspace;
 use course::steps;
 use serde_json::Value;
 

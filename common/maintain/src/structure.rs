@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use common::workspace;
+use common::basics::workspace;
 use course::files::{below, read};
 
 /// Lines that a file may have: one idea fits in less.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use common::basics::workspace;
 use common::code::{self, Code, Source, check_signature};
+use common::device::session;
 use common::device::{Buffer, Device, Kernel, Value};
-use common::exec;
-use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation, workspace};
+use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
 /// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
@@ -132,7 +133,7 @@ impl Kernels {
         add: bool,
     ) -> Result<()> {
         for launch in &plan.launches {
-            let args = launch.args.iter().map(|&arg| exec::value(arg, matrices, None));
+            let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
             let args: Vec<Value> = args.collect::<Result<_>>()?;
             device.launch(if add { self.adding } else { self.step }, launch, &args)?;
         }
@@ -203,8 +204,8 @@ fn launch(device: &mut dyn Device, kernel: Kernel, entry: &str, grid: [u32; 3], 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::basics::matrix::{Side, integer_range};
     use common::device::{SimDevice, SimOptions};
-    use common::matrix::{Side, integer_range};
 
     #[test]
     fn the_kernel_that_adds_differs_in_one_line() {

@@ -1,8 +1,8 @@
 //! Runs a product on several GPUs: `cargo run --release -p several -- --help`.
 
 use clap::Parser as _;
-use common::cli::sentence;
-use common::output::print;
+use common::basics::output::print;
+use common::program::cli::sentence;
 use several::options::Args;
 use several::{nccl, start, watch};
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use anyhow::Result;
+use common::basics::matrix::{Side, integer_range};
 use common::device::{Buffer, Device};
-use common::matrix::{Side, integer_range};
 use common::{Dtype, Fill, Problem};
 
 use crate::grid::Line;

@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use common::code::libraries::Library;
 use common::device::{CudaDevice, Device};
-use common::libraries::Library;
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, result::stream::get_priority_range};
 use cudarc::nccl::result::{self, NcclError};

@@ -1,8 +1,8 @@
 //! The command line.
 
 use clap::Parser;
-use common::cli::parse_size;
 use common::device::Choice;
+use common::program::cli::parse_size;
 
 use crate::grid::Grid;
 use crate::rendezvous;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use common::output::io_reason;
+use common::basics::output::io_reason;
 use serde::{Deserialize, Serialize};
 
 use crate::place::Place;

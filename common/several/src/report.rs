@@ -1,6 +1,6 @@
 //! What a run says to people.
 
-use common::units::{grouped, ms};
+use common::basics::units::{grouped, ms};
 
 use crate::run::{Outcome, gb};
 

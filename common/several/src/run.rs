@@ -3,10 +3,11 @@
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
+use common::basics::nvidia_smi;
+use common::basics::units::grouped;
 use common::device::Device;
-use common::timing::Spread;
-use common::units::grouped;
-use common::{Dtype, Fill, Kind, Problem, nvidia_smi};
+use common::measure::timing::Spread;
+use common::{Dtype, Fill, Kind, Problem};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;

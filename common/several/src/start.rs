@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use common::basics::output::print;
 use common::device::{Choice, CudaDevice, Device, SimDevice, SimOptions, cuda_devices};
-use common::output::print;
 
 use crate::grid::Grid;
 use crate::link::{Link, PostLink};

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bytemuck::{cast_slice, cast_slice_mut};
+use common::basics::matrix::Side;
+use common::basics::mix::mix;
 use common::device::{Buffer, Device};
-use common::matrix::Side;
-use common::mix::mix;
 use common::verify::gamma;
 use serde::{Deserialize, Serialize};
 

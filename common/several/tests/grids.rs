@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::thread;
 
+use common::basics::matrix::Operands;
 use common::device::{Device as _, SimDevice, SimOptions};
-use common::matrix::Operands;
 use common::verify::right_product;
 use common::{Dtype, Fill, Problem};
 use proptest::prelude::*;

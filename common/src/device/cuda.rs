@@ -19,15 +19,15 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream
 use cudarc::nvrtc::Ptx;
 
 use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
+use crate::basics::driver::driver_present;
 use crate::code::Code;
-use crate::cublas::Cublas;
-use crate::driver::driver_present;
-use crate::fault::KernelFault;
-use crate::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
-use crate::nvrtc;
-use crate::occupancy::SmLimits;
-use crate::plan::Launch;
-use crate::problem::Problem;
+use crate::code::nvrtc;
+use crate::device::cublas::Cublas;
+use crate::findings::fault::KernelFault;
+use plan::Launch;
+use plan::Problem;
+use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+use plan::occupancy::SmLimits;
 
 /// Shared memory that every kernel may have without asking, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 
-use crate::analysis::Observations;
 use crate::code::Code;
-use crate::info::{DeviceInfo, Figures, KernelResources};
-use crate::plan::{Launch, Plan};
-use crate::problem::Problem;
+use crate::findings::analysis::Observations;
+use plan::Problem;
+use plan::info::{DeviceInfo, Figures, KernelResources};
+use plan::{Launch, Plan};
 
 /// A block of device memory. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

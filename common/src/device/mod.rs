@@ -2,8 +2,15 @@
 //!
 //! Choosing a device never panics: what is missing is said in a sentence with its remedy.
 
+pub mod bound;
+pub mod cublas;
+pub mod cublas_product;
 mod cuda;
+pub mod gpus;
 mod interface;
+pub mod product;
+mod sample;
+pub mod session;
 mod sim;
 
 use anyhow::Result;
@@ -12,8 +19,8 @@ pub use cuda::{CudaDevice, cuda_devices};
 pub use interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 pub use sim::{SimDevice, SimOptions};
 
-pub use crate::driver::driver_version;
-pub use crate::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+pub use crate::basics::driver::driver_version;
+pub use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
 
 /// Where a problem is computed, as `--device` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,17 +5,17 @@ use std::any::Any;
 use anyhow::{Context, Result, anyhow};
 
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
-use crate::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
+use crate::basics::host;
+use crate::basics::output::print;
+use crate::basics::progress::Progress;
 use crate::code::Code;
-use crate::diagnostic::{self, Arrays};
-use crate::fault::KernelFault;
-use crate::host;
-use crate::info::{DeviceInfo, KernelResources};
-use crate::output::print;
-use crate::plan::{Arg, Launch, Plan};
-use crate::problem::Problem;
-use crate::progress::Progress;
-use crate::sample::{Class, classes};
+use crate::device::sample::{Class, classes};
+use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
+use crate::findings::diagnostic::{self, Arrays};
+use crate::findings::fault::KernelFault;
+use plan::Problem;
+use plan::info::{DeviceInfo, KernelResources};
+use plan::{Arg, Launch, Plan};
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]

@@ -8,19 +8,19 @@ use libtest_mimic::Trial;
 use simt::HazardKind;
 
 use super::kernel::{Kernel, code, is_whole};
-use crate::analysis::HazardReport;
+use crate::basics::matrix::Operands;
 use crate::code::Code;
+use crate::device::product::Product as _;
+use crate::device::session::Session;
 use crate::device::{Device, SimDevice, SimOptions};
-use crate::exec::Session;
-use crate::fault::KernelFault;
-use crate::hazard_kind::{FaultClass, ReportKind};
-use crate::info::DeviceInfo;
-use crate::matrix::Operands;
-use crate::plan::Plan;
-use crate::problem::{Dtype, Problem};
-use crate::product::Product as _;
+use crate::findings::analysis::HazardReport;
+use crate::findings::fault::KernelFault;
+use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::step::{Defect, Step};
 use crate::verify::Verification;
+use plan::DeviceInfo;
+use plan::Plan;
+use plan::{Dtype, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
 const RAGGED: [[u64; 3]; 5] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600], [64, 96, 128]];

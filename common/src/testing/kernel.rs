@@ -6,17 +6,18 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::check::verify_on;
+use crate::basics::host;
+use crate::basics::matrix::Operands;
+use crate::code::nvrtc;
 use crate::code::{Code, Source};
+use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
-use crate::exec::Session;
-use crate::info::Kind;
-use crate::matrix::Operands;
-use crate::plan::{Plan, Specialisation};
-use crate::problem::{Dtype, Fill, Problem};
 use crate::step::{Defect, Step, Variant};
 use crate::verify::Verification;
-use crate::{host, nvrtc};
+use crate::verify::on_device::verify_on;
+use plan::Kind;
+use plan::{Dtype, Fill, Problem};
+use plan::{Plan, Specialisation};
 
 /// A step's own kernel or one of its variants, in one element type.
 #[derive(Clone, Copy)]

@@ -9,9 +9,9 @@ use libtest_mimic::Trial;
 
 use super::kernel::{Kernel, code, trial};
 use crate::device::{Device, SimDevice, SimOptions};
-use crate::memory;
-use crate::problem::Dtype;
+use crate::measure::capacity;
 use crate::step::Step;
+use plan::Dtype;
 
 /// Edges of the cubes that are tried: a multiple of the tiles, and one that is none.
 const EDGES: [u64; 2] = [256, 400];
@@ -53,8 +53,8 @@ fn what_does_not_fit_is_refused(kernel: Kernel) -> Result<()> {
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
     let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
-    memory::ensure_fits(&problem, Some(&plan), &device)?;
-    let refusal = memory::ensure_fits_watched(&problem, &plan, &code, &device);
+    capacity::ensure_fits(&problem, Some(&plan), &device)?;
+    let refusal = capacity::ensure_fits_watched(&problem, &plan, &code, &device);
     let words = refusal.err().context("what does not fit was let through")?.to_string();
     ensure!(words.starts_with("to watch a problem of") && !words.contains('\n'), "{words}");
     Ok(())

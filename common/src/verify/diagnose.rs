@@ -5,9 +5,9 @@ use std::fmt;
 use super::judge::{Found, Mismatch, TileCount};
 use super::mistakes::{AXES, causes};
 use super::reference::gamma;
-use crate::matrix::Operands;
-use crate::plan::Shape;
-use crate::problem::Problem;
+use crate::basics::matrix::Operands;
+use plan::Problem;
+use plan::Shape;
 
 /// Edge of the map, in cells.
 const MAP_CELLS: u64 = 16;
@@ -182,7 +182,7 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Dtype, Fill};
+    use plan::{Dtype, Fill};
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 

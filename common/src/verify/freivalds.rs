@@ -10,10 +10,10 @@ use rayon::prelude::*;
 
 use super::rows::{Rows, panel_rows};
 use super::spread::spread;
-use crate::matrix::Operands;
-use crate::mix::mix;
-use crate::problem::{Dtype, Problem};
-use crate::progress::Progress;
+use crate::basics::matrix::Operands;
+use crate::basics::mix::mix;
+use crate::basics::progress::Progress;
+use plan::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
 const VECTORS: usize = 2;
@@ -94,9 +94,9 @@ fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
     use crate::verify::right_product;
     use crate::verify::rows::HostRows;
+    use plan::Fill;
 
     fn problem(m: u64, n: u64, k: u64, dtype: Dtype, fill: Fill) -> Problem {
         Problem { m, n, k, dtype, fill, seed: 1 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::reference::{Panel, Reference};
 use super::rows::{Rows, panel_rows};
 use super::spread::spread;
-use crate::matrix::Operands;
-use crate::mix::mix;
-use crate::plan::Shape;
-use crate::problem::{Dtype, Problem};
-use crate::progress::Progress;
+use crate::basics::matrix::Operands;
+use crate::basics::mix::mix;
+use crate::basics::progress::Progress;
+use plan::Shape;
+use plan::{Dtype, Problem};
 
 /// A wrong element of C.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -244,9 +244,9 @@ fn judge_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
     use crate::verify::right_product;
     use crate::verify::rows::HostRows;
+    use plan::Fill;
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
     const NAN: u32 = f32::NAN.to_bits();

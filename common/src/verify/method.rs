@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Dtype, Fill, Problem};
+use plan::{Dtype, Fill, Problem};
 
 /// How a product was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

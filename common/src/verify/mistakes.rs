@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::judge::Mismatch;
 use super::reference::gamma;
-use crate::matrix::Operands;
-use crate::plan::Shape;
-use crate::problem::{Dtype, Problem};
+use crate::basics::matrix::Operands;
+use plan::Shape;
+use plan::{Dtype, Problem};
 
 /// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
 type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
@@ -205,7 +205,7 @@ fn strides(&Problem { m, n, k, .. }: &Problem) -> Vec<Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
+    use plan::Fill;
 
     #[test]
     fn sums_stay_inside_the_matrices() {

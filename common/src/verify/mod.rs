@@ -17,6 +17,7 @@ mod freivalds;
 mod judge;
 mod method;
 mod mistakes;
+pub mod on_device;
 mod reference;
 mod rows;
 mod spread;
@@ -26,13 +27,13 @@ mod tests;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::matrix::Operands;
-use crate::problem::{Dtype, Fill, Problem};
+use crate::basics::matrix::Operands;
+use plan::{Dtype, Fill, Problem};
 
-pub use crate::plan::Shape;
 pub use diagnose::TileMap;
 pub use judge::Mismatch;
 pub use method::Method;
+pub use plan::Shape;
 pub use reference::gamma;
 use rows::panel_rows;
 pub use rows::{HostRows, Rows};

@@ -5,8 +5,8 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
 use rayon::prelude::*;
 
-use crate::matrix::{Operands, vec_of};
-use crate::problem::{Fill, Problem};
+use crate::basics::matrix::{Operands, vec_of};
+use plan::{Fill, Problem};
 
 /// Unit roundoff of `f32`.
 const UNIT: f64 = 1.0 / (1_u64 << 24) as f64;
@@ -157,7 +157,7 @@ fn product<T: LinalgScalar + Send + Sync>(c: &mut [T], a: &[T], b: &[T], [n, k]:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Dtype;
+    use plan::Dtype;
 
     #[test]
     fn many_rows_and_few_rows_agree_and_so_does_a_loop_in_order() {

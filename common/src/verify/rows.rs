@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::problem::Problem;
+use plan::Problem;
 
 /// Rows of C, wherever C is.
 pub trait Rows {

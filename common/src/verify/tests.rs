@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{HostRows, Method, Shape, Verification, host_bytes, right_product, twin, verify, verify_by};
-use crate::matrix::Operands;
-use crate::problem::{Dtype, Fill, Problem};
+use crate::basics::matrix::Operands;
+use plan::{Dtype, Fill, Problem};
 
 const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 

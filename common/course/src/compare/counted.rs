@@ -1,7 +1,7 @@
 //! What the simulator shows of each kernel in place of times: its traffic, its conflicts, its barriers, its occupancy.
 
-use common::analysis::RATIOS;
-use common::units::{ms, number};
+use common::basics::units::{ms, number};
+use common::findings::analysis::RATIOS;
 
 use crate::record::Entry;
 
@@ -34,7 +34,7 @@ pub fn cells(entry: &Entry) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use common::analysis::Counters;
+    use common::findings::analysis::Counters;
 
     use super::*;
     use crate::record::Outcome;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use common::basics::nvidia_smi;
+use common::code::nvrtc;
 use common::device::{self, Choice, Device};
-use common::timing::L2;
-use common::{Dtype, Fill, Kind, nvidia_smi, nvrtc};
+use common::measure::timing::L2;
+use common::{Dtype, Fill, Kind};
 
 use crate::compare::options::Options;
 use crate::record::{self, FORMAT, Record};

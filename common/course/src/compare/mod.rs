@@ -13,10 +13,12 @@ mod turns;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use common::basics::output::print;
+use common::basics::workspace;
+use common::device::cublas;
 use common::device::{self, SimOptions};
-use common::output::print;
-use common::timing::Cache;
-use common::{Kind, Problem, cublas, workspace};
+use common::measure::timing::Cache;
+use common::{Kind, Problem};
 
 use crate::record::{self, Record};
 use heading::{clocks, new_record};

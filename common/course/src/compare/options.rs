@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use common::Kind;
-use common::cli::parse_size;
 use common::device::Choice;
+use common::program::cli::parse_size;
 
 use crate::arguments::parse_seed;
 use crate::record;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use common::bound::LeastTime;
 use common::code::{Code, Source};
-use common::describe::{Description, Request};
 use common::device::Device;
-use common::gpus::Gpu;
+use common::device::bound::LeastTime;
+use common::device::gpus::Gpu;
+use common::program::describe::{Description, Request};
 use common::{Plan, Problem};
 
 use crate::least::least_time;

@@ -3,14 +3,15 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
-use common::cublas_product::CublasProduct;
+use common::basics::progress::Progress;
 use common::device::Device;
-use common::exec::Session;
-use common::product::{Matrices, Product};
-use common::progress::Progress;
-use common::report::{LaunchReport, Report};
-use common::timing::Cache;
-use common::{Kind, Problem, memory};
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::device::session::Session;
+use common::measure::capacity;
+use common::measure::timing::Cache;
+use common::program::report::{LaunchReport, Report};
+use common::{Kind, Problem};
 
 use crate::compare::heading::clocks;
 use crate::compare::options::Options;
@@ -35,7 +36,7 @@ pub fn one_size(
     let progress = Progress::new(record::size_words(size), participants.len() as u64);
     let mut entries = Vec::new();
     let mut runners = Vec::new();
-    let fits = memory::ensure_fits(problem, None, device);
+    let fits = capacity::ensure_fits(problem, None, device);
     let matrices = match fits.and_then(|()| Matrices::allocate(device, problem)) {
         Ok(matrices) => matrices,
         Err(error) => {
@@ -110,7 +111,7 @@ fn session(
         Ok(plan) => plan.clone(),
         Err(limit) => return without(Outcome::Impossible, limit.clone()),
     };
-    if let Err(error) = memory::ensure_fits(problem, Some(&plan), device) {
+    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
         return without(Outcome::Skipped, format!("{error:#}"));
     }
     let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;

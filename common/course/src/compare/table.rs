@@ -1,6 +1,6 @@
 //! The table of a size, and what all sizes say together, for people.
 
-use common::units::ms;
+use common::basics::units::ms;
 use common::{Kind, verify};
 
 use crate::compare::counted;

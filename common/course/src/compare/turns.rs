@@ -4,15 +4,15 @@
 use std::ops::RangeInclusive;
 
 use anyhow::Result;
-use common::analysis::Counters;
-use common::check::verify_c;
+use common::basics::matrix::Operands;
+use common::basics::progress::Progress;
 use common::device::Device;
-use common::gpus::Gpu;
-use common::matrix::Operands;
-use common::product::{Matrices, Product};
-use common::progress::Progress;
-use common::timing::{self, Cache};
+use common::device::gpus::Gpu;
+use common::device::product::{Matrices, Product};
+use common::findings::analysis::Counters;
+use common::measure::timing::{self, Cache};
 use common::verify;
+use common::verify::on_device::verify_c;
 
 use crate::record::{self, Entry, Outcome};
 

@@ -37,7 +37,7 @@ pub fn problem([m, n, k]: Size, dtype: Dtype) -> Problem {
 pub fn work(plan: &Plan) -> Result<Work> {
     let text = serde_json::to_string(plan)?;
     serde_json::from_str(&text)
-        .context("the explorer reads plans in another way; change explorer::plan with common::plan")
+        .context("the explorer reads plans in another way; change explorer::plan with plan::plan")
 }
 
 fn probes() -> Vec<Size> {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use common::code::Source;
-use common::describe::{Description, Request};
+use common::program::describe::{Description, Request};
 use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation};
 
 use super::data::{Chapter, Kernel};

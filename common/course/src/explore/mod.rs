@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::{output, workspace};
+use common::basics::output;
+use common::basics::workspace;
 
 use crate::steps::{self, Kernel};
 use crate::{files, mine};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::code::{Source, check_signature};
-use common::own_launch::{OwnLaunch, without_own_constants};
+use common::program::own_launch::{OwnLaunch, without_own_constants};
 use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation};
 use explorer::matrices;
 use explorer::request::{self, RunRequest};
@@ -42,7 +42,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         source.display
     );
     if !source.is_ptx() {
-        common::nvrtc::find()?.try_out()?;
+        common::code::nvrtc::find()?.try_out()?;
     }
     // What is compiled here may have constants that are committed of no kernel.
     let device = DeviceInfo { compiles: !source.is_ptx(), ..kernels::device() };

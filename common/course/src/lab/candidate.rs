@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use common::analysis::{Counters, HazardReport};
-use common::check::verify_on;
+use common::basics::matrix::Operands;
+use common::basics::mix::mix;
 use common::code::{Code, Source};
-use common::describe::Request;
+use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
-use common::exec::Session;
-use common::matrix::Operands;
-use common::mix::mix;
-use common::own_launch::{OwnLaunch, without_own_constants};
+use common::findings::analysis::{Counters, HazardReport};
+use common::program::describe::Request;
+use common::program::own_launch::{OwnLaunch, without_own_constants};
 use common::verify::Verification;
+use common::verify::on_device::verify_on;
 use common::{DeviceInfo, Dtype, Fill, Plan, Problem};
 
 use crate::files;
@@ -52,7 +52,7 @@ impl Candidate {
         let source = Source::read(kernel)?.with_headers_of(&lab.step.path);
         let launch = OwnLaunch::of(&source)?;
         if !source.is_ptx() {
-            common::nvrtc::find()?.try_out()?;
+            common::code::nvrtc::find()?.try_out()?;
         }
         let variant = lab.data.launched_as.clone().or_else(|| lab.beyond.clone());
         Self::new(lab.step.clone(), variant, source, launch, seed)

@@ -1,6 +1,6 @@
 //! The checklist of a graded kernel, and how it is filled in.
 
-use common::progress::Progress;
+use common::basics::progress::Progress;
 
 use crate::lab::data::{Goal, Task};
 

@@ -3,7 +3,8 @@
 use std::io::BufRead as _;
 
 use anyhow::Result;
-use common::{output, workspace};
+use common::basics::output;
+use common::basics::workspace;
 
 use crate::files;
 use crate::lab::data::Lab;

@@ -1,11 +1,11 @@
 //! Whether a kernel compiles, is right, and has no hazard.
 
 use anyhow::Result;
-use common::analysis::HazardReport;
 use common::device::SimOptions;
-use common::diagnostic;
-use common::fault::KernelFault;
-use common::hazard_kind::ReportKind;
+use common::findings::analysis::HazardReport;
+use common::findings::diagnostic;
+use common::findings::fault::KernelFault;
+use common::findings::hazard_kind::ReportKind;
 use common::verify::Verification;
 
 use crate::lab::candidate::{Candidate, INSTRUCTION_LIMIT};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use common::workspace;
+use common::basics::workspace;
 use serde::Deserialize;
 
 use crate::steps::{self, StepFolder};

@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use common::{output, workspace};
+use common::basics::output;
+use common::basics::workspace;
 
 use crate::arguments::parse_seed;
 use crate::files;

@@ -1,6 +1,6 @@
 //! The shapes at which a kernel is graded: their names, the hidden ones, and those for the hazard check.
 
-use common::mix::mix;
+use common::basics::mix::mix;
 
 use crate::lab::data::Random;
 

@@ -1,11 +1,11 @@
 //! Whether a kernel is as fast as a lab asks, on a GPU.
 
 use anyhow::{Result, ensure};
-use common::check::verify_on;
+use common::basics::matrix::Operands;
+use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
-use common::exec::Session;
-use common::matrix::Operands;
-use common::timing::{self, Cache};
+use common::measure::timing::{self, Cache};
+use common::verify::on_device::verify_on;
 
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use common::workspace;
+use common::basics::workspace;
 
 use crate::files;
 use crate::lab::checklist::{Grade, Line, State};

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use common::basics::json;
+use common::basics::output::io_reason;
+use common::basics::workspace;
 use common::code::Source;
-use common::output::io_reason;
-use common::{json, workspace};
 
 use crate::files;
 use crate::record::format::{FORMAT, Record, StepRecord};

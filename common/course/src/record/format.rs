@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use common::analysis::Counters;
-use common::bound::LeastTime;
+use common::device::bound::LeastTime;
 use common::device::{Figures, KernelResources};
-use common::occupancy::Occupancy;
-use common::problem::{Dtype, Fill};
-use common::report::LaunchReport;
-use common::timing::L2;
+use common::findings::analysis::Counters;
+use common::measure::timing::L2;
+use common::program::report::LaunchReport;
 use common::verify::Method;
 use common::{DeviceInfo, Problem};
+use plan::occupancy::Occupancy;
+use plan::{Dtype, Fill};
 use serde::{Deserialize, Serialize};
 
 /// Version of the records' format.

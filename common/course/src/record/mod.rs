@@ -13,5 +13,5 @@ pub use statistics::{Speed, geometric_mean, only_in_saw_tooth, saw_tooth, size_w
 /// A record with two steps and cuBLAS at two sizes.
 #[cfg(test)]
 pub(crate) fn example() -> Record {
-    Record::read(&common::workspace::root().join("common/course/tests/record.json")).unwrap()
+    Record::read(&common::basics::workspace::root().join("common/course/tests/record.json")).unwrap()
 }

@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::SystemTime;
 
-use common::{nvidia_smi, workspace};
+use common::basics::nvidia_smi;
+use common::basics::workspace;
 
 use crate::record::format::{Clocks, Record};
 

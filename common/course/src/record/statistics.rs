@@ -1,7 +1,7 @@
 //! What follows from a record's sizes and samples: names, speeds, shares, and whether all went right.
 
 use common::Kind;
-use common::timing::Spread;
+use common::measure::timing::Spread;
 
 use crate::record::format::{CUBLAS, Entry, Outcome, Record, SizeRecord};
 

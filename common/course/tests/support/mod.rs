@@ -36,7 +36,7 @@ pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send +
 
 /// The test, ignored if there is no NVRTC here.
 pub fn needs_nvrtc(test: Trial) -> Trial {
-    match common::nvrtc::find() {
+    match common::code::nvrtc::find() {
         Ok(_) => test,
         Err(error) => test.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true),
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use common::workspace;
+use common::basics::workspace;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use common::cublas_product::CublasProduct;
+use common::basics::json;
+use common::basics::matrix::Operands;
+use common::basics::output::print;
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
 use common::device::{self, Device, SimOptions};
-use common::matrix::Operands;
-use common::output::print;
-use common::product::{Matrices, Product};
-use common::timing::{self, Cache, Spread};
-use common::{DeviceInfo, Kind, Plan, Problem, json};
+use common::measure::timing::{self, Cache, Spread};
+use common::{DeviceInfo, Kind, Plan, Problem};
 use course::files::write;
 
 use crate::one_kernel::{OneKernel, provenance};

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::nvidia_smi;
-use common::timing::Spread;
+use common::basics::nvidia_smi;
+use common::measure::timing::Spread;
 
 /// For how long something runs, and the part at the start that does not count: clocks and power still change then.
 const RUNS: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! What A and B are filled with, to see how accurate a product is.
 
 use clap::ValueEnum;
-use common::matrix::integer_range;
+use common::basics::matrix::integer_range;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;

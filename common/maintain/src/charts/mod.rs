@@ -79,7 +79,7 @@ fn ladder_size(record: &Record) -> String {
 
 #[cfg(test)]
 pub fn example() -> Record {
-    Record::read(&common::workspace::root().join("common/course/tests/record.json")).unwrap()
+    Record::read(&common::basics::workspace::root().join("common/course/tests/record.json")).unwrap()
 }
 
 #[cfg(test)]

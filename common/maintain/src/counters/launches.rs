@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use common::basics::workspace;
 use common::code::Source;
-use common::describe::{Description, Request};
-use common::{Arg, DeviceInfo, Problem, Specialisation, workspace};
+use common::program::describe::{Description, Request};
+use common::{Arg, DeviceInfo, Problem, Specialisation};
 use course::files;
 use course::steps::{self, StepFolder};
 use serde::{Deserialize, Serialize};

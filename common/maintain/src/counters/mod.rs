@@ -6,7 +6,7 @@ pub mod readings;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use common::output::print;
+use common::basics::output::print;
 
 use readings::{File, Readings};
 

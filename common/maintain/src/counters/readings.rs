@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use common::assembled::{Assembled, MachineCode};
-use common::{code, workspace};
+use common::basics::workspace;
+use common::code;
+use common::code::assembled::{Assembled, MachineCode};
 use course::files;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
+use common::basics::workspace;
 use common::code::Source;
-use common::{nvrtc, workspace};
+use common::code::nvrtc;
 use course::explore::data::{Chapter, Counter, Data, Form, Kernel};
 use course::explore::kernels::OfStep;
 use course::explore::{forms, kernels};

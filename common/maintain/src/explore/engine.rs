@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use common::{code, workspace};
+use common::basics::workspace;
+use common::code;
 use course::files;
 
 const TARGET: &str = "wasm32-unknown-unknown";

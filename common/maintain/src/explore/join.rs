@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::workspace;
+use common::basics::workspace;
 use course::files::read;
 
 /// The script that runs beside the page, and is kept as a text: the page starts it from there.

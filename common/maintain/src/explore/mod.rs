@@ -8,8 +8,8 @@ mod native;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use common::output::print;
-use common::workspace;
+use common::basics::output::print;
+use common::basics::workspace;
 use course::explore::{packed_page, page};
 use course::files;
 

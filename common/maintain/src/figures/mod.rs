@@ -7,7 +7,7 @@ mod several;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use common::workspace;
+use common::basics::workspace;
 
 /// A figure: the stem of its file, and what draws it.
 type Figure = (&'static str, fn() -> Result<String>);

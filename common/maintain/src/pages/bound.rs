@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use anyhow::{Result, anyhow};
-use common::units::ms;
+use common::basics::units::ms;
 use course::least::{self, LeastTimes};
 use course::record::Record;
 
@@ -62,8 +62,8 @@ pub fn at_all_sizes(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::bound::LeastTime;
-    use common::workspace;
+    use common::basics::workspace;
+    use common::device::bound::LeastTime;
 
     use super::*;
     use crate::charts::example;

@@ -1,9 +1,9 @@
 //! Parts that show what the simulator counts: tables of kernels, and the counters' names.
 
 use anyhow::{Context, Result};
-use common::describe::Request;
-use common::units::number;
-use common::workspace;
+use common::basics::units::number;
+use common::basics::workspace;
+use common::program::describe::Request;
 use course::files::read;
 use course::steps;
 use serde_json::Value;

@@ -16,8 +16,8 @@ mod timed;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::output::print;
-use common::workspace;
+use common::basics::output::print;
+use common::basics::workspace;
 use course::files::read;
 use course::record;
 

@@ -1,7 +1,7 @@
 //! The path inside a step: each rung with what it adds to the kernel before it, in lines and in speed.
 
 use anyhow::{Context, Result};
-use common::describe::Request;
+use common::program::describe::Request;
 use course::difference;
 use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
@@ -56,7 +56,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::workspace;
+    use common::basics::workspace;
 
     use super::*;
 

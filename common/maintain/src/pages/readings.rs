@@ -1,7 +1,7 @@
 //! The part that shows the simulator's counters beside those that were read on a GPU.
 
 use anyhow::Result;
-use common::units::grouped;
+use common::basics::units::grouped;
 
 use crate::counters::readings::{Compared, File, Readings};
 use crate::table;

@@ -1,8 +1,8 @@
 //! Parts that show products on several GPUs: tables of their times, and what was said when a rank was killed.
 
 use anyhow::{Result, bail};
-use common::units::{grouped, ms};
-use common::workspace;
+use common::basics::units::{grouped, ms};
+use common::basics::workspace;
 use course::files::read;
 use several::run::Outcome;
 

@@ -1,7 +1,7 @@
 //! Parts that show the kernel for every shape against the library at random shapes.
 
 use anyhow::{Context, Result, bail};
-use common::workspace;
+use common::basics::workspace;
 use course::record::geometric_mean;
 
 use crate::figures::every_shape;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use common::units::ms;
-use common::workspace;
+use common::basics::units::ms;
+use common::basics::workspace;
 use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
@@ -48,7 +48,7 @@ pub fn with_record(
 ) -> Result<String> {
     let found = match wanted {
         Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
-        None => page.foremost(|record| record.l2 == common::timing::L2::Warm),
+        None => page.foremost(|record| record.l2 == common::measure::timing::L2::Warm),
     };
     match found {
         Some((name, record)) => show(name, record),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use common::assembled::{Assembled, CAPABILITY, Kernels, MachineCode};
 use common::code;
-use common::nvrtc::Nvrtc;
+use common::code::assembled::{Assembled, CAPABILITY, Kernels, MachineCode};
+use common::code::nvrtc::Nvrtc;
 
 /// The pip packages of the assembler, of the version that goes with the pinned NVRTC, and of a disassembler.
 pub const PACKAGES: [&str; 2] = ["nvidia-cuda-nvcc-cu12==12.1.105", "nvidia-cuda-nvdisasm==13.2.51"];

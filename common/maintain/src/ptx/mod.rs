@@ -8,13 +8,14 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use common::assembled::Assembled;
+use common::basics::json;
+use common::basics::output;
 use common::code::Source;
-use common::describe::Request;
-use common::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
-use common::plan::Specialisation;
-use common::{json, output};
+use common::code::assembled::Assembled;
+use common::code::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
+use common::program::describe::Request;
 use course::steps;
+use plan::Specialisation;
 
 use crate::generated::Generated;
 use assembled::{PACKAGES, Tools};

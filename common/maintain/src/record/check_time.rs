@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use common::Problem;
-use common::matrix::Operands;
+use common::basics::matrix::Operands;
 use common::verify::{self, HostRows, Shape};
 
 /// Times the check of a product of so many rows and columns; an error if it refuses the right one or accepts a wrong one.
 pub fn text(edge: u64) -> Result<String> {
     let problem = Problem::uniform([edge; 3]);
-    common::memory::ensure_fits_host(&problem)?;
+    common::measure::capacity::ensure_fits_host(&problem)?;
     let mut text = String::new();
     let mut total = 0.0;
     let mut line = |what: &str, begin: Instant| {

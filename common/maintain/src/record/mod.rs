@@ -14,8 +14,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::json;
-use common::output::print;
+use common::basics::json;
+use common::basics::output::print;
 use course::doctor;
 use course::files::write;
 

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use common::basics::nvidia_smi;
+use common::basics::output::print;
 use common::code::Source;
-use common::describe::Request;
-use common::output::print;
-use common::report::Report;
-use common::{Dtype, Problem, device, nvidia_smi};
+use common::program::describe::Request;
+use common::program::report::Report;
+use common::{Dtype, Problem, device};
 use course::record;
 use course::steps::{self, StepFolder};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::Problem;
 use common::code::Source;
-use common::describe::Request;
+use common::device::product::Product as _;
+use common::device::session::Session;
 use common::device::{self, Device as _, SimOptions};
-use common::exec::Session;
-use common::product::Product as _;
+use common::program::describe::Request;
 use course::record::{Record, Traffic};
 use course::steps::{self, StepFolder};
 

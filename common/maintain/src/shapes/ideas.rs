@@ -2,7 +2,7 @@
 //! that the chosen plan uses some plans without it.
 
 use anyhow::Result;
-use common::cost::Choice;
+use common::measure::cost::Choice;
 use common::{DeviceInfo, Plan, Problem};
 
 use crate::one_kernel::OneKernel;

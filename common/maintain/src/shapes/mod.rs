@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use common::cli::parse_size;
+use common::Problem;
+use common::basics::json;
+use common::basics::matrix::Operands;
+use common::basics::output::print;
+use common::device::product::Matrices;
 use common::device::{self, SimOptions};
-use common::matrix::Operands;
-use common::output::print;
-use common::product::Matrices;
-use common::{Problem, json};
+use common::program::cli::parse_size;
 use course::compare::GPU_SIZES;
 use course::files::write;
 

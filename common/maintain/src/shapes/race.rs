@@ -1,13 +1,13 @@
 //! Plans in a race on a GPU: each alone at first, then the best few and the library in turns.
 
 use anyhow::{Context, Result};
-use common::check::verify_c;
-use common::cublas_product::CublasProduct;
+use common::basics::matrix::Operands;
 use common::device::Device;
-use common::exec::Session;
-use common::matrix::Operands;
-use common::product::{Matrices, Product};
-use common::timing::{self, Cache, Spread};
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::device::session::Session;
+use common::measure::timing::{self, Cache, Spread};
+use common::verify::on_device::verify_c;
 use common::{Plan, Problem};
 
 use super::ideas::Field;

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use common::check::verify_c;
-use common::cublas_product::CublasProduct;
-use common::json;
-use common::matrix::Operands;
-use common::output::print;
-use common::product::{Matrices, Product};
-use common::{Plan, Problem, workspace};
+use common::basics::json;
+use common::basics::matrix::Operands;
+use common::basics::output::print;
+use common::basics::workspace;
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::verify::on_device::verify_c;
+use common::{Plan, Problem};
 use course::files::write;
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::cost::{GpuCosts, Measurement, Work};
-use common::json;
-use common::output::print;
+use common::basics::json;
+use common::basics::output::print;
+use common::measure::cost::{GpuCosts, Measurement, Work};
 use course::files::write;
 use course::record;
 use serde::{Deserialize, Serialize};

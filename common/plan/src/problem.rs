@@ -1,0 +1,126 @@
+//! The product to compute: C = A·B, its sizes, its element type and how A and B are filled.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Element type of A, B and C.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// 32-bit floating point, checked against an error bound.
+    #[default]
+    F32,
+    /// 32-bit integers that wrap around, checked exactly.
+    I32,
+}
+
+impl Dtype {
+    /// The C type, as the kernel's `ELEMENT`.
+    pub fn c_type(self) -> &'static str {
+        match self {
+            Self::F32 => "float",
+            Self::I32 => "int",
+        }
+    }
+
+    /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident. It makes an
+    /// `f32` NaN, and an `i32` 2139062143, which no small product is.
+    pub fn poison_byte(self) -> u8 {
+        match self {
+            Self::F32 => 0xFF,
+            Self::I32 => 0x7F,
+        }
+    }
+
+    /// The 32-bit word that marks an element of C as never written.
+    pub fn poison(self) -> u32 {
+        u32::from_ne_bytes([self.poison_byte(); 4])
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::I32 => "i32",
+        })
+    }
+}
+
+/// Values of the elements of A and B.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Fill {
+    /// Uniform in [-1, 1); with `i32`, integers over the whole range of the type.
+    #[default]
+    Uniform,
+    /// Integers so small that every sum is exact in `f32`: the product is checked exactly.
+    Integers,
+}
+
+impl fmt::Display for Fill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uniform => "uniform",
+            Self::Integers => "integers",
+        })
+    }
+}
+
+/// C (M×N) = A (M×K) · B (K×N), all row-major.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Rows of A and of C; 1 to 2³¹−1, as are `n` and `k`.
+    pub m: u64,
+    /// Columns of B and of C.
+    pub n: u64,
+    /// Columns of A, rows of B.
+    pub k: u64,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Values of the elements.
+    pub fill: Fill,
+    /// Seed of the elements.
+    pub seed: u64,
+}
+
+impl Problem {
+    /// The usual product of these sizes [M, N, K]: `f32`, uniform elements, drawn with seed 1.
+    pub const fn uniform([m, n, k]: [u64; 3]) -> Self {
+        Self { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
+    }
+
+    /// Elements of A.
+    pub fn a_elements(&self) -> u64 {
+        self.m * self.k
+    }
+
+    /// Elements of B.
+    pub fn b_elements(&self) -> u64 {
+        self.k * self.n
+    }
+
+    /// Bytes of A, B, C and a workspace of so many elements.
+    pub fn device_bytes(&self, workspace_elements: u64) -> u64 {
+        let elements = [self.a_elements(), self.b_elements(), self.c_elements(), workspace_elements];
+        elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))
+    }
+
+    /// Elements of C.
+    pub fn c_elements(&self) -> u64 {
+        self.m * self.n
+    }
+
+    /// Floating-point (or integer) operations of the product: a multiplication and an addition for each of M·N·K.
+    pub fn flop(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+
+    /// M·N·K as a count of multiply-adds.
+    pub fn multiply_adds(&self) -> u128 {
+        u128::from(self.m) * u128::from(self.n) * u128::from(self.k)
+    }
+}

@@ -1,0 +1,218 @@
+//! The elements of A and B: random, distinct, and the same on every machine for the same seed.
+
+use std::num::Wrapping;
+
+use anyhow::Result;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+
+use plan::{Dtype, Fill, Problem};
+
+/// A and B on the host, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operands {
+    /// Single precision.
+    F32 {
+        /// M×K.
+        a: Vec<f32>,
+        /// K×N.
+        b: Vec<f32>,
+    },
+    /// Integers that wrap around.
+    I32 {
+        /// M×K.
+        a: Vec<Wrapping<i32>>,
+        /// K×N.
+        b: Vec<Wrapping<i32>>,
+    },
+}
+
+/// Elements drawn from one stream of the generator; a stream a chunk lets all cores draw at once.
+const CHUNK: usize = 1 << 16;
+
+/// Largest absolute value of [`Fill::Integers`] so that a sum of `k` products is exact in `f32`: k·r² ≤ 2²⁴.
+///
+/// Beyond k = 2²⁴ it is still 1: the sum of k random signs stays far below 2²⁴.
+pub fn integer_range(k: u64) -> i32 {
+    (((1_u64 << 24) as f64 / k as f64).sqrt().floor() as i32).clamp(1, 100)
+}
+
+impl Operands {
+    /// Draws A and B of a problem. Fails if the host has no memory for them.
+    pub fn new(problem: &Problem) -> Result<Self> {
+        let seeds = [Side::A, Side::B].map(|side| side.seed(problem));
+        let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
+        let range = integer_range(problem.k);
+        Ok(match (problem.dtype, problem.fill) {
+            (Dtype::F32, Fill::Uniform) => {
+                Self::F32 { a: draw(seeds[0], elements_a, uniform)?, b: draw(seeds[1], elements_b, uniform)? }
+            }
+            (Dtype::F32, Fill::Integers) => Self::F32 {
+                a: draw(seeds[0], elements_a, |word| integer(word, range) as f32)?,
+                b: draw(seeds[1], elements_b, |word| integer(word, range) as f32)?,
+            },
+            (Dtype::I32, Fill::Uniform) => Self::I32 {
+                a: draw(seeds[0], elements_a, |word| Wrapping(word as i32))?,
+                b: draw(seeds[1], elements_b, |word| Wrapping(word as i32))?,
+            },
+            (Dtype::I32, Fill::Integers) => Self::I32 {
+                a: draw(seeds[0], elements_a, |word| Wrapping(integer(word, range)))?,
+                b: draw(seeds[1], elements_b, |word| Wrapping(integer(word, range)))?,
+            },
+        })
+    }
+
+    /// The bytes of A, as a device takes them.
+    pub fn a_bytes(&self) -> &[u8] {
+        match self {
+            Self::F32 { a, .. } => bytemuck::cast_slice(a),
+            Self::I32 { a, .. } => bytemuck::cast_slice(a),
+        }
+    }
+
+    /// The bytes of B, as a device takes them.
+    pub fn b_bytes(&self) -> &[u8] {
+        match self {
+            Self::F32 { b, .. } => bytemuck::cast_slice(b),
+            Self::I32 { b, .. } => bytemuck::cast_slice(b),
+        }
+    }
+}
+
+/// One of the two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// M×K.
+    A,
+    /// K×N.
+    B,
+}
+
+impl Side {
+    /// The seed of its generator.
+    fn seed(self, problem: &Problem) -> u64 {
+        problem.seed.wrapping_mul(2).wrapping_add(u64::from(self == Self::B))
+    }
+
+    /// The key of its generator: eight words. With it, whoever has no room for the whole operand can draw a part.
+    pub fn key(self, problem: &Problem) -> [u32; 8] {
+        let seed = ChaCha8Rng::seed_from_u64(self.seed(problem)).get_seed();
+        let word = |i: usize| u32::from_le_bytes([seed[i], seed[i + 1], seed[i + 2], seed[i + 3]]);
+        std::array::from_fn(|i| word(4 * i))
+    }
+
+    /// `len` elements of an `f32` operand from element `first` on, as [`Operands::new`] draws them.
+    pub fn part(self, problem: &Problem, first: u64, len: usize) -> Vec<f32> {
+        let range = integer_range(problem.k);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed(problem));
+        let mut stream = None;
+        (first..first + len as u64)
+            .map(|i| {
+                let chunk = i / CHUNK as u64;
+                if stream != Some(chunk) {
+                    stream = Some(chunk);
+                    rng.set_stream(chunk);
+                    rng.set_word_pos(u128::from(i % CHUNK as u64));
+                }
+                let word = rng.next_u32();
+                if problem.fill == Fill::Uniform { uniform(word) } else { integer(word, range) as f32 }
+            })
+            .collect()
+    }
+}
+
+/// Allocates without aborting the process if memory is short.
+pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| {
+        anyhow::anyhow!(
+            "the host does not have the {} bytes that a matrix needs; choose a smaller --size",
+            len * size_of::<T>()
+        )
+    })?;
+    vec.resize(len, T::default());
+    Ok(vec)
+}
+
+fn draw<T: Clone + Default + Send>(seed: u64, len: usize, value: impl Fn(u32) -> T + Sync) -> Result<Vec<T>> {
+    let mut elements = vec_of(len)?;
+    elements.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream as u64);
+        for element in chunk {
+            *element = value(rng.next_u32());
+        }
+    });
+    Ok(elements)
+}
+
+/// Uniform in [-1, 1) in steps of 2⁻²³.
+fn uniform(word: u32) -> f32 {
+    (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0
+}
+
+/// Uniform in [-range, range] without 0 if the range is 1: a product of signs is never lost.
+fn integer(word: u32, range: i32) -> i32 {
+    if range == 1 {
+        return if word & 1 == 0 { -1 } else { 1 };
+    }
+    let values = (2 * range + 1) as u64;
+    ((u64::from(word) * values) >> 32) as i32 - range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(dtype: Dtype, fill: Fill) -> Problem {
+        Problem { m: 70, n: 70, k: 70, dtype, fill, seed: 5 }
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_and_a_differs_from_b() {
+        let one = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap();
+        let two = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap();
+        assert_eq!(one, two);
+        assert_ne!(one.a_bytes(), one.b_bytes());
+        let other = Operands::new(&Problem { seed: 6, ..problem(Dtype::F32, Fill::Uniform) }).unwrap();
+        assert_ne!(one.a_bytes(), other.a_bytes());
+        assert_ne!(one.b_bytes(), other.a_bytes());
+    }
+
+    #[test]
+    fn integers_are_integers_within_the_range_whose_sums_are_exact() {
+        let Operands::F32 { a, b } = Operands::new(&problem(Dtype::F32, Fill::Integers)).unwrap() else {
+            unreachable!()
+        };
+        let range = integer_range(70);
+        assert!(a.iter().chain(&b).all(|x| x.fract() == 0.0 && x.abs() <= range as f32));
+        for k in [1, 70, 16_384, 1 << 24, 1 << 30] {
+            let range = u64::from(integer_range(k).unsigned_abs());
+            assert!(range == 1 || k * range * range <= 1 << 24);
+        }
+    }
+
+    #[test]
+    fn a_part_is_drawn_as_the_whole_is() {
+        for fill in [Fill::Uniform, Fill::Integers] {
+            // More than one stream of the generator.
+            let problem = Problem { m: 300, n: 2, k: 500, dtype: Dtype::F32, fill, seed: 5 };
+            let Operands::F32 { a, b } = Operands::new(&problem).unwrap() else { unreachable!() };
+            for (first, len) in [(0, 70), (65_530, 20), (131_072, 3), (149_999, 1)] {
+                assert_eq!(Side::A.part(&problem, first as u64, len), a[first..first + len], "from {first}");
+            }
+            assert_eq!(Side::B.part(&problem, 3, 900), b[3..903]);
+            assert_ne!(Side::A.key(&problem), Side::B.key(&problem));
+        }
+    }
+
+    #[test]
+    fn uniform_values_fill_the_interval() {
+        let Operands::F32 { a, .. } = Operands::new(&problem(Dtype::F32, Fill::Uniform)).unwrap() else {
+            unreachable!()
+        };
+        let (least, most) = a.iter().fold((2.0_f32, -2.0_f32), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        assert!((-1.0..-0.99).contains(&least) && (0.99..1.0).contains(&most));
+    }
+}

@@ -1,0 +1,13 @@
+//! What all rooms build on and what knows none of them: where the course lies, what this machine is, the elements of A and B,
+//! units, text and progress on the terminal.
+
+pub mod driver;
+pub mod host;
+pub mod json;
+pub mod matrix;
+pub mod mix;
+pub mod nvidia_smi;
+pub mod output;
+pub mod progress;
+pub mod units;
+pub mod workspace;

@@ -1,0 +1,130 @@
+//! Where NVIDIA's libraries lie on this machine: as pip, conda, a CUDA toolkit or the system puts them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::basics::workspace;
+
+/// A library that NVIDIA ships in several ways.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// Start of the file's name on Linux: `libnvrtc.so`.
+    pub so: &'static str,
+    /// Start of the file's name on Windows: `nvrtc64_`.
+    pub dll: &'static str,
+    /// Folders of NVIDIA's wheels that hold it, below `site-packages/nvidia`.
+    pub wheels: &'static [&'static str],
+    /// Names under which the system's loader may know it, the best first.
+    pub names: &'static [&'static str],
+}
+
+impl Library {
+    /// The files in a folder that are this library, the newest first.
+    pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let is_it = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let dll = path.extension().is_some_and(|extension| extension == "dll");
+            let library = name.starts_with(self.so) || (name.starts_with(self.dll) && dll);
+            library && !name.contains("builtins") && !name.contains(".alt.")
+        };
+        children(folder).into_iter().filter(is_it).collect()
+    }
+
+    /// Files where the library usually is, the most specific place first, and then the names for the system's loader.
+    pub fn likely_files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.likely_folders().iter().flat_map(|folder| self.files_in(folder)).collect();
+        files.extend(self.names.iter().map(PathBuf::from));
+        files
+    }
+
+    /// Files in whatever other places this machine's Python keeps its packages. Slow, because a Python starts.
+    pub fn python_files(&self) -> Vec<PathBuf> {
+        let script =
+            "import site, sys; print('\\n'.join(site.getsitepackages() + [site.getusersitepackages()] + sys.path))";
+        let run = |python: &str| {
+            Command::new(python).args(["-c", script]).output().ok().filter(|output| output.status.success())
+        };
+        let Some(output) = run("python3").or_else(|| run("python")) else { return Vec::new() };
+        let sites = String::from_utf8_lossy(&output.stdout).into_owned();
+        let folders = sites.lines().flat_map(|site| self.wheel_folders(Path::new(site.trim())));
+        folders.flat_map(|folder| self.files_in(&folder)).collect()
+    }
+
+    /// Folders of Python packages and CUDA toolkits, the most specific first.
+    fn likely_folders(&self) -> Vec<PathBuf> {
+        let mut sites = Vec::new();
+        let mut environments: Vec<PathBuf> =
+            ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
+        environments.push(workspace::root().join(".venv"));
+        if let Ok(here) = std::env::current_dir() {
+            environments.push(here.join(".venv"));
+        }
+        let below = |variable: &str, folder: &str| Some(PathBuf::from(std::env::var_os(variable)?).join(folder));
+        environments.extend(below("HOME", ".local"));
+        for (variable, folder) in
+            [("HOME", ".pyenv/versions"), ("APPDATA", "Python"), ("LOCALAPPDATA", "Programs/Python")]
+        {
+            environments.extend(below(variable, folder).iter().flat_map(|folder| children(folder)));
+        }
+        environments.extend(["/usr/local", "/usr"].map(PathBuf::from));
+        for environment in environments {
+            sites.extend([environment.join("Lib/site-packages"), environment.join("site-packages")]);
+            for lib in children(&environment.join("lib")) {
+                sites.extend([lib.join("site-packages"), lib.join("dist-packages")]);
+            }
+        }
+        let mut folders: Vec<PathBuf> = sites.iter().flat_map(|site| self.wheel_folders(site)).collect();
+        let toolkits = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+        for toolkit in toolkits.chain(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from)) {
+            folders.extend([toolkit.join("lib64"), toolkit.join("bin"), toolkit.join("bin/x64")]);
+        }
+        for toolkit in children(Path::new("/usr/local")) {
+            if toolkit.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda-")) {
+                folders.push(toolkit.join("lib64"));
+            }
+        }
+        folders.extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"].map(PathBuf::from));
+        folders
+    }
+
+    /// Where NVIDIA's wheels keep the library, below a folder of Python packages.
+    fn wheel_folders(&self, site: &Path) -> Vec<PathBuf> {
+        let packages = self.wheels.iter().flat_map(|package| ["lib", "bin", "bin/x86_64"].map(|lib| (package, lib)));
+        packages.map(|(package, lib)| site.join("nvidia").join(package).join(lib)).collect()
+    }
+}
+
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.reverse();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_library_itself_is_taken_the_newest_first() {
+        let folder = std::env::temp_dir().join(format!("course-libraries-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = [
+            "libcublas.so.12",
+            "libcublas.so.13",
+            "libcublasLt.so.12",
+            "libnvrtc-builtins.so.12.1",
+            "libnvrtc.so.12",
+            "libnvrtc.alt.so.12",
+        ];
+        for name in names {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let of = |so, dll| Library { so, dll, wheels: &[], names: &[] }.files_in(&folder);
+        let newest = ["libcublas.so.13", "libcublas.so.12"].map(|name| folder.join(name));
+        assert_eq!(of("libcublas.so", "cublas64_"), newest);
+        assert_eq!(of("libnvrtc.so", "nvrtc64_"), [folder.join("libnvrtc.so.12")]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,10 @@
+//! From a kernel's source to code that a device can load: NVRTC where it is found, else the committed PTX.
+
+pub mod assembled;
+mod headers;
+pub mod libraries;
+pub mod nvrtc;
+pub mod places;
+mod source;
+
+pub use source::{Code, Source, check_signature, hash};

@@ -1,0 +1,297 @@
+//! NVRTC, NVIDIA's run-time compiler: found where pip, conda, a CUDA toolkit or the system puts it.
+//!
+//! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
+//! Function signatures: NVRTC's documentation, "NVRTC - Runtime Compilation", chapter 3.
+
+#![allow(unsafe_code, reason = "calls the C functions of NVRTC's library")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use libloading::Library;
+
+use crate::basics::workspace::escaped;
+use crate::code::headers;
+use crate::code::libraries;
+
+/// The environment variable that points to an NVRTC library.
+pub const PATH_VARIABLE: &str = "NVRTC_PATH";
+
+/// The pip package of the version that made the committed PTX.
+pub const PINNED_PACKAGE: &str = "nvidia-cuda-nvrtc-cu12==12.1.105";
+
+/// How to get NVRTC, as the end of an error's sentence.
+pub fn remedy() -> String {
+    format!(
+        "pip install {PINNED_PACKAGE} brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
+    )
+}
+
+type Program = *mut c_void;
+
+/// An open NVRTC library.
+pub struct Nvrtc {
+    library: Library,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Its version, e.g. (12, 1).
+    pub version: (u32, u32),
+    /// The compute capabilities it compiles for (75 is 7.5), in ascending order.
+    pub targets: Vec<u32>,
+}
+
+/// What a compilation gave.
+pub struct Compiled {
+    /// PTX text.
+    pub ptx: String,
+    /// Machine code, when the target was a real one (`sm_90`) and not a virtual one (`compute_90`).
+    pub cubin: Option<Vec<u8>>,
+}
+
+/// The NVRTC of this machine, looked for once.
+pub fn find() -> Result<&'static Nvrtc> {
+    static FOUND: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
+    FOUND.get_or_init(|| search().map_err(|error| format!("{error:#}"))).as_ref().map_err(|error| anyhow!("{error}"))
+}
+
+/// Where NVRTC may be.
+const LIBRARY: libraries::Library = libraries::Library {
+    so: "libnvrtc.so",
+    dll: "nvrtc64_",
+    wheels: &["cuda_nvrtc", "cu12", "cu13"],
+    names: &["libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so", "nvrtc64_120_0.dll", "nvrtc64_130_0.dll"],
+};
+
+fn search() -> Result<Nvrtc> {
+    if let Some(path) = std::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        let found = if path.is_dir() { LIBRARY.files_in(&path).into_iter().next() } else { Some(path.clone()) };
+        let file =
+            found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", escaped(&path)))?;
+        return Nvrtc::open(&file).with_context(|| format!("{PATH_VARIABLE} points to {}", escaped(&path)));
+    }
+    if let Some(nvrtc) = LIBRARY.likely_files().iter().find_map(|path| Nvrtc::open(path).ok()) {
+        return Ok(nvrtc);
+    }
+    let found = LIBRARY.python_files().iter().find_map(|path| Nvrtc::open(path).ok());
+    found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
+}
+
+/// NVRTC's status when the source is wrong.
+const COMPILATION_FAILED: c_int = 6;
+/// NVRTC's status when it does not find its own second library.
+const BUILTINS_MISSING: c_int = 7;
+
+/// Why a compilation failed, and what to do about it: the kernel is to blame only if its source is wrong.
+fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    match status {
+        COMPILATION_FAILED => headers::missing(log)
+            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log))),
+        BUILTINS_MISSING => {
+            let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
+            format!(
+                "the NVRTC at {} is incomplete ({reason}); pip install --force-reinstall {PINNED_PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere",
+                escaped(library)
+            )
+        }
+        status => format!(
+            "the NVRTC at {} fails with status {status} ({}); install another version: {}",
+            escaped(library),
+            lines.next().unwrap_or("it does not say why"),
+            remedy()
+        ),
+    }
+}
+
+/// The first errors of a log: the others mostly follow from them.
+fn first_errors(log: &str) -> String {
+    const LINES: usize = 16;
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    let more = lines.len().saturating_sub(LINES);
+    let shown = lines[..lines.len() - more].join("\n");
+    if more == 0 { shown } else { format!("{}\n... and {more} more lines", shown.trim_end()) }
+}
+
+impl Nvrtc {
+    fn open(path: &Path) -> Result<Self> {
+        // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
+        let library =
+            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
+        let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the signature is NVRTC's; both pointers are to live integers.
+        nvrtc.check(unsafe {
+            nvrtc.get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")?(
+                &raw mut major,
+                &raw mut minor,
+            )
+        })?;
+        nvrtc.version = (major as u32, minor as u32);
+        nvrtc.targets = nvrtc.supported_targets()?;
+        ensure!(!nvrtc.targets.is_empty(), "this NVRTC compiles for no GPU");
+        Ok(nvrtc)
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// `T` must be the C signature of the function `name`.
+    unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
+        // SAFETY: the caller vouches for the signature; the library stays open as long as `self`.
+        let symbol = unsafe { self.library.get::<T>(name) };
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not NVRTC: {error}", escaped(&self.path)))?)
+    }
+
+    fn check(&self, status: c_int) -> Result<()> {
+        if status == 0 {
+            return Ok(());
+        }
+        // SAFETY: the signature is NVRTC's; it returns a string that lives as long as the library.
+        let text = unsafe {
+            CStr::from_ptr(self.get::<unsafe extern "C" fn(c_int) -> *const c_char>(b"nvrtcGetErrorString\0")?(status))
+        };
+        bail!("NVRTC fails ({})", text.to_string_lossy())
+    }
+
+    fn supported_targets(&self) -> Result<Vec<u32>> {
+        let mut count = 0;
+        // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count)
+        })?;
+        let mut targets: Vec<c_int> = vec![0; count.max(0) as usize];
+        // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr())
+        })?;
+        let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
+        targets.sort_unstable();
+        Ok(targets)
+    }
+
+    /// Compiles a kernel that does nothing, which fails if a part of NVRTC is missing. Takes a fraction of a second.
+    pub fn try_out(&self) -> Result<()> {
+        self.compile("extern \"C\" __global__ void nothing() {}", "nothing.cu", &[]).map(drop)
+    }
+
+    /// Folders with NVIDIA's own headers (cuda_fp16.h and the like) that belong to this library: where a toolkit or a
+    /// wheel puts them.
+    pub fn header_folders(&self) -> Vec<PathBuf> {
+        let Some(lib) = self.path.parent() else { return Vec::new() };
+        let wheels = ["cuda_runtime", "cuda_nvcc", "cuda_cccl", "curand"];
+        let mut folders = wheels.map(|wheel| lib.join("../..").join(wheel).join("include")).to_vec();
+        folders.retain(|folder| folder.is_dir());
+        folders.extend(Some(lib.join("../include")).filter(|folder| folder.join("cuda_fp16.h").is_file()));
+        folders
+    }
+
+    /// The best target for a device: the newest that is not newer than it.
+    pub fn target_for(&self, compute_capability: u32) -> Result<u32> {
+        self.targets.iter().copied().filter(|&target| target <= compute_capability).max().with_context(|| {
+            format!(
+                "NVRTC {}.{} compiles for compute capability {} and newer and the device has {compute_capability}; install an older one: {}",
+                self.version.0, self.version.1, self.targets[0], remedy()
+            )
+        })
+    }
+
+    /// Compiles CUDA C to PTX. `name` is what messages and line information call the source.
+    ///
+    /// The error of a source that does not compile holds the compiler's log.
+    pub fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<Compiled> {
+        let source = CString::new(source).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"))?;
+        let name_c = CString::new(name).map_err(|_| anyhow!("the name {name:?} holds a zero byte; rename the file"))?;
+        let mut program: Program = std::ptr::null_mut();
+        type Create = unsafe extern "C" fn(
+            *mut Program,
+            *const c_char,
+            *const c_char,
+            c_int,
+            *const *const c_char,
+            *const *const c_char,
+        ) -> c_int;
+        // SAFETY: the signature is NVRTC's; all strings end in zero and live through the call; there are no headers.
+        self.check(unsafe {
+            self.get::<Create>(b"nvrtcCreateProgram\0")?(
+                &raw mut program,
+                source.as_ptr(),
+                name_c.as_ptr(),
+                0,
+                std::ptr::null(),
+                std::ptr::null(),
+            )
+        })?;
+        let result = self.compile_program(program, name, options);
+        type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+        // SAFETY: the signature is NVRTC's; the program was created above and is not used again.
+        self.check(unsafe { self.get::<Destroy>(b"nvrtcDestroyProgram\0")?(&raw mut program) })?;
+        result
+    }
+
+    fn compile_program(&self, program: Program, name: &str, options: &[String]) -> Result<Compiled> {
+        let options: Vec<CString> =
+            options.iter().map(|option| CString::new(option.as_str())).collect::<Result<_, _>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+        // SAFETY: the signature is NVRTC's; the program is live and the option strings outlive the call.
+        let status = unsafe {
+            self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, pointers.len() as c_int, pointers.as_ptr())
+        };
+        if status != 0 {
+            let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
+            bail!("{}", refusal(status, &log, name, &self.path));
+        }
+        let ptx = self.text(program, b"nvrtcGetPTXSize\0", b"nvrtcGetPTX\0")?;
+        let cubin = self.bytes(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")?;
+        Ok(Compiled { ptx, cubin: (!cubin.is_empty()).then_some(cubin) })
+    }
+
+    fn text(&self, program: Program, size_name: &[u8], text_name: &[u8]) -> Result<String> {
+        let mut bytes = self.bytes(program, size_name, text_name)?;
+        bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn bytes(&self, program: Program, size_name: &[u8], bytes_name: &[u8]) -> Result<Vec<u8>> {
+        let mut size = 0_usize;
+        // SAFETY: the signature is NVRTC's; the program is live and the pointer is to a live integer.
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(Program, *mut usize) -> c_int>(size_name)?(program, &raw mut size)
+        })?;
+        let mut bytes = vec![0_u8; size];
+        // SAFETY: the signature is NVRTC's; it writes `size` bytes, for which there is room.
+        self.check(unsafe {
+            self.get::<unsafe extern "C" fn(Program, *mut c_char) -> c_int>(bytes_name)?(
+                program,
+                bytes.as_mut_ptr().cast(),
+            )
+        })?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_blamed_for_its_source_only() {
+        let library = Path::new("/lib/libnvrtc.so.12");
+        let log = "k.cu(3): error: expected an expression\n";
+        assert!(refusal(COMPILATION_FAILED, log, "k.cu", library).starts_with("k.cu does not compile"));
+        let log = "nvrtc: error: failed to open libnvrtc-builtins.so.12.1.\n  Make sure that it is installed.\n";
+        let sentence = refusal(BUILTINS_MISSING, log, "k.cu", library);
+        assert!(!sentence.contains("k.cu") && sentence.lines().count() == 1, "{sentence}");
+        assert!(
+            sentence.starts_with(
+                "the NVRTC at /lib/libnvrtc.so.12 is incomplete (failed to open libnvrtc-builtins.so.12.1); pip install"
+            ),
+            "{sentence}"
+        );
+        let sentence = refusal(1, "", "k.cu", library);
+        assert!(sentence.contains("fails with status 1 (it does not say why); install another"), "{sentence}");
+    }
+}

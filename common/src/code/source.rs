@@ -1,0 +1,434 @@
+//! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::basics::driver::driver_version;
+use crate::basics::output::io_reason;
+use crate::basics::units::grouped;
+use crate::basics::workspace;
+use crate::code::assembled::{Assembled, Kernels};
+use crate::code::nvrtc;
+use crate::code::places::{LARGEST, source_text};
+use plan::Dtype;
+use plan::Specialisation;
+use plan::info::{DeviceInfo, Kind};
+
+/// A kernel source as it lies on the disk now.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// The file as people should see it, relative to the workspace.
+    pub display: String,
+    /// Its text.
+    pub text: String,
+    /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
+    pub hash: String,
+    /// A folder whose headers it may include as well.
+    pub headers: Option<PathBuf>,
+}
+
+/// Code that a device can load.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// PTX text.
+    pub ptx: String,
+    /// Machine code of the device, if PTX would not load.
+    pub cubin: Option<Vec<u8>>,
+    /// Where it comes from, for messages: a file, and how it was compiled.
+    pub origin: String,
+    /// Name of the committed file, if it is one.
+    pub committed: Option<String>,
+    /// What the assembler makes of it, as far as that is known: of committed PTX.
+    pub machine: Kernels,
+    /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
+    pub source: (String, Vec<(String, i64)>),
+}
+
+impl Code {
+    /// PTX of which nothing else is known.
+    pub fn of_ptx(ptx: String, origin: String) -> Self {
+        Self { ptx, cubin: None, origin, committed: None, machine: Kernels::new(), source: Default::default() }
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn hash(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text))
+}
+
+fn hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+impl Source {
+    /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
+    pub fn read(path: &Path) -> Result<Self> {
+        let display = workspace::display(path);
+        let unreadable = |error: &std::io::Error| {
+            anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(error))
+        };
+        // A pipe would be waited for, a device has no end.
+        let metadata = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
+        ensure!(metadata.is_file(), "{display} is not a file; give a .cu or .ptx file");
+        ensure!(
+            metadata.len() <= LARGEST,
+            "{display} has {} bytes, more than any kernel; give a .cu or .ptx file",
+            grouped(metadata.len())
+        );
+        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
+        // Some editors begin a text with a byte order mark, which NVRTC takes for an unknown character.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
+        ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
+        let mut hasher = Sha256::new();
+        let mut seen = Vec::new();
+        hash_with_headers(path, &text, &mut hasher, &mut seen);
+        let hash = hex(hasher);
+        Ok(Self { path: path.to_owned(), display, text, hash, headers: None })
+    }
+
+    /// The same for a learner's file, which may include the headers of the step that it is for.
+    #[must_use]
+    pub fn with_headers_of(mut self, step: &Path) -> Self {
+        self.headers = Some(step.to_owned());
+        self
+    }
+
+    /// The comment at the head of the file, as one line.
+    pub fn comment(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
+        lines.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether the file is PTX already.
+    pub fn is_ptx(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "ptx")
+    }
+
+    /// The file's name without folder and extension: `kernel`.
+    pub fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The `ptx/` folder of the step that the file belongs to, if it belongs to one.
+    pub fn committed_folder(&self) -> Option<PathBuf> {
+        let folder = self.path.parent()?;
+        // A variant lies one folder deeper than its step's kernel.
+        [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
+    }
+
+    /// Code for the device: the file itself if it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
+    pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
+        if self.is_ptx() {
+            return Ok(Code::of_ptx(self.text.clone(), self.display.clone()));
+        }
+        let stored = committed.map(|folder| self.committed(specialisation, device, folder));
+        match (device.kind, stored) {
+            // The simulator runs what is committed, so that its counts are the same on every machine.
+            (Kind::Sim | Kind::Host, Some(Ok(code))) => Ok(code),
+            (_, stored) => match nvrtc::find() {
+                Ok(nvrtc) => match (self.compile_for(specialisation, device, nvrtc), stored) {
+                    // What has compiled before is not to blame: this NVRTC is incomplete, or it is too new for the GPU.
+                    (Err(_), Some(Ok(code))) => Ok(code),
+                    (compiled, _) => compiled,
+                },
+                Err(error) => match stored {
+                    Some(Ok(code)) => Ok(code),
+                    Some(Err(reason)) => Err(anyhow!("{reason}, and {error}")),
+                    None => Err(anyhow!("{} must be compiled, and {error}", self.display)),
+                },
+            },
+        }
+    }
+
+    fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &nvrtc::Nvrtc) -> Result<Code> {
+        // The simulator knows the instructions of compute capability 8.0 and needs none that are newer.
+        let newest = device.compute_capability.min(if device.kind == Kind::Cuda { u32::MAX } else { 80 });
+        let target = if specialisation.only { specialisation.target } else { nvrtc.target_for(newest)? };
+        let (major, minor) = nvrtc.version;
+        // A driver older than NVRTC does not know its PTX, but runs machine code of the same major version.
+        let newer = driver_version().is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32);
+        let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
+        let architecture = Specialisation { target, ..specialisation.clone() }.architecture();
+        let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
+        let mut options = self.options(specialisation, &architecture);
+        options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
+        let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
+        let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
+        let code = Code::of_ptx(relative_files(&compiled.ptx, &self.display), origin);
+        Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
+    }
+
+    /// The PTX that is committed for this source and specialisation, with its header.
+    pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
+        let architecture = format!("compute_{}", specialisation.architecture());
+        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        let (major, minor) = nvrtc.version;
+        Ok(format!(
+            "{}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{}",
+            self.header(specialisation),
+            relative_files(&compiled.ptx, &self.display)
+        ))
+    }
+
+    /// Name of the committed file.
+    pub fn committed_name(&self, specialisation: &Specialisation) -> String {
+        format!("{}.sm{}.ptx", specialisation.stem(&self.stem()), specialisation.architecture())
+    }
+
+    fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
+        let (needed, found) = (specialisation.target, device.compute_capability);
+        ensure!(
+            needed <= found,
+            "the committed PTX of {} is for compute capability {}.{} and newer, this device has {}.{}",
+            self.display,
+            needed / 10,
+            needed % 10,
+            found / 10,
+            found % 10
+        );
+        let name = self.committed_name(specialisation);
+        let path = folder.join(&name);
+        let origin = workspace::display(&path);
+        let ptx = std::fs::read_to_string(&path).map_err(|_| match specialisation.dtype {
+            Dtype::I32 => anyhow!("{} is committed for --dtype f32 only (there is no {origin})", self.display),
+            Dtype::F32 if self.has_wide_form(specialisation, folder) => {
+                anyhow!("{} is committed for an N that is a multiple of 4 only (there is no {origin})", self.display)
+            }
+            Dtype::F32 => anyhow!("{} has no PTX at {origin}", self.display),
+        })?;
+        let header = self.header(specialisation);
+        let source = header.lines().next().unwrap_or_default();
+        ensure!(ptx.starts_with(source), "{} has changed since its PTX was made", self.display);
+        ensure!(ptx.starts_with(&header), "the PTX of {} was made with other constants", self.display);
+        let machine = Assembled::read(folder).files.remove(&name).map(|(_, kernels)| kernels);
+        Ok(Code {
+            committed: Some(name),
+            machine: machine.unwrap_or_default(),
+            source: self.with_constants(specialisation),
+            ..Code::of_ptx(ptx, format!("{}, committed as {origin}", self.display))
+        })
+    }
+
+    /// Whether the form that copies four elements at once is committed of what copies one.
+    fn has_wide_form(&self, specialisation: &Specialisation, folder: &Path) -> bool {
+        let wide = specialisation.name.strip_suffix("v1").map(|tile| format!("{tile}v4"));
+        let wide = wide.map(|name| self.committed_name(&Specialisation { name, ..specialisation.clone() }));
+        wide.is_some_and(|name| folder.join(name).is_file())
+    }
+
+    fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
+        let constants =
+            specialisation.defines.iter().filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
+        (self.text.clone(), constants.collect())
+    }
+
+    /// What ties committed PTX to its source: the first lines of the file.
+    fn header(&self, specialisation: &Specialisation) -> String {
+        let (target, defines) = (specialisation.architecture(), defines(specialisation).join(" "));
+        format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
+    }
+
+    fn options(&self, specialisation: &Specialisation, architecture: &str) -> Vec<String> {
+        let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
+        options.extend(defines(specialisation));
+        if let Some(folder) = self.path.parent() {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            options.push(format!("--include-path={}", folder.display()));
+            // A variant includes the headers of its step.
+            if let Some(step) = folder.parent() {
+                options.push(format!("--include-path={}", step.display()));
+            }
+        }
+        options.extend(self.headers.iter().map(|folder| format!("--include-path={}", folder.display())));
+        options
+    }
+}
+
+fn defines(specialisation: &Specialisation) -> Vec<String> {
+    let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
+    defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+    defines
+}
+
+fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Vec<PathBuf>) {
+    // Line endings do not change a kernel, and git may change them on Windows.
+    hasher.update(text.replace("\r\n", "\n"));
+    for line in text.lines() {
+        let Some(name) = line.trim_start().strip_prefix("#include").map(str::trim) else { continue };
+        let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };
+        let Some(folder) = path.parent() else { continue };
+        let found = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join(name));
+        for header in found {
+            if seen.contains(&header) {
+                break;
+            }
+            if let Some(text) = source_text(&header) {
+                seen.push(header.clone());
+                hash_with_headers(&header, &text, hasher, seen);
+                break;
+            }
+        }
+    }
+}
+
+/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source`
+/// is the name under which the source was compiled.
+fn relative_files(ptx: &str, source: &str) -> String {
+    let root = format!("{}/", workspace::root().display());
+    let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
+    let relative = |line: &str| {
+        if !line.trim_start().starts_with(".file") {
+            return line.to_owned();
+        }
+        // NVRTC takes the name for one in the current folder, which need not be the workspace's root.
+        let line = line.replace(&format!("{here}{source}"), source).replace(&root, "");
+        if here.len() > 1 { line.replace(&here, "") } else { line }
+    };
+    ptx.trim_end().lines().map(|line| relative(line) + "\n").collect()
+}
+
+/// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.
+///
+/// The driver cannot be asked for a kernel's parameters, and launching it with others corrupts memory.
+pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usize) -> Result<()> {
+    let ptx = without_comments(&code.ptx);
+    let entries: Vec<(&str, &str)> = ptx
+        .match_indices(".entry")
+        .filter_map(|(at, keyword)| {
+            let rest = ptx[at + keyword.len()..].trim_start();
+            let end =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '%')).unwrap_or(rest.len());
+            let (name, rest) = rest.split_at(end);
+            let rest = rest.trim_start();
+            let params = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or("", |(params, _)| params);
+            (!name.is_empty()).then_some((name, params))
+        })
+        .collect();
+    let expected = "extern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)";
+    let Some((_, params)) = entries.iter().find(|(name, _)| *name == entry) else {
+        match entries.first() {
+            Some((name, _)) => bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin),
+            None => bail!("{} has no kernel at all; it must declare {expected}", code.origin),
+        }
+    };
+    let sizes: Vec<&str> = params
+        .split(',')
+        .filter_map(|param| {
+            param.split_whitespace().find_map(|word| word.strip_prefix('.').filter(|word| is_type(word)))
+        })
+        .collect();
+    let fits = sizes.len() == pointers + integers
+        && params.matches(".param").count() == sizes.len()
+        && sizes[..pointers].iter().all(|size| matches!(*size, "u64" | "s64" | "b64"))
+        && sizes[pointers..].iter().all(|size| matches!(*size, "u32" | "s32" | "b32"));
+    ensure!(
+        fits,
+        "the kernel {entry} of {} has other parameters ({}); declare it {expected}",
+        code.origin,
+        sizes.join(", ")
+    );
+    Ok(())
+}
+
+fn is_type(word: &str) -> bool {
+    word.strip_prefix(['u', 's', 'b', 'f']).is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64"))
+}
+
+fn without_comments(ptx: &str) -> String {
+    ptx.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(ptx: &str) -> Code {
+        Code::of_ptx(ptx.into(), "mine.ptx".into())
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_text() {
+        let path = std::env::temp_dir().join(format!("course-mark-{}.cu", std::process::id()));
+        std::fs::write(&path, "\u{feff}// kernel\n").unwrap();
+        let source = Source::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(source.text, "// kernel\n");
+    }
+
+    #[test]
+    fn what_is_no_file_or_larger_than_any_kernel_is_refused_at_once() {
+        let error = |path: &Path| Source::read(path).unwrap_err().to_string();
+        assert!(error(Path::new(env!("CARGO_MANIFEST_DIR"))).contains("is not a file"));
+        let large = std::env::temp_dir().join(format!("course-large-{}.ptx", std::process::id()));
+        std::fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
+        let refused = error(&large);
+        std::fs::remove_file(&large).unwrap();
+        assert!(refused.contains("33,554,433 bytes, more than any kernel"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_not_committed_says_what_is() {
+        let path = PathBuf::from("stepXX_none/variants/slow.cu");
+        let source =
+            Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: None };
+        let error = |dtype, compute_capability| {
+            let device = DeviceInfo { compute_capability, ..DeviceInfo::simulated(0) };
+            let specialisation = Specialisation::single(dtype, &[]).for_target(80);
+            source.committed(&specialisation, &device, Path::new("nowhere")).unwrap_err().to_string()
+        };
+        let folder = std::env::temp_dir().join(format!("course-forms-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
+        let of_form = |name: &str| {
+            let specialisation = Specialisation::named(name.to_owned(), Dtype::F32, &[]);
+            source.committed(&specialisation, &DeviceInfo::simulated(0), &folder).unwrap_err().to_string()
+        };
+        let errors = ["64x64v1", "32x32v1"].map(of_form);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(errors[0].starts_with("slow.cu is committed for an N that is a multiple of 4 only"), "{}", errors[0]);
+        assert!(errors[1].starts_with("slow.cu has no PTX at"), "{}", errors[1]);
+        assert_eq!(error(Dtype::F32, 80), "slow.cu has no PTX at nowhere/slow-f32.sm80.ptx");
+        assert_eq!(
+            error(Dtype::I32, 90),
+            "slow.cu is committed for --dtype f32 only (there is no nowhere/slow-i32.sm80.ptx)"
+        );
+        assert_eq!(
+            error(Dtype::F32, 75),
+            "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5"
+        );
+    }
+
+    const PARAMS: &str =
+        ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
+
+    #[test]
+    fn the_courses_signature_is_accepted() {
+        check_signature(&code(&format!(".visible .entry matmul(\n{PARAMS}\n)\n{{ ret; }}")), "matmul", 3, 3).unwrap();
+    }
+
+    #[test]
+    fn another_name_or_other_parameters_are_refused_with_what_was_found() {
+        let other = format!(".visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
+        let error = check_signature(&code(&other), "matmul", 3, 3).unwrap_err().to_string();
+        assert!(error.contains("no kernel matmul but _Z6matmulPKf") && error.contains("extern \"C\""), "{error}");
+        for params in
+            ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")]
+        {
+            let ptx = format!(".visible .entry matmul({params}) {{ ret; }}");
+            let error = check_signature(&code(&ptx), "matmul", 3, 3).unwrap_err().to_string();
+            assert!(error.contains("other parameters"), "{error}");
+        }
+        assert!(check_signature(&code("// .entry matmul(.param .u64 a)"), "matmul", 3, 3).is_err());
+    }
+}

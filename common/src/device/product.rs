@@ -1,0 +1,137 @@
+//! What computes C = A·B in a device's memory, and the three matrices there.
+//!
+//! A step's kernels do ([`crate::device::session::Session`]) and so does the vendor's library
+//! ([`crate::device::cublas_product::CublasProduct`]). Whoever verifies or times a product need not know which it is.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use anyhow::Result;
+use simt::Works;
+
+use crate::basics::matrix::Operands;
+use crate::device::bound::{self, LeastTime};
+use crate::device::gpus::Gpu;
+use crate::device::{Buffer, Device, Kernel};
+use plan::Problem;
+use plan::Shape;
+
+/// A, B and C of a problem in a device's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrices {
+    /// What is to be computed.
+    pub problem: Problem,
+    /// M×K.
+    pub a: Buffer,
+    /// K×N.
+    pub b: Buffer,
+    /// The product, M×N.
+    pub c: Buffer,
+}
+
+impl Matrices {
+    /// Memory for the matrices of a problem; copies nothing yet.
+    pub fn allocate(device: &mut dyn Device, problem: &Problem) -> Result<Self> {
+        let a = device.alloc("A", problem.a_elements() * 4)?;
+        let b = device.alloc("B", problem.b_elements() * 4)?;
+        let c = device.alloc("C", problem.c_elements() * 4)?;
+        Ok(Self { problem: *problem, a, b, c })
+    }
+
+    /// The buffers of A, B and C.
+    pub fn buffers(&self) -> [Buffer; 3] {
+        [self.a, self.b, self.c]
+    }
+
+    /// Copies A and B to the device.
+    pub fn upload(&self, device: &mut dyn Device, operands: &Operands) -> Result<()> {
+        device.write(self.a, 0, operands.a_bytes())?;
+        device.write(self.b, 0, operands.b_bytes())
+    }
+
+    /// Overwrites C with a pattern that no kernel leaves by accident.
+    pub fn poison(&self, device: &mut dyn Device) -> Result<()> {
+        device.fill(self.c, self.problem.dtype.poison_byte())
+    }
+
+    /// Copies C to the host in panels, as an end-to-end time counts it.
+    pub fn download(&self, device: &mut dyn Device) -> Result<()> {
+        let bytes = self.problem.c_elements() * 4;
+        let mut panel = vec![0_u8; bytes.min(64 << 20) as usize];
+        let mut offset = 0;
+        while offset < bytes {
+            let len = (bytes - offset).min(panel.len() as u64);
+            device.read(self.c, offset, &mut panel[..len as usize])?;
+            offset += len;
+        }
+        Ok(())
+    }
+
+    /// Gives the memory back.
+    pub fn release(self, device: &mut dyn Device) -> Result<()> {
+        self.buffers().into_iter().try_for_each(|buffer| device.free(buffer))
+    }
+}
+
+/// Milliseconds that the first product took on the host's clock, launch to end: the driver loads the kernel then.
+#[derive(Debug, Default)]
+pub struct FirstRun(Cell<Option<f64>>);
+
+/// Something that computes C = A·B in a device's memory.
+pub trait Product {
+    /// Where A, B and C are.
+    fn matrices(&self) -> &Matrices;
+
+    /// How the work is divided, for the diagnosis of a wrong product.
+    fn shape(&self) -> Shape {
+        Shape::whole(&self.matrices().problem)
+    }
+
+    /// Launches that one product takes.
+    fn launches(&self) -> usize {
+        1
+    }
+
+    /// Starts the product; on a GPU it may still run when this returns.
+    fn launch(&self, device: &mut dyn Device) -> Result<()>;
+
+    /// The least time that it can take on a GPU, by the work of each of its launches.
+    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
+        bound::least_time(gpu, works.iter().map(|works| (works, 0.0)), &self.matrices().problem)
+    }
+
+    /// Keeps the time of the first run.
+    fn first_run(&self) -> &FirstRun;
+
+    /// Overwrites C, and whatever else the product writes, with a pattern that no kernel leaves by accident.
+    fn poison(&self, device: &mut dyn Device) -> Result<()> {
+        self.matrices().poison(device)
+    }
+
+    /// The kernel of the first launch, if the device knows it.
+    fn main_kernel(&self) -> Option<Kernel> {
+        None
+    }
+
+    /// Gives back what was allocated for this product.
+    fn close(self: Box<Self>, _device: &mut dyn Device) -> Result<()> {
+        Ok(())
+    }
+
+    /// Poisons C, computes the product and waits for it.
+    fn run(&self, device: &mut dyn Device) -> Result<()> {
+        self.poison(device)?;
+        device.synchronize()?;
+        let begin = Instant::now();
+        self.launch(device)?;
+        device.synchronize()?;
+        let first = &self.first_run().0;
+        first.set(first.get().or(Some(begin.elapsed().as_secs_f64() * 1e3)));
+        Ok(())
+    }
+
+    /// Milliseconds that the first run took on the host's clock; `None` before it.
+    fn first_launch_ms(&self) -> Option<f64> {
+        self.first_run().0.get()
+    }
+}

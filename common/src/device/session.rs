@@ -1,0 +1,187 @@
+//! A plan on a device: its kernels loaded, and its launches started on the matrices of one problem.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
+use simt::Works;
+
+use crate::code::assembled::{CAPABILITY, Kernels};
+use crate::code::{Code, check_signature};
+use crate::device::bound::{self, LeastTime};
+use crate::device::gpus::Gpu;
+use crate::device::product::{FirstRun, Matrices, Product};
+use crate::device::{Buffer, Device, Kernel, Value};
+use plan::Problem;
+use plan::occupancy::{self, BlockNeeds, Occupancy};
+use plan::{Arg, Launch, Plan, Shape};
+
+/// A plan's kernels, and the memory that they work on.
+pub struct Session {
+    plan: Plan,
+    kernels: HashMap<String, Kernel>,
+    machine: Kernels,
+    matrices: Matrices,
+    workspace: Option<Buffer>,
+    /// A, B and C are somebody else's, and stay when this session closes.
+    borrowed: bool,
+    first_run: FirstRun,
+}
+
+impl Session {
+    /// Loads the kernels, then allocates; copies nothing yet.
+    pub fn new(device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Self> {
+        Self::with(device, plan, code, false, |device| Matrices::allocate(device, problem))
+    }
+
+    /// A session on the matrices of another: the same data for several kernels.
+    pub fn sharing(device: &mut dyn Device, plan: Plan, code: &Code, matrices: &Matrices) -> Result<Self> {
+        Self::with(device, plan, code, true, |_| Ok(*matrices))
+    }
+
+    fn with(
+        device: &mut dyn Device,
+        plan: Plan,
+        code: &Code,
+        borrowed: bool,
+        matrices: impl FnOnce(&mut dyn Device) -> Result<Matrices>,
+    ) -> Result<Self> {
+        let kernels = load(device, &plan, code)?;
+        let matrices = matrices(device)?;
+        let workspace = match plan.workspace_elements {
+            0 => None,
+            elements => Some(device.alloc("workspace", elements * 4)?),
+        };
+        let machine = code.machine.clone();
+        Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
+    }
+
+    /// The occupancy of the first launch; registers from the driver, else from the assembler.
+    pub fn occupancy(&self, device: &dyn Device) -> Option<Occupancy> {
+        let (kernel, launch) = (self.main_kernel()?, self.plan.launches.first()?);
+        let resources = device.resources(kernel);
+        let assembled = || self.machine.get(&launch.entry).map(|code| code.registers);
+        let needs = BlockNeeds {
+            threads: launch.block.iter().product(),
+            registers: resources.registers.or_else(assembled),
+            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
+        };
+        Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
+    }
+
+    /// The plan that is run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Gives the device's memory back.
+    pub fn close(self, device: &mut dyn Device) -> Result<()> {
+        if !self.borrowed {
+            self.matrices.release(device)?;
+        }
+        self.workspace.map_or(Ok(()), |workspace| device.free(workspace))
+    }
+}
+
+/// What a launch passes to its kernel for an argument of a plan: a place in A, B or C, each of which begins at a byte of a buffer,
+/// one in the workspace, or an integer.
+pub fn value(arg: Arg, [a, b, c]: [(Buffer, u64); 3], workspace: Option<Buffer>) -> Result<Value> {
+    let place = |(buffer, at): (Buffer, u64), offset: u64| Value::Pointer(buffer, at + offset * 4);
+    Ok(match arg {
+        Arg::A(offset) => place(a, offset),
+        Arg::B(offset) => place(b, offset),
+        Arg::C(offset) => place(c, offset),
+        Arg::Workspace(offset) => {
+            let workspace =
+                workspace.context("the plan uses a workspace and there is none; set its workspace_elements")?;
+            place((workspace, 0), offset)
+        }
+        Arg::Int(value) => Value::Int(value),
+    })
+}
+
+impl Product for Session {
+    fn matrices(&self) -> &Matrices {
+        &self.matrices
+    }
+
+    fn shape(&self) -> Shape {
+        self.plan.shape()
+    }
+
+    fn launches(&self) -> usize {
+        self.plan.launches.len()
+    }
+
+    /// Starts all launches of the plan, in order.
+    fn launch(&self, device: &mut dyn Device) -> Result<()> {
+        let Matrices { a, b, c, .. } = self.matrices;
+        let matrices = [a, b, c].map(|buffer| (buffer, 0));
+        for launch in &self.plan.launches {
+            let args = launch.args.iter().map(|&arg| value(arg, matrices, self.workspace));
+            let args: Vec<Value> = args.collect::<Result<_>>()?;
+            device.launch(self.kernels[&launch.entry], launch, &args)?;
+        }
+        Ok(())
+    }
+
+    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
+        let others = |entry| match self.machine.get(entry) {
+            Some(code) if gpu.compute_capability == CAPABILITY => code.others_per_fma(),
+            _ => 0.0,
+        };
+        let launches = self.plan.launches.iter().zip(works);
+        let launches = launches.map(|(launch, works)| (works, others(&launch.entry)));
+        bound::least_time(gpu, launches, &self.matrices.problem)
+    }
+
+    fn first_run(&self) -> &FirstRun {
+        &self.first_run
+    }
+
+    fn poison(&self, device: &mut dyn Device) -> Result<()> {
+        self.matrices.poison(device)?;
+        let byte = self.matrices.problem.dtype.poison_byte();
+        self.workspace.map_or(Ok(()), |workspace| device.fill(workspace, byte))
+    }
+
+    fn main_kernel(&self) -> Option<Kernel> {
+        self.plan.launches.first().and_then(|launch| self.kernels.get(&launch.entry)).copied()
+    }
+
+    fn close(self: Box<Self>, device: &mut dyn Device) -> Result<()> {
+        (*self).close(device)
+    }
+}
+
+fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<String, Kernel>> {
+    let mut kernels = HashMap::new();
+    for launch in &plan.launches {
+        check_launch(device, launch)?;
+        if !kernels.contains_key(&launch.entry) {
+            let integers = launch.args.iter().filter(|arg| matches!(arg, Arg::Int(_))).count();
+            check_signature(code, &launch.entry, launch.args.len() - integers, integers)?;
+            kernels.insert(launch.entry.clone(), device.load(code, &launch.entry)?);
+        }
+    }
+    Ok(kernels)
+}
+
+/// Refuses a launch that no device like this one can make, in words that name the flag to change.
+fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
+    let info = device.info();
+    let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();
+    let limit = info.max_threads_per_block;
+    let [x, y, z] = launch.block;
+    ensure!(threads > 0, "a block of {x}×{y}×{z} has no threads; choose --block from 1,1 on");
+    ensure!(
+        threads <= u64::from(limit),
+        "a block of {x}×{y}×{z} has {threads} threads and this device allows {limit}; choose a smaller --block"
+    );
+    ensure!(
+        launch.shared_bytes <= info.max_shared_bytes,
+        "{} bytes of shared memory are more than a block of this device can have ({}); choose less",
+        launch.shared_bytes,
+        info.max_shared_bytes
+    );
+    Ok(())
+}

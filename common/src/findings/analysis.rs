@@ -1,0 +1,48 @@
+//! What the simulator saw of a run, in the course's terms: counters and hazards with the source beside them.
+
+mod causes;
+mod counters;
+mod hazards;
+mod ratios;
+mod trace;
+
+pub use counters::{CounterSum, Counters, LineCounters};
+pub use hazards::{HazardReport, HazardThread, fault, hazards};
+pub use ratios::{RATIOS, Ratio};
+pub use trace::{AccessReport, ThreadReport, add_trace};
+
+use crate::findings::hazard_kind::ReportKind;
+use crate::verify::Verification;
+
+/// What the analyses that were asked for saw since they were asked last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observations {
+    /// Counters, if they were asked for.
+    pub counters: Option<Counters>,
+    /// Hazards, if they were asked for; none found is an empty list.
+    pub hazards: Option<Vec<HazardReport>>,
+    /// What the traced threads did, if any was to be traced.
+    pub trace: Option<Vec<ThreadReport>>,
+    /// The work of each launch's blocks, if counters were asked for and it is known for certain.
+    pub works: Option<Vec<simt::Works>>,
+}
+
+impl Observations {
+    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some
+    /// of them were written never or twice.
+    #[must_use]
+    pub fn beside(mut self, verification: &Verification) -> Self {
+        if !verification.ok && !verification.unclear {
+            self.forget_coverage();
+        }
+        self
+    }
+
+    /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
+    pub fn forget_coverage(&mut self) {
+        let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());
+        if let Some(hazards) = &mut self.hazards {
+            hazards.retain(|hazard| !(coverage(hazard.kind) && hazard.threads.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The root cause first: a hazard that follows from another one is left out. Once the cause is fixed, what remains is shown.
+
+use simt::{Hazard, HazardKind};
+
+use crate::findings::diagnostic::Deed;
+
+/// The hazards that follow from none of the others, in their order.
+pub fn roots<T>(found: Vec<(Hazard, T)>) -> Vec<(Hazard, T)> {
+    let follows = |at: usize| {
+        let others = found.iter().enumerate().filter(|&(other, _)| other != at);
+        let mut causes = others.filter(|&(other, (cause, _))| explains(cause, &found[at].0, other < at));
+        causes.next().is_some()
+    };
+    let keep: Vec<bool> = (0..found.len()).map(|at| !follows(at)).collect();
+    found.into_iter().zip(keep).filter_map(|(hazard, keep)| keep.then_some(hazard)).collect()
+}
+
+/// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
+fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
+    use HazardKind::{ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice};
+    match (cause.kind, other.kind) {
+        // Threads that have left load and store nothing any more, and are missing at the next barrier too.
+        (MismatchedBarriers, ExitBeforeBarrier)
+        | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
+        (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
+        // Two threads own one element: it is written twice, and another element is left to nobody.
+        (Race, WrittenTwice | NeverWritten) => two_write(cause) && array(&cause.place) == array(&other.place),
+        // The one that names the threads says it better.
+        (WrittenTwice, WrittenTwice) => {
+            two_write(cause) && other.parties.is_empty() && array(&cause.place) == array(&other.place)
+        }
+        (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| array(&race.place) == "C"),
+        _ => false,
+    }
+}
+
+fn left_at(hazard: &Hazard) -> Option<(&Option<String>, Option<u32>)> {
+    hazard.parties.get(1).map(|ended| (&ended.location.file, ended.location.line))
+}
+
+fn two_write(hazard: &Hazard) -> bool {
+    hazard.parties.len() == 2 && hazard.parties.iter().all(|party| Deed::of(party.action).writes())
+}
+
+/// The array at the beginning of a place.
+pub fn array(place: &str) -> &str {
+    place.split(['[', '+', ' ']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::{Dim3, Location, Party};
+
+    fn hazard(kind: HazardKind, place: &str, sides: &[(&'static str, u32)]) -> Hazard {
+        let party = |&(action, line): &(&'static str, u32)| Party {
+            block: Dim3::new(0, 0, 0),
+            thread: Dim3::new(0, 0, 0),
+            action,
+            location: Location { line: Some(line), ..Location::default() },
+        };
+        Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None }
+    }
+
+    #[test]
+    fn what_follows_from_a_cause_is_left_out_and_nothing_else() {
+        use HazardKind::{
+            DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared,
+            WrittenTwice,
+        };
+        let (waits, ended) = ("waits at the barrier", "has ended");
+        let exit = |barrier, end| hazard(ExitBeforeBarrier, "barrier 0", &[(waits, barrier), (ended, end)]);
+        let met = hazard(MismatchedBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
+        let apart = hazard(DifferentBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
+        let unset = hazard(UninitialisedShared, "As[0][1]", &[("reads", 7)]);
+        let shared = hazard(Race, "As[0][1]", &[("writes", 4), ("reads", 7)]);
+        let owners = hazard(Race, "C[4]", &[("writes", 9), ("writes", 9)]);
+        let same = hazard(WrittenTwice, "C[4]", &[("writes", 9), ("writes", 9)]);
+        let read = hazard(Race, "C[4]", &[("writes", 9), ("reads", 9)]);
+        let twice = |array| hazard(WrittenTwice, &format!("{array}[4], {array}[5] (2 of 9 elements)"), &[]);
+        let never = |array| hazard(NeverWritten, &format!("{array}[7] (1 of 9 elements)"), &[]);
+        // What was found, and the places of what stays.
+        let cases: [(Vec<Hazard>, &[usize]); 15] = [
+            (vec![exit(5, 2), apart.clone()], &[0, 1]),
+            (vec![unset.clone(), apart], &[0, 1]),
+            (vec![exit(5, 2), exit(8, 2), unset.clone()], &[0]),
+            (vec![exit(5, 2), exit(5, 3)], &[0, 1]),
+            (vec![met.clone(), exit(5, 2), unset.clone()], &[0]),
+            (vec![unset.clone(), shared.clone()], &[0, 1]),
+            (vec![exit(5, 2), shared.clone(), never("C")], &[0, 1]),
+            (vec![shared.clone(), shared], &[0, 1]),
+            (vec![owners.clone(), owners.clone(), read.clone()], &[0]),
+            (vec![owners.clone(), twice("C"), never("C")], &[0]),
+            (vec![owners.clone(), twice("D"), never("D")], &[0, 1, 2]),
+            (vec![never("C"), same.clone(), twice("C")], &[0, 1]),
+            (vec![owners, same], &[0]),
+            (vec![read, twice("C"), never("C")], &[0, 1, 2]),
+            (vec![twice("C"), never("C")], &[0, 1]),
+        ];
+        for (found, stay) in cases {
+            let expected: Vec<Hazard> = stay.iter().map(|&at| found[at].clone()).collect();
+            let found = found.into_iter().map(|hazard| (hazard, ())).collect();
+            let roots: Vec<Hazard> = roots(found).into_iter().map(|(hazard, ())| hazard).collect();
+            assert_eq!(roots, expected);
+        }
+    }
+}

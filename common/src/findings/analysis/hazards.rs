@@ -1,0 +1,120 @@
+//! Hazards and faults in a report: each once for each pair of source lines, and none that follows from another.
+
+use serde::{Deserialize, Serialize};
+
+use super::causes::{array, roots};
+use crate::code::places::{Sources, index};
+use crate::findings::diagnostic::{self, Arrays, Diagnostic};
+use crate::findings::hazard_kind::ReportKind;
+
+/// A hazard: what, where, which threads, which lines, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HazardReport {
+    /// The kind; in JSON a few words, e.g. `data race`.
+    pub kind: ReportKind,
+    /// Array and element, e.g. `As[3][17]`; or a register, or a barrier.
+    pub place: String,
+    /// The threads: none, one or two.
+    pub threads: Vec<HazardThread>,
+    /// How often the same lines met in this way.
+    pub count: u64,
+    /// What to do, in a sentence.
+    pub remedy: String,
+    /// The same for people, with the kernel's lines; empty in a report that was read from JSON.
+    #[serde(skip)]
+    pub diagnostic: Diagnostic,
+}
+
+/// One side of a hazard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HazardThread {
+    /// Block index.
+    pub block: [u32; 3],
+    /// Thread index in its block.
+    pub thread: [u32; 3],
+    /// What it did: `writes`, `reads`, ...
+    pub action: String,
+    /// The file, relative to the workspace; `null` if the PTX has no line information.
+    pub file: Option<String>,
+    /// The line in the file, or in the PTX if there is no file.
+    pub line: u32,
+    /// Text of the line, or the instruction.
+    pub text: String,
+}
+
+/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
+/// and only those from which others follow.
+pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
+    let mut sources = Sources::default();
+    // An unrolled loop has many instructions for one line.
+    let mut merged: Vec<(simt::Hazard, Vec<HazardThread>)> = Vec::new();
+    for hazard in found {
+        let threads: Vec<HazardThread> = hazard.parties.iter().map(|party| side(party, &mut sources)).collect();
+        match merged.iter_mut().find(|(known, sides)| is_like(known, sides, &hazard, &threads)) {
+            Some((known, _)) => known.count += hazard.count,
+            None => merged.push((hazard, threads)),
+        }
+    }
+    let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
+        let diagnostic = diagnostic::hazard(&hazard, arrays, &mut sources);
+        HazardReport {
+            kind: ReportKind::Hazard(hazard.kind),
+            place: hazard.place,
+            threads,
+            count: hazard.count,
+            remedy: diagnostic.help.clone(),
+            diagnostic,
+        }
+    };
+    roots(merged).into_iter().map(report).collect()
+}
+
+fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
+    let (file, line, text) = sources.place(&party.location);
+    let (block, thread) = (index(party.block), index(party.thread));
+    HazardThread { block, thread, action: party.action.to_owned(), file, line, text }
+}
+
+/// Whether two hazards are the same but for threads and element.
+fn is_like(one: &simt::Hazard, sides: &[HazardThread], other: &simt::Hazard, others: &[HazardThread]) -> bool {
+    let side = |thread: &HazardThread| (thread.action.clone(), thread.file.clone(), thread.line);
+    one.kind == other.kind
+        && array(&one.place) == array(&other.place)
+        && sides.iter().map(side).eq(others.iter().map(side))
+        // Without lines all one can tell instructions by is their text.
+        && sides.iter().zip(others).all(|(a, b)| a.file.is_some() || a.text == b.text)
+}
+
+/// A fault that ended a launch, in the form of a hazard.
+pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
+    let (file, line, text) = Sources::default().place(&fault.location);
+    let at = HazardThread {
+        block: index(fault.block),
+        thread: fault.thread.map_or([0; 3], index),
+        action: if fault.thread.is_some() { "stands".into() } else { "and all others stand".into() },
+        file,
+        line,
+        text,
+    };
+    let diagnostic = diagnostic::fault(fault, arrays);
+    HazardReport {
+        kind: ReportKind::from(&fault.kind),
+        place: fault.kind.to_string().trim_end_matches(',').to_owned(),
+        threads: vec![at],
+        count: 1,
+        remedy: diagnostic.help.clone(),
+        diagnostic,
+    }
+}
+
+impl HazardReport {
+    /// Whether it only warns: a run that has nothing but warnings has found nothing wrong.
+    pub fn is_warning(&self) -> bool {
+        self.kind.is_warning()
+    }
+
+    /// Several lines for people, without colours.
+    pub fn text(&self) -> String {
+        diagnostic::plain(&self.diagnostic)
+    }
+}

@@ -1,0 +1,173 @@
+//! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
+
+use simt::{AccessKind, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
+
+use super::race::{at, code_at};
+use super::remedy;
+use super::render::{Diagnostic, Mark};
+use super::situation::{Arrays, Deed, Role};
+use crate::basics::units::grouped;
+use crate::code::places::{Sources, index, triple};
+
+fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
+    format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
+}
+
+/// A hazard with its lines and its remedy.
+pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagnostic {
+    let name = arrays.in_place(&hazard.place);
+    let mark = |party: &Party| {
+        let deed = Deed::of(party.action);
+        // An access of one word has the place for its object; the others are whole sentences.
+        let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
+        let action = if party.action == ENDED { "ends here" } else { party.action };
+        let label = format!("{} {action}{object}", who(party.block, party.thread));
+        let element = name.map(|_| hazard.place.clone());
+        Mark { location: party.location.clone(), element, writes: deed.writes(), label }
+    };
+    let times = grouped(hazard.count);
+    let note = match (hazard.count, hazard.parties.len()) {
+        (..=1, _) | (_, 0) => None,
+        _ if is_barrier(hazard) => Some(format!("this happened {times} times; the first one is shown")),
+        (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
+        _ => Some(format!("these two accesses met {times} times; one pair is shown")),
+    };
+    Diagnostic {
+        title: format!("{}: {}", hazard.kind.name(), what(hazard, arrays, sources)),
+        marks: hazard.parties.iter().map(mark).collect(),
+        note,
+        help: remedy::hazard(hazard, arrays, sources),
+        warning: hazard.kind.is_warning(),
+    }
+}
+
+/// The simulator's word for a thread that has left the kernel.
+const ENDED: &str = "has ended";
+
+fn is_barrier(hazard: &Hazard) -> bool {
+    use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
+    matches!(hazard.kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
+}
+
+/// What happens, as the title goes on after the name of the kind.
+fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
+    if let (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) =
+        (hazard.kind, &hazard.parties[..])
+    {
+        let barrier = at(&waits.location);
+        let returns = code_at(sources, &ended.location).contains("return");
+        let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
+        return format!("{missed} the barrier in {barrier}");
+    }
+    let output = arrays.in_place(&hazard.place).is_some_and(|name| arrays.role(name) == Role::Output);
+    hazard.place.clone() + happens(hazard, output)
+}
+
+/// What happens to the place.
+fn happens(hazard: &Hazard, output: bool) -> &'static str {
+    match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| Deed::of(side.action) == Deed::Updates) => {
+            " is updated by two blocks, and these updates are atomic for the threads of one block only"
+        }
+        (HazardKind::Race, [a, b]) => {
+            let both_write = Deed::of(a.action).writes() && Deed::of(b.action).writes();
+            match (a.block == b.block, both_write) {
+                (true, true) if output => " is written by two threads, and only one of them should own it",
+                (false, true) if output => " is written by threads of two blocks, and only one of them should own it",
+                (true, true) => " is written by two threads, and no barrier orders them",
+                (true, false) => " is written by one thread and read by another, and no barrier orders them",
+                (false, true) => " is written by two blocks, and blocks never wait for each other",
+                (false, false) => " is written by one block and read by another, and blocks never wait for each other",
+            }
+        }
+        (HazardKind::MixedWidths, _) => " is accessed by two of them, and they are not atomic for each other",
+        (HazardKind::StaleLoad, _) => " is read through the read-only path, although the kernel has written it",
+        (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
+        (HazardKind::UninitialisedLocal, _) => " has not been written by the thread that reads it",
+        (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",
+        (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
+        (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
+        (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
+        (HazardKind::MismatchedBarriers, _) => {
+            " is used with two numbers of threads, or by some to combine a value and by others to wait"
+        }
+        (HazardKind::OutsideMask, _) => " does not name the lane that uses it",
+        (HazardKind::VolatileOrder, _) => {
+            " is shared by two threads because an access is volatile, and CUDA promises no order"
+        }
+        (HazardKind::ShuffleOrder, _) => {
+            " is shared by two lanes with only a shuffle or a vote between, and CUDA promises no order"
+        }
+        (HazardKind::ProductNotWaited, _) => " belongs to a product that the tensor cores may still be computing",
+        (HazardKind::ProductNotFenced, _) => " has changed, and the tensor cores may take the value before",
+        (HazardKind::ProxyNotFenced, _) => " has been stored, and the tensor cores may not see it yet",
+        (HazardKind::OperandOverwritten, _) => " is stored to while the tensor cores may still be reading it",
+        (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, both with the same value",
+        _ => "",
+    }
+}
+
+/// A fault that ended a launch.
+pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
+    let (element, writes) = match &fault.kind {
+        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => (
+            arrays.in_place(place).map(|_| place.clone()),
+            !matches!(access, AccessKind::Load | AccessKind::CopySource),
+        ),
+        _ => (None, false),
+    };
+    let who = fault.thread.map(|thread| who(fault.block, thread));
+    let label = match (&fault.kind, who) {
+        (FaultKind::OutOfBounds { access, bytes, .. } | FaultKind::Misaligned { access, bytes, .. }, Some(who)) => {
+            format!("{who} {} {bytes} bytes here", does(*access))
+        }
+        (FaultKind::DivergentBarrier { .. }, Some(who)) => format!("{who} does not come here with its warp"),
+        (FaultKind::MissingLanes { .. }, Some(who)) => format!("{who} executes this without all lanes it names"),
+        (FaultKind::Assert { .. }, Some(who)) => format!("{who} finds it false"),
+        (_, Some(who)) => format!("{who} stops here"),
+        (FaultKind::Deadlock { .. }, None) => {
+            format!("block {} waits here, and nothing can wake it", triple(index(fault.block)))
+        }
+        (_, None) => format!("block {} stops here", triple(index(fault.block))),
+    };
+    Diagnostic {
+        title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
+        marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
+        note: None,
+        help: remedy::fault(
+            &fault.kind,
+            arrays,
+            &at(&fault.location),
+            code_at(&mut Sources::default(), &fault.location),
+        ),
+        warning: false,
+    }
+}
+
+fn does(access: AccessKind) -> &'static str {
+    match access {
+        AccessKind::Load => "reads",
+        AccessKind::Store => "writes",
+        AccessKind::Atomic => "updates",
+        AccessKind::CopySource => "copies",
+        AccessKind::CopyDestination => "copies to shared memory",
+    }
+}
+
+/// A limit that stopped a launch; `None` for a limit that has no place in the kernel.
+pub fn limit(limit: &Limit) -> Option<Diagnostic> {
+    match limit {
+        Limit::Instructions { limit, location } => Some(Diagnostic {
+            title: format!("limit reached: the kernel was stopped after {} warp instructions", grouped(*limit)),
+            marks: vec![Mark {
+                location: location.clone(),
+                label: "a warp was here when the limit was reached".into(),
+                ..Mark::default()
+            }],
+            note: None,
+            help: "does a loop never end? Look at its condition, and at what changes its counter".into(),
+            warning: false,
+        }),
+        _ => None,
+    }
+}

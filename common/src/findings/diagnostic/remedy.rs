@@ -1,0 +1,451 @@
+//! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is,
+//! whether it was read or written, by which threads, and in which lines.
+
+use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
+
+use super::race::{self, at, code_at, copied_by_another};
+use super::situation::{Arrays, Deed, Role, array_name};
+use super::stride;
+use crate::code::places::Sources;
+
+/// One sentence on what to do about a hazard.
+pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
+    let name = arrays.in_place(&hazard.place);
+    let array = name.unwrap_or("the array");
+    match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) => {
+            race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
+        }
+        (HazardKind::MixedWidths, [a, b]) => format!(
+            "let {} and {} access elements of the same type, or put a barrier between them",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::StaleLoad, [write, read]) => format!(
+            "load {array} in {} without __ldg(), and without const __restrict__: both promise that nobody writes it while \
+             the kernel runs, and {} does",
+            at(&read.location),
+            at(&write.location)
+        ),
+        (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
+        (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
+        (HazardKind::UninitialisedShared, [read]) => format!(
+            "let the threads of the block write all of {array} before {}, with 0 for what lies beyond the edge of a \
+             matrix, and put a __syncthreads() between",
+            at(&read.location)
+        ),
+        (HazardKind::UninitialisedLocal, [read]) => format!(
+            "give the thread's own array a value in every element that {} may read: its elements start with whatever was \
+             there before",
+            at(&read.location)
+        ),
+        (HazardKind::UninitialisedGlobal, _) => {
+            format!("form the sum in a variable that starts at 0, and only write to {array}")
+        }
+        (HazardKind::UnsetRegister, _) => {
+            "give the variable a value where it is declared, so that it has one on every path that leads here".into()
+        }
+        (HazardKind::WrongArray, [access]) => format!(
+            "compare the index at {} with the extents in the array's declaration: it runs over the end into {array}",
+            at(&access.location)
+        ),
+        (HazardKind::DifferentBarriers, [a, b]) => format!(
+            "let all threads of the block wait at the same __syncthreads(): move it out of the condition that sends some \
+             to {} and others to {}",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::MismatchedBarriers, [a, b]) => format!(
+            "let {} and {} name the same number of threads and do the same, or give them barriers of different numbers",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::OutsideMask, [lane]) => format!(
+            "let the mask in {} name every lane that comes there, or let only the lanes that it names come there",
+            at(&lane.location)
+        ),
+        (HazardKind::VolatileOrder, [a, b]) => format!(
+            "make the accesses at {} and {} atomic, or put a __syncwarp() or a __syncthreads() between them: volatile only \
+             keeps the compiler from leaving an access out",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::ShuffleOrder, [a, b]) => format!(
+            "put a __syncwarp() between {} and {}: a shuffle exchanges registers and does not order memory",
+            at(&a.location),
+            at(&b.location)
+        ),
+        (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
+        (HazardKind::EndedBeforeBarrier, _) => "a barrier waits only for threads that have not ended, so nothing is wrong \
+             while nobody needs what these threads would have done; it is wrong as soon as they have something to load for \
+             the others"
+            .into(),
+        (HazardKind::WrittenTwice, [_, _]) => format!(
+            "the product does not suffer, but one of the two has done its work for nothing: let one thread own each element \
+             of {array}; look at how its index follows from threadIdx"
+        ),
+        (HazardKind::WrittenTwice, _) => format!(
+            "only the last store to an element counts, and each one before it costs traffic for nothing: let one thread own \
+             each element of {array}, and let it store the sum once, after its loop"
+        ),
+        (HazardKind::NeverWritten, _) => format!(
+            "let the blocks cover all of {array} (round their number up), and let every thread whose row < M and \
+             col < N store its element"
+        ),
+        (HazardKind::ProductNotWaited, _) => "commit the products (wgmma.commit_group) and wait for them (wgmma.wait_group) \
+             before a register that they use is read or written"
+            .into(),
+        (HazardKind::ProductNotFenced, _) => "execute wgmma.fence before the first product after a register that it uses \
+             has changed"
+            .into(),
+        (HazardKind::ProxyNotFenced, _) => "let the threads that store execute fence.proxy.async after it, and then meet \
+             the others at a barrier: tensor cores read shared memory past the way that ordinary stores take"
+            .into(),
+        (HazardKind::OperandOverwritten, _) => "wait for the product (wgmma.wait_group) and meet at a barrier before the \
+             next tile is stored there, or store it into another buffer"
+            .into(),
+        // A kind that has other sides than expected, or that is newer than this table.
+        _ => "look for the cause in the lines named here".into(),
+    }
+}
+
+fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
+    let (barrier, end) = (at(&waits.location), at(&ended.location));
+    let code = code_at(sources, &ended.location).trim();
+    if code.contains("return") {
+        format!(
+            "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
+             let them load 0 if there is nothing to load, and put the condition around the store of C instead"
+        )
+    } else if code == "}" {
+        format!("let all threads of the block reach the barrier in {barrier}: some go past it to the end of the kernel")
+    } else {
+        format!(
+            "move the barrier in {barrier} out of the condition in {end}: all threads of the block have to reach it, so \
+             put the condition around the loads and the store instead"
+        )
+    }
+}
+
+fn copy_not_waited(copy: &Party, read: &Party) -> String {
+    if copy.thread == read.thread {
+        let (from, to) = (at(&copy.location), at(&read.location));
+        format!("wait for the copy of {from} (cp.async.wait_group) before {to} reads")
+    } else {
+        copied_by_another(copy, read)
+    }
+}
+
+fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
+    let (from, to) = (at(&copy.location), at(&write.location));
+    if Deed::of(write.action) == Deed::Copies {
+        format!(
+            "wait for the copy of {from} (cp.async.wait_group) before the next one into the same \
+             place starts, or give {array} a second buffer and use the two in turn"
+        )
+    } else {
+        format!("wait for the copy of {from} (cp.async.wait_group) before {to} writes the same place")
+    }
+}
+
+/// One sentence on what to do about a fault.
+/// `line` is where it happened, and `code` what stands there.
+pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> String {
+    match kind {
+        FaultKind::OutOfBounds { place, .. } if place.starts_with("null pointer") => {
+            format!("{line} uses a pointer that is null: let it point into A, B, C or a shared array first")
+        }
+        FaultKind::OutOfBounds { space, access, place, .. } => {
+            let stride = array_name(place).and_then(|array| stride::remedy(code, array));
+            stride.unwrap_or_else(|| out_of_bounds(*space, *access, place, arrays))
+        }
+        FaultKind::Misaligned { space, bytes, .. } => {
+            let where_not = match space {
+                Space::Shared => format!("give the rows of the shared array a multiple of {bytes} bytes"),
+                _ => format!("take narrower accesses if a row does not start at a multiple of {bytes} bytes"),
+            };
+            format!("an access of {bytes} bytes needs an address that is a multiple of {bytes}: {where_not}")
+        }
+        FaultKind::DivergentBarrier { .. } => {
+            "move the barrier out of the condition or the loop that not all threads enter, so that all of them reach it"
+                .into()
+        }
+        FaultKind::Deadlock { .. } => "let every warp of the block reach the same barriers in the same order".into(),
+        FaultKind::MissingLanes { .. } => {
+            "name only lanes that come here together, or move the instruction out of the condition".into()
+        }
+        FaultKind::Assert { condition, .. } => {
+            format!(
+                "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
+            )
+        }
+        FaultKind::Other(text) if text.starts_with("barrier") => {
+            "name one barrier from 0 to 15 for all threads of a warp, and count threads in whole warps of 32".into()
+        }
+        FaultKind::Trap => "the kernel stopped itself: look at the condition that leads here".into(),
+        _ => "look at the line above".into(),
+    }
+}
+
+fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays) -> String {
+    let name = array_name(place);
+    let role = name.map_or(Role::Unknown, |name| arrays.role(name));
+    let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
+    match (space, role, name) {
+        (Space::Shared, ..) => {
+            let array = arrays.in_place(place).unwrap_or("the array");
+            format!(
+                "compare the index with the extents of {array}; if it is declared extern __shared__, the launch must ask \
+                 for enough bytes"
+            )
+        }
+        (Space::Global, Role::Input, Some(name)) if reads => {
+            let inside = if name == "A" { "row < M, column < K" } else { "row < K, column < N" };
+            format!("read {name} only inside the matrix ({inside}), and take 0 for what lies beyond the edge")
+        }
+        (Space::Global, Role::Input, Some(name)) => {
+            format!(
+                "{name} is only read by a product: look at the pointer and the index of this store, which belongs to C"
+            )
+        }
+        (Space::Global, Role::Output, Some("C")) if !reads => {
+            "store only if row < M and col < N: a thread beyond the edge has no element of C".into()
+        }
+        (Space::Global, Role::Output, Some(name)) => {
+            format!("compare the index with the size of {name} before the access")
+        }
+        (Space::Global, ..) => {
+            "look at how the address is computed: a pointer or an index in it is not what you expect".into()
+        }
+        _ => "compare the index with the array's extents before the access".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::{Dim3, Location};
+
+    /// A kernel with all situations; the first line has the number 1.
+    const KERNEL: [&str; 15] = [
+        "As[y][x] = *a;",
+        "__syncthreads();",
+        "sum += As[y][k];",
+        "As[x] += As[y];",
+        "C[row] += sum;",
+        "C[row] = sum;",
+        "line[x] = line[x + 1];",
+        "B[row] = sum;",
+        "}",
+        "if (row >= M) return;",
+        "C[row * M + col] = sum;",
+        "copy(&line[x], a);",
+        "__syncthreads();",
+        "wait(0);",
+        "sum += line[x];",
+    ];
+
+    fn arrays() -> Arrays {
+        Arrays {
+            global: ["A", "B", "C", "workspace"].map(str::to_owned).to_vec(),
+            shared: ["As", "line"].map(str::to_owned).to_vec(),
+        }
+    }
+
+    const R: &str = "reads";
+    const W: &str = "writes";
+    const UPDATES: &str = "updates atomically";
+    const COPIES: &str = "copies to it asynchronously";
+    const WAITS: &str = "waits at the barrier";
+    const ENDED: &str = "has ended";
+
+    /// Block, thread, action and line; 0 for a place without one.
+    type Side = (u32, u32, &'static str, u32);
+
+    fn remedy(kind: HazardKind, place: &str, sides: &[Side]) -> String {
+        let party = |&(block, thread, action, line): &Side| {
+            let known = (line > 0).then_some(line);
+            let file = known.map(|_| "kernel.cu".to_owned());
+            let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
+            Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+        };
+        let hazard_of =
+            Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None };
+        hazard(&hazard_of, &arrays(), &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
+    }
+
+    /// All of these are in the text, but none that begins with a `!`.
+    #[track_caller]
+    fn says(text: &str, words: &[&str]) {
+        for words in words {
+            let absent = words.strip_prefix('!');
+            assert_eq!(text.contains(absent.unwrap_or(words)), absent.is_none(), "{words:?} and {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_race_has_the_remedy_of_its_place_and_its_lines() {
+        let cases: [(&str, [Side; 2], &[&str]); 26] = [
+            // Between blocks no barrier is ever recommended.
+            ("C[0]", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
+            ("C[0]", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
+            ("C[0]", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
+            ("workspace[0]", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
+            ("C[0]", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
+            ("C[0]", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
+            // An input is nobody's to write, in one block or in several.
+            ("B[0]", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
+            ("B[0]", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
+            // Line 2 is a barrier: what is missing is the one on the way back.
+            (
+                "As[0]",
+                [(0, 0, W, 1), (0, 1, R, 3)],
+                &["after line 3, before the loop comes back to line 1", "have read"],
+            ),
+            ("As[0]", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
+            ("As[0]", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
+            ("As[0]", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
+            ("As[0]", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
+            ("As[0]", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
+            ("As[0]", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
+            // A barrier before the wait is one too early.
+            ("line[0]", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
+            // Without lines nothing can be said of where.
+            ("As[0]", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
+            ("As[0]", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
+            // No barrier fits into one line.
+            ("line[0]", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
+            ("line[0]", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
+            ("C[0]", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
+            ("As[0]", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
+            // Two stores of C in two lines: a barrier would only choose which one stays.
+            ("C[0]", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
+            // A barrier would hide that an element of C has two owners, and so would nothing but the right index.
+            ("C[0]", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
+            ("C[0]", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
+            ("As[0]", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
+        ];
+        for (place, [one, other], words) in cases {
+            let text = remedy(HazardKind::Race, place, &[one, other]);
+            says(&text, words);
+            if one.0 != other.0 && !place.starts_with('B') {
+                says(&text, &["no barrier helps", "!__syncthreads"]);
+            }
+            assert_eq!(text, remedy(HazardKind::Race, place, &[other, one]), "the order of the sides is chance");
+        }
+    }
+
+    #[test]
+    fn every_other_hazard_names_its_lines_and_arrays() {
+        use HazardKind as Kind;
+        let cases: [(HazardKind, &str, &[Side], &[&str]); 17] = [
+            (
+                Kind::CopyNotWaited,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 3, R, 3)],
+                &["wait for the copy of line 1", "before line 3 reads", "!__syncthreads"],
+            ),
+            (
+                Kind::CopyNotWaited,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 4, R, 3)],
+                &["its own copies of line 1", "__syncthreads()", "another thread copied"],
+            ),
+            (
+                Kind::CopyOverwritten,
+                "As[0]",
+                &[(0, 3, COPIES, 1), (0, 3, COPIES, 1)],
+                &["before the next one", "second buffer"],
+            ),
+            (Kind::CopyOverwritten, "As[0]", &[(0, 3, COPIES, 1), (0, 3, W, 4)], &["before line 4 writes"]),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 7)],
+                &["move the barrier in line 2 out of the condition in line 7"],
+            ),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
+                &["do not return in line 10", "wait in line 2"],
+            ),
+            (
+                Kind::ExitBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 9)],
+                &["reach the barrier in line 2", "the end of the kernel", "!return"],
+            ),
+            (
+                Kind::EndedBeforeBarrier,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
+                &["nothing is wrong", "!do not return"],
+            ),
+            (
+                Kind::DifferentBarriers,
+                "barrier 0",
+                &[(0, 0, WAITS, 2), (0, 40, WAITS, 4)],
+                &["some to line 2 and others to line 4"],
+            ),
+            (Kind::UninitialisedShared, "As[0][5]", &[(0, 0, R, 3)], &["write all of As before line 3"]),
+            (Kind::UninitialisedGlobal, "C[0]", &[(0, 0, R, 3)], &["only write to C"]),
+            (Kind::UnsetRegister, "register %f1", &[(0, 0, R, 3)], &["where it is declared"]),
+            (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
+            (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
+            (
+                Kind::WrittenTwice,
+                "C[1] (1 of 9 elements)",
+                &[],
+                &["only the last store", "one thread own each element of C"],
+            ),
+            (
+                Kind::WrittenTwice,
+                "C[1]",
+                &[(0, 0, W, 6), (0, 1, W, 6)],
+                &["for nothing", "one thread own each element of C", "threadIdx"],
+            ),
+            // Sides that do not fit the kind still give a remedy.
+            (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
+        ];
+        for (kind, place, sides, words) in cases {
+            says(&remedy(kind, place, sides), words);
+        }
+    }
+
+    #[test]
+    fn a_fault_has_the_remedy_of_its_array_and_of_reading_or_writing() {
+        use AccessKind::{CopySource, Load, Store};
+        use Space::{Global, Local, Shared};
+        for (space, access, place, words) in [
+            (Global, Load, "A[64] is right past the end of A", ["row < M, column < K", "take 0"]),
+            (Global, CopySource, "B[64] is right past", ["row < K, column < N", "take 0"]),
+            (Global, Store, "C[64] is right past", ["store only if row < M", "and col < N"]),
+            (Global, Store, "A[64] is right past", ["A is only read", "belongs to C"]),
+            (Global, Load, "workspace[9] is right past", ["size of workspace", ""]),
+            (Global, Load, "address 0x400000000000 is in no array", ["how the address is computed", ""]),
+            (Global, Load, "null pointer, address 0x40", ["line 3 uses a pointer that is null", ""]),
+            (Shared, Store, "line + 128 bytes, right past", ["extents of line", "extern __shared__"]),
+            (Shared, Load, "shared address 0x9999", ["extents of the array", ""]),
+            (Local, Load, "byte 64 of the thread's 32", ["array's extents", ""]),
+        ] {
+            let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() };
+            says(&fault(&outside, &arrays(), "line 3", ""), &words);
+        }
+        for (space, words) in [(Global, "narrower accesses"), (Shared, "rows of the shared array")] {
+            let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
+            says(&fault(&odd, &arrays(), "line 3", ""), &["multiple of 16", words]);
+        }
+        let others = [
+            FaultKind::DivergentBarrier { reached: 1, expected: 2 },
+            FaultKind::Deadlock { waiting: String::new() },
+            FaultKind::MissingLanes { named: 3, present: 1 },
+            FaultKind::Trap,
+            FaultKind::Other("barrier 16: a block has barriers 0 to 15,".into()),
+            FaultKind::Other("strange".into()),
+        ];
+        let remedies: std::collections::BTreeSet<String> =
+            others.iter().map(|kind| fault(kind, &arrays(), "", "")).collect();
+        assert_eq!(remedies.len(), others.len(), "each has a remedy of its own");
+    }
+}

@@ -1,0 +1,135 @@
+//! A diagnostic as data, and its picture, drawn with `annotate-snippets`, the library that draws the errors of rustc.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
+
+use super::underline;
+use crate::code::places::Sources;
+
+/// A message about a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong, in one line.
+    pub title: String,
+    /// It is a warning: nothing is wrong by the rules.
+    pub warning: bool,
+    /// The places in the kernel: none, one or two.
+    pub(crate) marks: Vec<Mark>,
+    /// Something else worth knowing.
+    pub note: Option<String>,
+    /// What to do, in a sentence.
+    pub help: String,
+}
+
+/// A place in the kernel, and who did what there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub location: simt::Location,
+    /// The element that is accessed, such as `As[3][17]`, if its array has a name.
+    pub element: Option<String>,
+    pub writes: bool,
+    pub label: String,
+}
+
+/// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
+pub fn render(diagnostic: &Diagnostic) -> String {
+    draw(diagnostic, &Renderer::styled(), &mut Sources::default())
+}
+
+/// The picture without colours.
+pub fn plain(diagnostic: &Diagnostic) -> String {
+    draw(diagnostic, &Renderer::plain(), &mut Sources::default())
+}
+
+/// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
+const WIDTH: usize = 200;
+
+fn draw(diagnostic: &Diagnostic, renderer: &Renderer, sources: &mut Sources) -> String {
+    let mut elements: Vec<Element<'static>> =
+        snippets(&diagnostic.marks, sources).into_iter().map(Into::into).collect();
+    elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(note.clone()).into()));
+    if !diagnostic.help.is_empty() {
+        elements.push(Level::HELP.message(diagnostic.help.clone()).into());
+    }
+    let level = if diagnostic.warning { Level::WARNING } else { Level::ERROR };
+    let group = level.primary_title(diagnostic.title.clone()).elements(elements);
+    renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
+}
+
+/// A file of which lines are shown, and what is marked in it.
+struct Shown {
+    path: String,
+    text: String,
+    /// Number of the first line of `text`.
+    first: u32,
+    marks: Vec<(Range<usize>, String)>,
+}
+
+/// One picture for each file, with all its marks. What the file does not have is shown as the PTX instruction.
+fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
+    let mut shown: Vec<Shown> = Vec::new();
+    for mark in marks {
+        let label = mark.label.clone();
+        if let Some((path, text, span)) = source_of(mark, sources) {
+            match shown.iter_mut().find(|shown| shown.path == path) {
+                Some(known) => known.marks.push((span, label)),
+                None => shown.push(Shown { path, text, first: 1, marks: vec![(span, label)] }),
+            }
+        } else {
+            let (text, first) = (mark.location.instruction.clone(), mark.location.ptx_line);
+            shown.push(Shown { path: "PTX".into(), marks: vec![(0..text.len(), label)], text, first });
+        }
+    }
+    let snippet = |shown: Shown| {
+        let marks = shown.marks.into_iter().map(|(span, label)| AnnotationKind::Primary.span(span).label(label));
+        Snippet::source(shown.text).line_start(shown.first as usize).path(shown.path).annotations(marks)
+    };
+    shown.into_iter().map(snippet).collect()
+}
+
+/// The file of a mark, its text, and the bytes to underline; `None` if the file has no such line.
+fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, Range<usize>)> {
+    let (file, line) = mark.location.file.clone().zip(mark.location.line)?;
+    let lines = sources.lines(&file);
+    let first = (line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
+    let (line, span) = underline::access(lines, first, mark.location.column, mark.element.as_deref(), mark.writes);
+    let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
+    Some((file, lines.join("\n"), start + span.start..start + span.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(marks: Vec<Mark>) -> String {
+        let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };
+        assert!(render(&diagnostic).contains('\u{1b}'), "the picture for a terminal has colours");
+        draw(&diagnostic, &Renderer::plain(), &mut Sources::with("k.cu", "é = Ä[0];\n\n\tlast"))
+    }
+
+    fn mark(file: &str, line: u32) -> Mark {
+        let (file, line, column, instruction) = (Some(file.into()), Some(line), Some(7), "bar.sync 0;".into());
+        let location = simt::Location { file, line, column, ptx_line: 48, instruction };
+        Mark { location, label: "here".into(), ..Mark::default() }
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_shown_as_an_instruction() {
+        for (line, shown) in
+            [(1, "é = Ä[0];"), (2, "2 |"), (3, "last"), (0, "48 | bar.sync 0;"), (4, "48 | bar.sync 0;")]
+        {
+            let text = drawn(vec![mark("k.cu", line)]);
+            assert!(text.contains(shown) && text.contains("here") && text.ends_with("help: help\n"), "{line}: {text}");
+        }
+        let text = drawn(vec![mark("k.cu", 1), mark("no/such/file.cu", 1), mark("k.cu", 3)]);
+        assert!(text.contains("PTX:48") && text.matches("here").count() == 3, "{text}");
+    }
+
+    #[test]
+    fn nothing_to_mark_leaves_title_and_help() {
+        let text = drawn(vec![Mark::default()]);
+        assert!(text.starts_with("error: title\n"), "{text}");
+        assert_eq!(drawn(vec![]), "error: title\n |\n = help: help\n");
+    }
+}

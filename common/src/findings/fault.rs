@@ -1,0 +1,42 @@
+//! Errors that are the kernel's own, and the exit status that tells them from all others.
+
+use std::fmt;
+
+use crate::findings::analysis::HazardReport;
+use crate::findings::diagnostic::Diagnostic;
+
+/// The kernel did something no kernel may do: exit status 1, like a wrong product.
+#[derive(Debug)]
+pub struct KernelFault {
+    /// In one sentence.
+    pub text: String,
+    /// The same with thread and line, if the simulator found it.
+    pub hazard: Option<HazardReport>,
+    /// Where a launch was that a limit stopped.
+    pub stopped: Option<Diagnostic>,
+}
+
+impl KernelFault {
+    /// A fault of which no more is known than the sentence.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), hazard: None, stopped: None }
+    }
+
+    /// The picture with the kernel's lines, if the simulator found the place.
+    pub fn diagnostic(&self) -> Option<&Diagnostic> {
+        self.hazard.as_ref().map(|hazard| &hazard.diagnostic).or(self.stopped.as_ref())
+    }
+
+    /// The fault behind an error, if it is one.
+    pub fn behind(error: &anyhow::Error) -> Option<&Self> {
+        error.chain().find_map(|cause| cause.downcast_ref())
+    }
+}
+
+impl fmt::Display for KernelFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for KernelFault {}

@@ -1,0 +1,7 @@
+//! What the simulator found out about a kernel: counters, hazards and their causes, with the source lines; and the words for
+//! all of it.
+
+pub mod analysis;
+pub mod diagnostic;
+pub mod fault;
+pub mod hazard_kind;

@@ -1,0 +1,133 @@
+//! What a kernel is compared with in the same run, on the same data: cuBLAS.
+
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+
+use crate::basics::matrix::Operands;
+use crate::basics::units::ms;
+use crate::device::Device;
+use crate::device::cublas;
+use crate::device::cublas_product::CublasProduct;
+use crate::device::product::Matrices;
+use crate::measure::timing::{self, Cache, Timing};
+use crate::verify::on_device::verify_on;
+use plan::Kind;
+
+/// What `--baseline` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// The vendor's library.
+    Cublas,
+}
+
+impl std::str::FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "cublas" => Ok(Self::Cublas),
+            _ => Err("no such baseline; choose cublas".to_owned()),
+        }
+    }
+}
+
+/// The baseline's part of a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// What it is.
+    pub name: Choice,
+    /// Version of the library; `null` if it did not run.
+    pub version: Option<String>,
+    /// Whether its product is right; `null` if it did not run.
+    pub ok: Option<bool>,
+    /// How long it took; absent if it did not run or its product is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timing: Option<Timing>,
+    /// The step's speed as a share of the baseline's; absent as above.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub share: Option<f64>,
+    /// Why there is no comparison; absent if there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<String>,
+}
+
+impl Baseline {
+    /// No comparison, for this reason.
+    pub fn missing(reason: impl Into<String>) -> Self {
+        let missing = Some(reason.into());
+        Self { name: Choice::Cublas, version: None, ok: None, timing: None, share: None, missing }
+    }
+
+    /// Computes the product with cuBLAS in the step's matrices, verifies and times it. If that cannot be done, the
+    /// result says why.
+    pub fn run(
+        device: &mut dyn Device,
+        matrices: &Matrices,
+        operands: &Operands,
+        samples: Option<usize>,
+        cache: &mut Cache,
+        step: Option<&Timing>,
+    ) -> Self {
+        let reason = match device.info().kind {
+            Kind::Cuda => cublas::refuses(&matrices.problem),
+            Kind::Sim | Kind::Host => {
+                Some("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one")
+            }
+        };
+        if let Some(reason) = reason {
+            return Self::missing(reason);
+        }
+        let mut run = || -> Result<Self> {
+            let library = CublasProduct::new(device, matrices)?;
+            let version = Some(library.version().to_owned());
+            let verification = verify_on(device, &library, &matrices.problem, operands)?;
+            if !verification.ok {
+                let diagnosis = verification.diagnosis.unwrap_or_default();
+                return Err(anyhow!(
+                    "cuBLAS's own product fails the check ({diagnosis}); compare with another version"
+                ));
+            }
+            let timing = timing::time(device, &library, operands, samples, cache)?;
+            let share = step.map(|step| timing.kernel_ms.median / step.kernel_ms.median);
+            let name = Choice::Cublas;
+            Ok(Self { name, version, ok: Some(true), timing: Some(timing), share, missing: None })
+        };
+        run().unwrap_or_else(|error| Self::missing(format!("{error:#}")))
+    }
+
+    /// A sentence for people.
+    pub fn words(&self) -> String {
+        let version = self.version.as_deref().unwrap_or("of unknown version");
+        match (&self.timing, self.share, &self.missing) {
+            (Some(timing), share, _) => {
+                let share = share
+                    .map_or_else(String::new, |share| format!("; this kernel runs at {:.1} % of it", share * 100.0));
+                let spread = timing.kernel_ms;
+                format!(
+                    "{} ({} to {}), {:.1} GFLOP/s, version {version}, its product verified{share}",
+                    ms(spread.median),
+                    ms(spread.min),
+                    ms(spread.max),
+                    timing.gflops
+                )
+            }
+            (None, _, Some(reason)) => format!("no comparison: {reason}"),
+            (None, _, None) => "no comparison".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_a_sentence_and_no_number() {
+        let baseline = Baseline::missing("no cuBLAS was found; pip install it");
+        assert_eq!(baseline.words(), "no comparison: no cuBLAS was found; pip install it");
+        let json = serde_json::to_value(&baseline).unwrap();
+        assert_eq!(json["name"], "cublas");
+        assert!(json.get("timing").is_none() && json.get("share").is_none());
+    }
+}

@@ -1,0 +1,296 @@
+//! Criterion benches of a step: the same groups and sizes in every step, so that their figures stand side by side.
+//!
+//! On a GPU the time is the device's own (events around the launches). Where there is none, step 1 and the simulator
+//! are benched under names that say so: their figures are the host's, and are never a GPU's. Of the simulator no flop per
+//! second are told, but the counters of each kernel.
+
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use criterion::{BenchmarkId, Criterion, Throughput};
+
+use crate::basics::matrix::Operands;
+use crate::basics::units::number;
+use crate::code::{Code, Source};
+use crate::device::product::Product as _;
+use crate::device::session::Session;
+use crate::device::{self, Choice, Device, SimDevice, SimOptions};
+use crate::findings::analysis::RATIOS;
+use crate::measure::capacity;
+use crate::measure::timing::{self, Cache};
+use crate::program::on_host::host_product;
+use crate::step::{HostProduct, Role, Step, Variant};
+use crate::verify::on_device::verify_on;
+use plan::Kind;
+use plan::Plan;
+use plan::Problem;
+
+/// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
+const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
+/// M, N, K on the simulator.
+const SIM_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [96; 3]];
+/// M, N, K on the host.
+const HOST_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [256; 3]];
+
+/// What criterion's groups are called: no figure of the host or the simulator is taken for a GPU's.
+fn group_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Cuda => "f32 on the GPU",
+        Kind::Host => "f32 on the host",
+        Kind::Sim => "f32 on the simulator, not a GPU time,",
+    }
+}
+
+/// Benches a step: `cargo bench`, and, each bench once, `cargo test --benches`.
+///
+/// What fails is said and left out. It does not fail `cargo bench`, which would leave out all later steps; it does fail
+/// the test.
+pub fn run(step: &Step) -> ExitCode {
+    let test = !std::env::args().any(|arg| arg == "--bench");
+    let mut criterion = Criterion::default()
+        .with_measurement(FlopPerSecond)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .sample_size(10)
+        .configure_from_args();
+    let failed = bench(step, &mut criterion);
+    criterion.final_summary();
+    match failed {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(u8::from(test)),
+        Err(error) => {
+            eprintln!("{}: {error:#}", step.name);
+            ExitCode::from(u8::from(test))
+        }
+    }
+}
+
+/// Benches the step at all sizes and returns how many failed.
+fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize> {
+    let mut device = device::open(Choice::Auto, &SimOptions::default())?;
+    let mut failed = 0;
+    let mut one = |kind: &str, variant: Option<&Variant>, size: [u64; 3], bench: Bench| {
+        let problem = Problem::uniform(size);
+        let [m, n, k] = size;
+        let group = format!("{kind} {m}x{n}x{k}");
+        let kernel = variant.map_or_else(|| step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
+        eprintln!("{group}: {kernel}");
+        if let Err(error) = bench(criterion, &Named { kernel: &kernel, group: &group, problem }) {
+            failed += 1;
+            eprintln!("{group}: {kernel} FAILS: {error:#}");
+        }
+    };
+    if let Some(host) = step.host {
+        for size in HOST_SIZES {
+            one(group_name(Kind::Host), None, size, &mut |criterion, named| on_host(host, criterion, named));
+        }
+        return Ok(failed);
+    }
+    let kind = device.info().kind;
+    let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
+    let others = |role: Role| step.variants.iter().filter(move |variant| variant.role == role).map(Some);
+    for &size in sizes {
+        for variant in others(Role::Rung).chain([None]).chain(others(Role::Beyond)) {
+            let mut bench = |criterion: &mut Criterion<FlopPerSecond>, named: &Named| {
+                on_device(step, variant, device.as_mut(), criterion, named)
+            };
+            one(group_name(kind), variant, size, &mut bench);
+        }
+    }
+    Ok(failed)
+}
+
+/// What benches one kernel at one size.
+type Bench<'a> = &'a mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>;
+
+/// A bench: whose it is, in which group, of what.
+struct Named<'a> {
+    kernel: &'a str,
+    group: &'a str,
+    problem: Problem,
+}
+
+impl Named<'_> {
+    /// Has criterion time the products; `time` takes how many and returns how long they took.
+    fn measure(
+        &self,
+        criterion: &mut Criterion<FlopPerSecond>,
+        time: &mut dyn FnMut(u64) -> Result<Duration>,
+    ) -> Result<()> {
+        let error = RefCell::new(Ok(()));
+        let mut group = criterion.benchmark_group(self.group);
+        if !self.group.starts_with(group_name(Kind::Sim)) {
+            group.throughput(Throughput::Elements(self.problem.flop() as u64));
+        }
+        group.bench_function(BenchmarkId::from_parameter(self.kernel), |bencher| {
+            bencher.iter_custom(|products| {
+                time(products).unwrap_or_else(|found| {
+                    *error.borrow_mut() = Err(found);
+                    // Criterion needs a time; the error is shown beside what it makes of it.
+                    Duration::from_secs(1)
+                })
+            });
+        });
+        group.finish();
+        error.into_inner()
+    }
+}
+
+fn on_device(
+    step: &Step,
+    variant: Option<&Variant>,
+    device: &mut dyn Device,
+    criterion: &mut Criterion<FlopPerSecond>,
+    named: &Named,
+) -> Result<()> {
+    let problem = named.problem;
+    let plan = match step.plan_of(variant)(&problem, device.info()) {
+        Ok(plan) => plan,
+        Err(limit) => {
+            eprintln!("{}: {} has none: {limit:#}", named.group, named.kernel);
+            return Ok(());
+        }
+    };
+    capacity::ensure_fits(&problem, Some(&plan), device)?;
+    let source = Source::read(&step.source_path(variant))?;
+    let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    if device.info().kind == Kind::Sim {
+        eprintln!("{}", counted(&problem, plan.clone(), &code)?);
+    }
+    let session = Session::new(device, &problem, plan, &code)?;
+    let verified = Operands::new(&problem).and_then(|operands| verify_on(device, &session, &problem, &operands));
+    let measured = verified.and_then(|verification| {
+        ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
+        named.measure(criterion, &mut |products| time(device, &session, products))
+    });
+    session.close(device)?;
+    measured
+}
+
+/// What the simulator shows of the kernel: its counters take the place of a GPU's time.
+fn counted(problem: &Problem, plan: Plan, code: &Code) -> Result<String> {
+    let mut device = SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
+    let session = Session::new(&mut device, problem, plan, code)?;
+    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
+    session.run(&mut device)?;
+    let counters = device.observations().counters.unwrap_or_default();
+    let ratios = RATIOS.iter().filter_map(|(name, value)| Some(format!("{name} {}", number(value(&counters)?))));
+    Ok(format!("  {}", ratios.collect::<Vec<_>>().join(", ")))
+}
+
+fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Duration> {
+    if device.info().kind == Kind::Cuda {
+        // In parts that the stream can queue at a time.
+        let mut ms = 0.0;
+        for first in (0..products).step_by(100) {
+            let part = (products - first).min(100);
+            ms += timing::sample(device, session, &mut Cache::warm(), part as usize)? * part as f64;
+        }
+        return Ok(Duration::from_secs_f64(ms / 1e3));
+    }
+    let begin = Instant::now();
+    for _ in 0..products {
+        session.launch(device)?;
+    }
+    Ok(begin.elapsed())
+}
+
+fn on_host(host: HostProduct, criterion: &mut Criterion<FlopPerSecond>, named: &Named) -> Result<()> {
+    let verification = host_product(&named.problem, host)?;
+    ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
+    let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
+    let size = [named.problem.m, named.problem.n, named.problem.k].map(|size| size as usize);
+    let mut c = vec![0.0; size[0] * size[1]];
+    named.measure(criterion, &mut |products| {
+        let begin = Instant::now();
+        for _ in 0..products {
+            (host.f32)(&a, &b, &mut c, size);
+            std::hint::black_box(&mut c);
+        }
+        Ok(begin.elapsed())
+    })
+}
+
+/// Time, with criterion's throughput in flop/s: an "element" is one operation of the product.
+struct FlopPerSecond;
+
+impl Measurement for FlopPerSecond {
+    type Intermediate = Instant;
+    type Value = Duration;
+
+    fn start(&self) -> Instant {
+        WallTime.start()
+    }
+
+    fn end(&self, start: Instant) -> Duration {
+        WallTime.end(start)
+    }
+
+    fn add(&self, one: &Duration, other: &Duration) -> Duration {
+        *one + *other
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        WallTime.to_f64(value)
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        self
+    }
+}
+
+impl ValueFormatter for FlopPerSecond {
+    fn scale_values(&self, typical: f64, values: &mut [f64]) -> &'static str {
+        WallTime.formatter().scale_values(typical, values)
+    }
+
+    fn scale_throughputs(&self, typical: f64, throughput: &Throughput, values: &mut [f64]) -> &'static str {
+        let Throughput::Elements(flop) = throughput else {
+            return WallTime.formatter().scale_throughputs(typical, throughput, values);
+        };
+        // Values are nanoseconds: operations a nanosecond are GFLOP/s.
+        let (scale, unit) = match *flop as f64 / typical {
+            gflops if gflops >= 1e3 => (1e-3, "TFLOP/s"),
+            gflops if gflops >= 1.0 => (1.0, "GFLOP/s"),
+            _ => (1e3, "MFLOP/s"),
+        };
+        for value in values {
+            *value = *flop as f64 / *value * scale;
+        }
+        unit
+    }
+
+    fn scale_for_machines(&self, values: &mut [f64]) -> &'static str {
+        WallTime.formatter().scale_for_machines(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throughput_is_in_flop_a_second() {
+        // 2·4096³ operations in 2.7 ms are 50.9 TFLOP/s; 1000 operations in 4 µs are 250 MFLOP/s.
+        let mut values = [2.7e6];
+        let unit = FlopPerSecond.scale_throughputs(2.7e6, &Throughput::Elements(2 << 36), &mut values);
+        assert_eq!(unit, "TFLOP/s");
+        assert!((values[0] - 50.9).abs() < 0.1, "{values:?}");
+        let mut values = [4e3];
+        assert_eq!(FlopPerSecond.scale_throughputs(4e3, &Throughput::Elements(1000), &mut values), "MFLOP/s");
+        assert!((values[0] - 250.0).abs() < 1e-9, "{values:?}");
+    }
+
+    #[test]
+    fn no_group_of_the_simulator_looks_like_a_gpus() {
+        assert!(group_name(Kind::Sim).contains("not a GPU time"));
+        assert!(!group_name(Kind::Host).contains("GPU"));
+    }
+}

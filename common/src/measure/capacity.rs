@@ -1,0 +1,69 @@
+//! Whether a problem fits the memory there is: said before anything is allocated.
+
+use anyhow::{Result, ensure};
+
+use crate::basics::host;
+use crate::code::Code;
+use crate::device::Device;
+use crate::verify;
+use plan::Kind;
+use plan::Plan;
+use plan::Problem;
+
+/// Fails if the problem does not fit the device or the host.
+///
+/// The host holds A and B, and of C no more than a panel of rows at a time (see `verify`).
+pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
+    ensure_fits_beside(problem, plan, device, 0)
+}
+
+/// The same for a product of this code that the device's analyses watch (`--check`, `--counters`, `--trace`).
+pub fn ensure_fits_watched(problem: &Problem, plan: &Plan, code: &Code, device: &dyn Device) -> Result<()> {
+    ensure_fits_beside(problem, Some(plan), device, device.analyses_bytes(problem, plan, code))
+}
+
+fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
+    let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
+    let workspace = plan.map_or(0, |plan| plan.workspace_elements);
+    let on_device = problem.device_bytes(workspace);
+    let free = device.free_bytes()?;
+    let operands = problem.a_elements().saturating_add(problem.b_elements()).saturating_mul(4);
+    let on_host = operands.saturating_add(verify::host_bytes(problem));
+    if device.info().kind == Kind::Cuda {
+        ensure!(
+            on_device <= free,
+            "a problem of {size} needs {on_device} bytes on the GPU, but only {free} are free; choose a smaller --size"
+        );
+        let available = host::available_bytes();
+        ensure!(
+            on_host <= available,
+            "a problem of {size} needs {on_host} bytes on the host, but only {available} are available; choose a smaller --size"
+        );
+    } else {
+        let unwatched = on_device.saturating_add(on_host);
+        let needed = unwatched.saturating_add(analyses);
+        ensure!(
+            needed <= free || unwatched > free,
+            "to watch a problem of {size} takes {needed} bytes on the host, {analyses} of them for --check, --counters and --trace, but only {free} are available; choose a smaller --size, or run without them"
+        );
+        ensure!(
+            unwatched <= free,
+            "a problem of {size} needs {unwatched} bytes on the host, with the simulated GPU's memory, but only {free} are available; choose a smaller --size"
+        );
+    }
+    Ok(())
+}
+
+/// Fails if the problem does not fit the host, on which it is computed.
+pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
+    let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
+    let available = host::available_bytes();
+    ensure!(
+        needed <= available,
+        "a problem of {}×{}×{} needs {needed} bytes on the host, but only {available} are available; choose a smaller --size",
+        problem.m,
+        problem.n,
+        problem.k
+    );
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! Time on the device: events around the launches, after a warm-up, several samples.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::basics::matrix::Operands;
+use crate::device::product::Product;
+use crate::device::{Buffer, Device};
+use plan::{Dtype, Problem};
+
+/// Samples if `--samples` is not given, as long as they take no more than [`SAMPLE_SECONDS`].
+const DEFAULT_SAMPLES: usize = 20;
+/// Fewest samples a median is taken of if `--samples` is not given.
+const LEAST_SAMPLES: usize = 5;
+const SAMPLE_SECONDS: f64 = 3.0;
+/// Launches before the first sample: clocks rise, caches and the driver's lists fill.
+const WARM_UPS: usize = 3;
+
+/// Least, middle and greatest of some samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The fastest sample.
+    pub min: f64,
+    /// The middle sample, or the mean of the two.
+    pub median: f64,
+    /// The slowest sample.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of at least one sample.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let half = sorted.len() / 2;
+        let median = if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) };
+        Some(Self { min, median, max })
+    }
+}
+
+/// What lay in the L2 cache when a product began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum L2 {
+    /// What the product before it left there: as much of A, B and C as fits.
+    Warm,
+    /// Nothing of A, B and C: more memory than the cache holds was written before each product (`--flush-l2`).
+    Flushed,
+}
+
+impl L2 {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Warm => "L2 warm: it holds what the product before left there",
+            Self::Flushed => "L2 flushed before each product",
+        }
+    }
+}
+
+/// Keeps the L2 cache in the state that was asked for.
+pub struct Cache {
+    flush: Option<Buffer>,
+    turn: u8,
+}
+
+/// Bytes that are written to empty an L2 cache of unknown size.
+const UNKNOWN_L2_BYTES: u64 = 128 << 20;
+
+impl Cache {
+    /// The cache is left as it is.
+    pub fn warm() -> Self {
+        Self { flush: None, turn: 0 }
+    }
+
+    /// The cache is emptied before each product: twice its size is written.
+    pub fn flushed(device: &mut dyn Device) -> Result<Self> {
+        let l2 = device.figures().map_or(0, |figures| figures.l2_bytes);
+        let bytes = if l2 > 0 { 2 * l2 } else { UNKNOWN_L2_BYTES };
+        Ok(Self { flush: Some(device.alloc("the memory that empties the L2 cache", bytes)?), turn: 0 })
+    }
+
+    /// The state the cache is kept in.
+    pub fn state(&self) -> L2 {
+        if self.flush.is_some() { L2::Flushed } else { L2::Warm }
+    }
+
+    fn prepare(&mut self, device: &mut dyn Device) -> Result<()> {
+        self.turn = self.turn.wrapping_add(1);
+        self.flush.map_or(Ok(()), |buffer| device.fill(buffer, self.turn))
+    }
+
+    /// Products that a sample is the mean of: so many that the events' own microseconds do not count. One where each
+    /// product must find the cache empty.
+    pub fn products_per_sample(&self, product_ms: f64) -> usize {
+        match self.state() {
+            L2::Warm => ((LEAST_SAMPLE_MS / product_ms.max(1e-6)).ceil() as usize).clamp(1, MOST_PRODUCTS),
+            L2::Flushed => 1,
+        }
+    }
+
+    /// Gives the memory back.
+    pub fn close(self, device: &mut dyn Device) -> Result<()> {
+        self.flush.map_or(Ok(()), |buffer| device.free(buffer))
+    }
+}
+
+/// A sample of short products takes at least this long: an event is good to about half a microsecond, and the host
+/// needs a few microseconds for a launch.
+const LEAST_SAMPLE_MS: f64 = 0.5;
+const MOST_PRODUCTS: usize = 200;
+/// Launches that are queued at a time; a stream takes about a thousand before it makes the host wait.
+const MOST_QUEUED: usize = 600;
+
+/// Times that are easily mistaken for each other, in milliseconds, and what follows from the first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// One product, between device events right before and right after its launches.
+    pub kernel_ms: Spread,
+    /// On the host's clock: launch, run and wait (median).
+    pub launch_ms: f64,
+    /// On the host's clock: A and B to the device, launch, run, C back to the host (one run).
+    pub end_to_end_ms: f64,
+    /// On the host's clock: the very first launch, in which the driver loads the kernel; it is in none of the others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_launch_ms: Option<f64>,
+    /// 10⁹ operations a second, by the median of `kernel_ms`.
+    pub gflops: f64,
+    /// `gflops` as a share of the device's FP32 peak; absent on the host and for integers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub peak_share: Option<f64>,
+    /// Samples taken.
+    pub samples: usize,
+    /// Products of which each sample is the mean.
+    pub products_per_sample: usize,
+    /// The state of the L2 cache; absent on the host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub l2: Option<L2>,
+}
+
+impl Timing {
+    /// Of samples taken on the host's clock only.
+    pub fn on_host(problem: &Problem, spread: Spread, samples: usize) -> Self {
+        Self {
+            kernel_ms: spread,
+            launch_ms: spread.median,
+            end_to_end_ms: spread.median,
+            first_launch_ms: None,
+            gflops: gflops(problem, spread.median),
+            peak_share: None,
+            samples,
+            products_per_sample: 1,
+            l2: None,
+        }
+    }
+}
+
+/// 2·M·N·K operations over a time in milliseconds, in GFLOP/s.
+pub fn gflops(problem: &Problem, ms: f64) -> f64 {
+    problem.flop() / (ms * 1e6)
+}
+
+/// A speed as a share of the device's FP32 peak.
+pub fn peak_share(device: &dyn Device, problem: &Problem, gflops: f64) -> Option<f64> {
+    let figures = device.figures().filter(|_| problem.dtype == Dtype::F32)?;
+    (figures.fp32_peak_gflops > 0.0).then_some(gflops / figures.fp32_peak_gflops)
+}
+
+/// One sample: device time of a product in milliseconds, the mean of `products`.
+pub fn sample(device: &mut dyn Device, product: &dyn Product, cache: &mut Cache, products: usize) -> Result<f64> {
+    cache.prepare(device)?;
+    // A short kernel ends sooner than the host launches the next one: all launches are queued before the first begins.
+    let queued = products * product.launches().max(2);
+    let hold = if queued <= MOST_QUEUED { device.hold() } else { None };
+    let Some(before) = device.mark()? else { bail!("the simulator has no clock; its speed is not a GPU's") };
+    for _ in 0..products {
+        product.launch(device)?;
+    }
+    let Some(after) = device.mark()? else { bail!("the device lost its clock; run again") };
+    drop(hold);
+    Ok(device.elapsed_ms(before, after)? / products as f64)
+}
+
+/// Times a product that is verified already.
+pub fn time(
+    device: &mut dyn Device,
+    product: &dyn Product,
+    operands: &Operands,
+    samples: Option<usize>,
+    cache: &mut Cache,
+) -> Result<Timing> {
+    let problem = &product.matrices().problem;
+    device.synchronize()?;
+    let begin = Instant::now();
+    product.matrices().upload(device, operands)?;
+    product.launch(device)?;
+    product.matrices().download(device)?;
+    let end_to_end_ms = begin.elapsed().as_secs_f64() * 1e3;
+
+    let mut warm_up = 0.0;
+    for _ in 0..WARM_UPS {
+        warm_up = sample(device, product, cache, 1)?;
+    }
+    let products = cache.products_per_sample(warm_up);
+    let affordable = (SAMPLE_SECONDS * 1e3 / (warm_up * products as f64).max(1e-6)) as usize;
+    let count = samples.unwrap_or_else(|| affordable.clamp(LEAST_SAMPLES, DEFAULT_SAMPLES)).max(1);
+    let mut kernel = Vec::with_capacity(count);
+    for _ in 0..count {
+        kernel.push(sample(device, product, cache, products)?);
+    }
+    let mut launch = Vec::with_capacity(count);
+    for _ in 0..count {
+        cache.prepare(device)?;
+        device.synchronize()?;
+        let begin = Instant::now();
+        product.launch(device)?;
+        device.synchronize()?;
+        launch.push(begin.elapsed().as_secs_f64() * 1e3);
+    }
+    let (Some(kernel_ms), Some(launch_ms)) = (Spread::of(&kernel), Spread::of(&launch)) else {
+        bail!("no sample was taken; choose --samples from 1 on")
+    };
+    let gflops = gflops(problem, kernel_ms.median);
+    Ok(Timing {
+        kernel_ms,
+        launch_ms: launch_ms.median,
+        end_to_end_ms,
+        first_launch_ms: product.first_launch_ms(),
+        gflops,
+        peak_share: peak_share(device, problem, gflops),
+        samples: count,
+        products_per_sample: products,
+        l2: Some(cache.state()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_and_order_does_not_matter() {
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { min: 1.0, median: 2.0, max: 3.0 }));
+        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]).map(|spread| spread.median), Some(2.5));
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn short_products_are_timed_many_at_a_time_unless_the_cache_is_flushed() {
+        let warm = Cache::warm();
+        assert_eq!(warm.products_per_sample(0.01), 50);
+        assert_eq!(warm.products_per_sample(3.0), 1);
+        assert_eq!(warm.products_per_sample(0.0), MOST_PRODUCTS);
+        let flushed = Cache { flush: Some(Buffer(0)), turn: 0 };
+        assert_eq!((flushed.products_per_sample(0.01), flushed.state()), (1, L2::Flushed));
+    }
+}

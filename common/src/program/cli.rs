@@ -1,0 +1,258 @@
+//! The command line, the same in every step.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum as _};
+
+use crate::device::Choice;
+use crate::device::gpus::Gpu;
+use crate::measure::baseline;
+use plan::{Dtype, Fill, Problem};
+
+/// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.
+pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
+
+/// What the learner asks of a step.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples (after `cargo run --release -p STEP --`):
+  --size 1000x777x513              a ragged problem: C is 1000×777, K is 513
+  --device sim --size 64           on the embedded GPU, no CUDA needed
+  --fill integers --dtype i32      checked exactly
+  --variant NAME                   a rung or a counter-example; --list-variants names them
+  --baseline cublas                next to NVIDIA's library, on a GPU
+  --kernel mine/kernel.cu --block 16,16 --tile 64,64
+                                   your own kernel with the step's signature
+  --json                           one JSON object on standard output
+
+Exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage or environment."
+)]
+// Each is a switch of the command line, and goes with any other.
+#[allow(clippy::struct_excessive_bools)]
+pub struct Args {
+    /// Where to run: auto (a GPU if there is one, else the simulator), cuda, cuda:N or sim
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: Choice,
+
+    /// Size of the problem: N for N×N×N, or MxNxK (C is M×N, K the inner size)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, allow_hyphen_values = true)]
+    pub size: Option<[u64; 3]>,
+
+    /// Element type
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_dtype)]
+    pub dtype: Dtype,
+
+    /// Values of the elements of A and B; sums of integers are exact and checked exactly
+    #[arg(long, value_name = "FILL", default_value = "uniform", value_parser = parse_fill)]
+    pub fill: Fill,
+
+    /// Seed of the elements of A and B
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    /// How often to time the product; by default for a few seconds
+    #[arg(long, value_name = "N", value_parser = parse_samples)]
+    pub samples: Option<usize>,
+
+    /// Compare with NVIDIA's library in the same run: cublas
+    #[arg(long, value_name = "cublas")]
+    pub baseline: Option<baseline::Choice>,
+
+    /// Empty the L2 cache before each timed product; without it the product before leaves what fits
+    #[arg(long)]
+    pub flush_l2: bool,
+
+    /// Show what the hardware's counters would show, in total or by source line; uses the simulator
+    #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
+    pub counters: Option<CounterDetail>,
+
+    /// With --counters: the GPU whose least time is shown; by default the one in this machine, else an H200
+    #[arg(long, value_name = "GPU")]
+    pub gpu: Option<Gpu>,
+
+    /// Look for races, accesses out of bounds, missing waits and the like; uses the simulator
+    #[arg(long)]
+    pub check: bool,
+
+    /// Show every access of a thread, by block and thread index; uses the simulator; can be repeated
+    #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
+    pub trace: Vec<ThreadIndex>,
+
+    /// Run another kernel of the step, such as a rung or a counter-example; with --kernel, launch the file like it
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+
+    /// Plan without one of the ideas of the variant, to see what it is worth; --list-variants names them
+    #[arg(long, value_name = "IDEA", requires = "variant", conflicts_with = "kernel")]
+    pub without: Option<String>,
+
+    /// List the other kernels of the step and exit
+    #[arg(long)]
+    pub list_variants: bool,
+
+    /// Print one JSON object and nothing else on standard output
+    #[arg(long)]
+    pub json: bool,
+
+    /// Run this kernel (CUDA C or PTX) instead of the step's; same name and parameters
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    pub kernel: Option<PathBuf>,
+
+    /// Threads per block of --kernel; without it as the file's line // launch: says, else like the step's
+    #[arg(long, value_name = "X,Y", value_parser = parse_pair, requires = "kernel")]
+    pub block: Option<[u32; 2]>,
+
+    /// Columns and rows of C that a block of --kernel computes
+    #[arg(long, value_name = "X,Y", value_parser = parse_pair, requires = "kernel")]
+    pub tile: Option<[u32; 2]>,
+
+    /// Dynamic shared memory of a block of --kernel
+    #[arg(long, value_name = "BYTES", requires = "kernel")]
+    pub shared: Option<u32>,
+
+    /// Warp instructions a simulated launch may execute before it is stopped
+    #[arg(long, value_name = "N")]
+    pub instruction_limit: Option<u64>,
+
+    /// For the course's own program: describe the step, and plan the problems of this JSON request
+    #[arg(long, value_name = "JSON", hide = true, num_args = 0..=1, default_missing_value = "")]
+    pub describe: Option<String>,
+}
+
+/// How much `--counters` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterDetail {
+    /// The totals.
+    Total,
+    /// The totals, and a table of the source lines.
+    Lines,
+}
+
+fn parse_counters(text: &str) -> Result<CounterDetail, String> {
+    match text {
+        "total" => Ok(CounterDetail::Total),
+        "lines" => Ok(CounterDetail::Lines),
+        _ => Err("no such table; choose total or lines".into()),
+    }
+}
+
+/// A thread: block index and thread index.
+pub type ThreadIndex = ([u32; 3], [u32; 3]);
+
+/// `BX,BY:TX,TY`; the third coordinates may be given, too.
+fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
+    let wrong = || "not a thread; give block and thread index, e.g. 0,0:3,1".to_owned();
+    let index = |text: &str| -> Option<[u32; 3]> {
+        let numbers: Vec<u32> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
+        match numbers.as_slice() {
+            [x, y] => Some([*x, *y, 0]),
+            [x, y, z] => Some([*x, *y, *z]),
+            _ => None,
+        }
+    };
+    let (block, thread) = text.split_once(':').ok_or_else(wrong)?;
+    Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
+}
+
+fn parse_dtype(text: &str) -> Result<Dtype, String> {
+    Dtype::from_str(text, false).map_err(|_| "no such element type; choose f32 or i32".into())
+}
+
+fn parse_fill(text: &str) -> Result<Fill, String> {
+    Fill::from_str(text, false).map_err(|_| "no such fill; choose uniform or integers".into())
+}
+
+fn parse_samples(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(samples @ 1..=1_000_000) => Ok(samples),
+        _ => Err("not a number from 1 to 1000000; choose how often to time the kernel".into()),
+    }
+}
+
+/// `N` or `MxNxK`.
+pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
+    let edges: Vec<&str> = text.split(['x', 'X', '×']).collect();
+    let edge = |text: &str| -> Result<u64, String> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse::<u128>() {
+            Ok(0) => Err("a matrix has at least one row and one column; choose sizes from 1 on".into()),
+            Ok(size) if digits && size <= u128::from(MAX_SIZE) => Ok(size as u64),
+            Ok(_) if digits => Err(format!(
+                "{text} is more than {MAX_SIZE}, which is as much as an int of the kernel can hold with its tile; choose less"
+            )),
+            _ if digits => Err(format!("{text} is more than {MAX_SIZE}; choose less")),
+            _ => Err("not a size; give one number (512) or three with x between them (1000x777x513)".into()),
+        }
+    };
+    match edges.as_slice() {
+        [n] => edge(n).map(|n| [n; 3]),
+        [m, n, k] => Ok([edge(m)?, edge(n)?, edge(k)?]),
+        edges if edges.iter().any(|text| text.is_empty()) => edge("").map(|n| [n; 3]),
+        _ => Err(format!("{} numbers; give one (512) or three, M x N x K (1000x777x513)", edges.len())),
+    }
+}
+
+fn parse_pair(text: &str) -> Result<[u32; 2], String> {
+    let numbers: Vec<Option<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match numbers.as_slice() {
+        [Some(0), Some(_)] | [Some(_), Some(0)] => Err("both numbers must be at least 1; e.g. 16,16".into()),
+        [Some(x), Some(y)] => Ok([*x, *y]),
+        _ => Err("not a pair; give columns and rows with a comma between them, e.g. 16,16".into()),
+    }
+}
+
+impl Args {
+    /// Whether something is asked for that only the simulator can show.
+    pub fn analyses(&self) -> bool {
+        self.counters.is_some() || self.check || !self.trace.is_empty()
+    }
+
+    /// The problem that is asked for; `default` is M, N, K if no size is given.
+    pub fn problem(&self, default: [u64; 3]) -> Problem {
+        let [m, n, k] = self.size.unwrap_or(default);
+        Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }
+    }
+
+    /// Reads the process's arguments.
+    pub fn read(step: &'static str, about: String) -> Result<Self, clap::Error> {
+        use clap::{CommandFactory as _, FromArgMatches as _};
+        let command = Self::command().name(step).about(about);
+        command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches))
+    }
+}
+
+/// Clap's error as one sentence with its remedy; `--help` as it is, with status 0.
+pub fn sentence(error: &clap::Error) -> (String, u8) {
+    use clap::error::ErrorKind;
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return (error.to_string(), 0);
+    }
+    let text = error.to_string();
+    let paragraph: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let text = paragraph.join(" ");
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let remedy = if text.contains(';') { "" } else { "; --help shows what can be given" };
+    (format!("error: {text}{remedy}\n"), 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_pairs() {
+        assert_eq!(parse_size("512"), Ok([512; 3]));
+        assert_eq!(parse_size("1000x777x513"), Ok([1000, 777, 513]));
+        assert_eq!(parse_size("1x1x1"), Ok([1; 3]));
+        let long = "9".repeat(43);
+        for wrong in ["0", "-3", "12x", "x", "", "1x2", "1x2x3x4", "99999999999", "5x0x5", "1e3", "+5", &long] {
+            let error = parse_size(wrong).unwrap_err();
+            assert!(error.contains("give") || error.contains("choose"), "{wrong}: {error}");
+        }
+        assert_eq!(parse_pair("16,8"), Ok([16, 8]));
+        for wrong in ["16", "0,1", "1,0", "a,b", "1,2,3", "-1,2"] {
+            assert!(parse_pair(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
+
+use anyhow::{Result, ensure};
+
+use crate::basics::matrix::Operands;
+use crate::code::{Code, Source};
+use crate::device::gpus::Gpu;
+use crate::device::product::Product as _;
+use crate::device::session::Session;
+use crate::device::{self, Choice, Device, SimOptions};
+use crate::findings::analysis::Observations;
+use crate::findings::fault::KernelFault;
+use crate::measure::baseline::Baseline;
+use crate::measure::capacity;
+use crate::measure::timing::{self, Cache, Timing};
+use crate::program::cli::Args;
+use crate::program::own_launch::{OwnLaunch, without_own_constants};
+use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
+use crate::step::{Step, Variant};
+use crate::verify::Verification;
+use crate::verify::on_device::verify_on;
+use plan::Plan;
+use plan::Problem;
+use plan::info::{DeviceInfo, Kind};
+
+/// Runs the kernel on the device that the command line chooses.
+pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
+    let mut run = Run::open(step, variant, args)?;
+    let operands = Operands::new(&run.problem)?;
+    let (verification, observations) = run.verify(args, &operands)?;
+    let (timing, baseline) = run.time(args, &operands, verification.ok)?;
+    let occupancy = run.session.occupancy(run.device.as_ref());
+    let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
+    let least_time = works.map(|works| run.session.least_time(&gpu(args), works));
+    let plan = run.session.plan();
+    Ok(Report {
+        step: step.name.into(),
+        title: step.title.into(),
+        variant: args.variant.clone(),
+        without: args.without.clone(),
+        device: DeviceReport::from(run.device.info()),
+        problem: run.problem,
+        kernel: KernelReport {
+            source: run.source.display,
+            hash: run.source.hash,
+            origin: run.code.origin,
+            defines: plan.specialisation.defines.clone(),
+        },
+        launch: LaunchReport::of(plan),
+        occupancy,
+        counters: observations.counters,
+        hazards: observations.hazards,
+        trace: observations.trace,
+        verification,
+        timing,
+        baseline,
+        least_time,
+    })
+}
+
+/// A kernel on an open device, ready to compute.
+struct Run {
+    device: Box<dyn Device>,
+    problem: Problem,
+    source: Source,
+    code: Code,
+    session: Session,
+}
+
+impl Run {
+    fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
+        let source = match &args.kernel {
+            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
+            None => Source::read(&step.source_path(variant))?,
+        };
+        let mut device = open(args)?;
+        let problem = args.problem((step.default_size)(device.info()));
+        let plan = plan(step, variant, args, &source, &problem, device.info())?;
+        capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
+        let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
+        capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
+        let session = Session::new(device.as_mut(), &problem, plan, &code)?;
+        Ok(Self { device, problem, source, code, session })
+    }
+
+    /// Computes the product and checks it.
+    fn verify(&mut self, args: &Args, operands: &Operands) -> Result<(Verification, Observations)> {
+        let device = self.device.as_mut();
+        let verified = verify_on(device, &self.session, &self.problem, operands);
+        let mut observations = device.observations();
+        let verification = match verified {
+            // A program that reads JSON wants a fault there, and whoever asked for hazards wants it among them.
+            Err(error) => {
+                observations.forget_coverage();
+                if !args.json && !has_hazard(&error, &observations) {
+                    return Err(error);
+                }
+                failed(&self.problem, &mut observations, error)?
+            }
+            Ok(verification) => verification,
+        };
+        let observations = observations.beside(&verification);
+        Ok((verification, observations))
+    }
+
+    /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.
+    fn time(&mut self, args: &Args, operands: &Operands, right: bool) -> Result<(Option<Timing>, Option<Baseline>)> {
+        let device = self.device.as_mut();
+        let timed = right && device.info().kind == Kind::Cuda;
+        let mut cache = if args.flush_l2 && timed { Cache::flushed(device)? } else { Cache::warm() };
+        let timing =
+            timed.then(|| timing::time(device, &self.session, operands, args.samples, &mut cache)).transpose()?;
+        let matrices = self.session.matrices();
+        let baseline =
+            args.baseline.map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
+        Ok((timing, baseline))
+    }
+}
+
+/// The GPU whose least time is shown: as `--gpu` says, else the one in this machine unless the simulator is chosen.
+fn gpu(args: &Args) -> Gpu {
+    let here = || {
+        let device = device::open(args.device, &SimOptions::default()).ok()?;
+        Some(Gpu::of(device.info(), &device.figures()?))
+    };
+    args.gpu.clone().or_else(here).unwrap_or_default()
+}
+
+/// Opens the device; what only the simulator can show takes the simulator.
+fn open(args: &Args) -> Result<Box<dyn Device>> {
+    ensure!(
+        !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
+        "--counters, --check and --trace come from the simulator; take --device sim, or leave --device out"
+    );
+    let choice = if args.analyses() { Choice::Sim } else { args.device };
+    let options = SimOptions {
+        instruction_limit: args.instruction_limit,
+        counters: args.counters.is_some() || args.json,
+        check: args.check,
+        trace: args.trace.clone(),
+        ..SimOptions::default()
+    };
+    device::open(choice, &options)
+}
+
+/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+fn plan(
+    step: &Step,
+    variant: Option<&Variant>,
+    args: &Args,
+    source: &Source,
+    problem: &Problem,
+    device: &DeviceInfo,
+) -> Result<Plan> {
+    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
+    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
+    if args.kernel.is_none() {
+        return steps;
+    }
+    let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
+    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
+    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
+    Ok(plan)
+}
+
+/// Whether `--check` has something to show of a launch that broke off.
+fn has_hazard(error: &anyhow::Error, observations: &Observations) -> bool {
+    let Some(hazards) = &observations.hazards else { return false };
+    !hazards.is_empty() || KernelFault::behind(error).is_some_and(|fault| fault.hazard.is_some())
+}
+
+/// The verdict on a product that a fault of the kernel ended; any other error is passed on.
+fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Error) -> Result<Verification> {
+    let fault = error.downcast::<KernelFault>()?;
+    // What a run that broke off has counted says nothing.
+    observations.counters = None;
+    if let Some(hazards) = &mut observations.hazards {
+        hazards.splice(0..0, fault.hazard);
+    }
+    Ok(Verification::failed(problem, fault.text))
+}

@@ -1,0 +1,274 @@
+//! What a run found, for people and for programs.
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::basics::units::ms;
+use crate::device::bound::LeastTime;
+use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
+use crate::findings::diagnostic;
+use crate::findings::hazard_kind::ReportKind;
+use crate::measure::baseline::Baseline;
+use crate::measure::timing::Timing;
+use crate::program::cli::CounterDetail;
+use crate::verify::Verification;
+use plan::Plan;
+use plan::Problem;
+use plan::info::{DeviceInfo, Kind};
+use plan::occupancy::Occupancy;
+
+/// The device of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// CUDA, simulated or host.
+    pub kind: Kind,
+    /// The device's own name.
+    pub name: String,
+}
+
+impl From<&DeviceInfo> for DeviceReport {
+    fn from(info: &DeviceInfo) -> Self {
+        Self { kind: info.kind, name: info.name.clone() }
+    }
+}
+
+/// The kernel of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// Its file, relative to the workspace.
+    pub source: String,
+    /// SHA-256 of the source and its headers, in hexadecimal.
+    pub hash: String,
+    /// How the source became code.
+    pub origin: String,
+    /// Constants it was compiled with.
+    pub defines: Vec<(String, String)>,
+}
+
+/// The first launch of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaunchReport {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory per block in bytes.
+    pub shared_bytes: u32,
+    /// How many launches the product takes.
+    pub launches: usize,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The step's name.
+    pub step: String,
+    /// The step in one line.
+    #[serde(skip)]
+    pub title: String,
+    /// The rung or counter-example, if one was run.
+    pub variant: Option<String>,
+    /// Where it ran.
+    pub device: DeviceReport,
+    /// What was computed.
+    pub problem: Problem,
+    /// By what.
+    pub kernel: KernelReport,
+    /// How it was launched; `null` on the host.
+    pub launch: Option<LaunchReport>,
+    /// How many blocks an SM holds, and what limits them; absent on the host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub occupancy: Option<Occupancy>,
+    /// What the hardware's counters would show; absent on a GPU, and if they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counters: Option<Counters>,
+    /// Races and the like; absent if they were not looked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hazards: Option<Vec<HazardReport>>,
+    /// Accesses of the threads that were to be traced; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trace: Option<Vec<ThreadReport>>,
+    /// Whether the product is right.
+    pub verification: Verification,
+    /// How long it took; absent on the simulator, and if the product is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timing: Option<Timing>,
+    /// What `--baseline` asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub baseline: Option<Baseline>,
+    /// The least time that the launches take on a GPU; absent without counters, and if the product is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub least_time: Option<LeastTime>,
+    /// The idea that the variant did without; absent if none was taken away.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub without: Option<String>,
+}
+
+impl Report {
+    /// One JSON object and a line feed.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
+    fn causes(&self) -> Option<usize> {
+        let is_cause =
+            |hazard: &&HazardReport| matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause());
+        Some(self.hazards.as_ref()?.iter().filter(is_cause).count())
+    }
+
+    /// A table for people, with colours that [`crate::basics::output::print`] leaves to terminals.
+    pub fn text(&self, detail: Option<CounterDetail>) -> String {
+        let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
+        let without = self.without.as_ref().map_or_else(String::new, |idea| format!(" without {idea}"));
+        let mut table = Table(format!("{}{variant}{without}: {}\n", self.step, self.title));
+        table.line("device", &self.device.name);
+        let Problem { m, n, k, dtype, fill, seed } = self.problem;
+        table.line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
+        let hash = &self.kernel.hash[..12.min(self.kernel.hash.len())];
+        table.line("kernel", format!("{} (sha256 {hash}…)", self.kernel.origin));
+        if let Some(launch) = &self.launch {
+            table.line("launch", launch.words());
+        }
+        if let Some(occupancy) = &self.occupancy {
+            table.line("occupancy", occupancy.words());
+        }
+        table.verification(&self.verification, self.causes());
+        match &self.timing {
+            Some(timing) => table.timing(timing, self.device.kind),
+            None if self.device.kind == Kind::Sim && self.verification.ok => {
+                table.line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it");
+            }
+            None => {}
+        }
+        if let Some(baseline) = &self.baseline {
+            table.line("cuBLAS", baseline.words());
+        }
+        if let Some(hazards) = &self.hazards {
+            table.hazards(hazards);
+        }
+        let mut text = table.0;
+        for thread in self.trace.iter().flatten() {
+            text += &format!("\n{}", thread.text());
+        }
+        if let (Some(counters), Some(detail)) = (&self.counters, detail) {
+            text += &format!("\n{}", counters.text());
+            if let Some(least_time) = &self.least_time {
+                text += &format!("\n{}", least_time.text());
+            }
+            if detail == CounterDetail::Lines {
+                text += &format!("\n{}", counters.line_table());
+            }
+        }
+        text
+    }
+}
+
+/// The colour of what is as it should be.
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+/// The colour of what is not.
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Rows of a name and what there is to say of it.
+struct Table(String);
+
+impl Table {
+    fn hazards(&mut self, hazards: &[HazardReport]) {
+        let warnings = hazards.iter().filter(|hazard| hazard.is_warning()).count();
+        if warnings < hazards.len() {
+            self.styled(BAD, "HAZARDS", (hazards.len() - warnings).to_string());
+        } else {
+            self.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
+        }
+        if warnings > 0 {
+            self.line("warnings", warnings.to_string());
+        }
+        for hazard in hazards {
+            self.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
+        }
+    }
+
+    fn line(&mut self, name: &str, value: impl AsRef<str>) {
+        self.styled(Style::new(), name, value);
+    }
+
+    fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
+        // The width is that of the name alone: escape sequences have none.
+        let space = " ".repeat(11_usize.saturating_sub(name.len()));
+        self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
+    }
+
+    fn verification(&mut self, verification: &Verification, causes: Option<usize>) {
+        if verification.ok {
+            return self.styled(GOOD, "verified", verified(verification));
+        }
+        self.styled(BAD, "WRONG", verification.words(causes));
+        for mismatch in &verification.mismatches {
+            let got = match (mismatch.unwritten, mismatch.got) {
+                (true, _) => "was never written".to_owned(),
+                (false, Some(got)) => format!("is {got}"),
+                (false, None) => "is NaN or infinite".to_owned(),
+            };
+            self.line("", format!("C[{}][{}] {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+        }
+        if let Some(map) = &verification.map {
+            self.0 += &format!("{map}\n");
+        }
+    }
+
+    fn timing(&mut self, timing: &Timing, kind: Kind) {
+        let (spread, samples) = (timing.kernel_ms, timing.samples);
+        let s = if samples == 1 { "" } else { "s" };
+        let of = match timing.products_per_sample {
+            0 | 1 => String::new(),
+            products => format!(" of {products} products each"),
+        };
+        let l2 = timing.l2.map_or_else(String::new, |l2| format!("; {}", l2.words()));
+        let [median, min, max] = [spread.median, spread.min, spread.max].map(ms);
+        self.line("time", format!("{median} ({min} to {max}, {samples} sample{s}{of}{l2})"));
+        if kind == Kind::Cuda {
+            let [launch, end_to_end] = [timing.launch_ms, timing.end_to_end_ms].map(ms);
+            self.line("", format!("{launch} with launch and wait, {end_to_end} with the copies of A, B and C"));
+        }
+        if let Some(first) = timing.first_launch_ms.map(ms) {
+            self.line("", format!("{first} for the very first launch, which also loads the kernel and is not counted"));
+        }
+        let share = timing.peak_share.map(|share| format!(", {:.1} % of the GPU's FP32 peak", share * 100.0));
+        self.line("speed", format!("{:.1} GFLOP/s{}", timing.gflops, share.unwrap_or_default()));
+    }
+}
+
+impl LaunchReport {
+    /// The first launch of a plan.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        plan.launches.first().map(|launch| Self {
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            launches: plan.launches.len(),
+        })
+    }
+
+    fn words(&self) -> String {
+        let [x, y, z] = self.grid;
+        let [block_x, block_y, block_z] = self.block;
+        let depth = |z: u32| if z > 1 { format!("×{z}") } else { String::new() };
+        let shared = match self.shared_bytes {
+            0 => String::new(),
+            bytes => format!(", {bytes} bytes of dynamic shared memory"),
+        };
+        let more = if self.launches > 1 { format!(", first of {} launches", self.launches) } else { String::new() };
+        format!("{x}×{y}{} blocks of {block_x}×{block_y}{} threads{shared}{more}", depth(z), depth(block_z))
+    }
+}
+
+fn verified(verification: &Verification) -> String {
+    let how = verification.method.words();
+    match (verification.max_error, verification.worst_bound_share) {
+        (Some(error), Some(share)) if error != 0.0 => {
+            format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0)
+        }
+        _ => how.to_owned(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Verification of a product on a device: the room that knows both, so that verification itself knows no device.
+
+use anyhow::Result;
+
+use crate::basics::matrix::Operands;
+use crate::device::product::Product;
+use crate::device::{Buffer, Device};
+use crate::verify::{self, Rows, Verification};
+use plan::Problem;
+
+/// Rows of C on a device.
+struct DeviceRows<'a> {
+    device: &'a mut dyn Device,
+    c: Buffer,
+    n: u64,
+}
+
+impl Rows for DeviceRows<'_> {
+    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
+        self.device.read(self.c, first * self.n * 4, bytemuck::cast_slice_mut(words))
+    }
+}
+
+/// Checks what lies in C now. `problem` is the one that A and B on the device were drawn for: the product's own or its
+/// twin.
+pub fn verify_c(
+    device: &mut dyn Device,
+    product: &dyn Product,
+    problem: &Problem,
+    operands: &Operands,
+) -> Result<Verification> {
+    let mut rows = DeviceRows { device, c: product.matrices().c, n: problem.n };
+    verify::verify(problem, operands, product.shape(), &mut rows)
+}
+
+/// Computes the product on the device and checks it; the operands are on the device afterwards.
+pub fn verify_on(
+    device: &mut dyn Device,
+    product: &dyn Product,
+    problem: &Problem,
+    operands: &Operands,
+) -> Result<Verification> {
+    let mut check = |problem: &Problem, operands: &Operands| {
+        product.matrices().upload(device, operands)?;
+        // Analyses tell of the last run: the problem's own and not its twin's.
+        device.observations();
+        product.run(device)?;
+        verify_c(device, product, problem, operands)
+    };
+    let mut seconds = 0.0;
+    if let Some(twin) = verify::twin(problem) {
+        let found = check(&twin, &Operands::new(&twin)?)?;
+        seconds = found.seconds;
+        if !found.ok {
+            return Ok(found);
+        }
+    }
+    let mut found = check(problem, operands)?;
+    found.seconds += seconds;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::product::{FirstRun, Matrices};
+    use crate::device::{SimDevice, SimOptions};
+
+    const PROBLEM: Problem = Problem::uniform([7, 5, 3]);
+
+    /// Computes nothing, and leaves these words in the first elements of C.
+    struct Leaves {
+        words: Vec<u32>,
+        matrices: Matrices,
+        first_run: FirstRun,
+    }
+
+    impl Product for Leaves {
+        fn matrices(&self) -> &Matrices {
+            &self.matrices
+        }
+
+        fn launch(&self, device: &mut dyn Device) -> Result<()> {
+            device.write(self.matrices.c, 0, bytemuck::cast_slice(&self.words))
+        }
+
+        fn first_run(&self) -> &FirstRun {
+            &self.first_run
+        }
+    }
+
+    fn check(words: &[u32]) -> Verification {
+        let mut device = SimDevice::new(SimOptions::default());
+        let matrices = Matrices::allocate(&mut device, &PROBLEM).unwrap();
+        let product = Leaves { words: words.to_vec(), matrices, first_run: FirstRun::default() };
+        let found = verify_on(&mut device, &product, &PROBLEM, &Operands::new(&PROBLEM).unwrap()).unwrap();
+        assert!(product.first_launch_ms().is_some());
+        found
+    }
+
+    #[test]
+    fn what_a_product_leaves_on_the_device_is_what_is_checked() {
+        let mut words = verify::right_product(&PROBLEM, &Operands::new(&PROBLEM).unwrap()).unwrap();
+        assert!(check(&words).ok);
+        assert!(check(&[]).diagnosis.unwrap().starts_with("C was never written"));
+        let found = check(&words[..34]);
+        assert_eq!((found.ok, found.mismatches.len()), (false, 1));
+        assert!((found.mismatches[0].row, found.mismatches[0].col, found.mismatches[0].unwritten) == (6, 4, true));
+        words[13] ^= 0x0080_0000;
+        let found = check(&words);
+        assert_eq!((found.mismatches[0].row, found.mismatches[0].col, found.mismatches.len()), (2, 3, 1));
+    }
+}
