@@ -61,7 +61,10 @@ impl Engine {
         match request {
             Request::Plan(request) => {
                 let problem = problem([request.m, request.n, request.k], request.dtype);
-                Ok(json!({ "plan": request.planner.plan(&problem, "")? }))
+                Ok(match request.planner.plan(&problem, "") {
+                    Ok(plan) => json!({ "plan": plan, "refused": null }),
+                    Err(sentence) => json!({ "plan": null, "refused": sentence }),
+                })
             }
             Request::Look(request) => self.look(&request),
             other => {
