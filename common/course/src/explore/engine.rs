@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
-use common::{code, output};
+use common::code;
 
 use super::page;
 use crate::files;
@@ -35,7 +35,7 @@ pub fn engine() -> Result<Vec<u8>> {
         return Ok(module);
     }
     build().or_else(|error| {
-        output::note(&format!("the explorer's engine is older than its sources: {error:#}"));
+        super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
         Ok(module)
     })
 }

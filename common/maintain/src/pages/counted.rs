@@ -95,25 +95,6 @@ pub fn names() -> Result<String> {
     Ok(table::markdown(&["counter", "counts"], &rows))
 }
 
-/// The counters' names with their documentation, as the simulator's source has it.
-pub fn explained() -> Result<Vec<(String, String)>> {
-    let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
-    let (fields, _) =
-        fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
-    let mut rows = Vec::new();
-    let mut words: Vec<&str> = Vec::new();
-    for line in fields.lines().map(str::trim) {
-        if let Some(documentation) = line.strip_prefix("///") {
-            words.push(documentation.trim());
-        } else if let Some(name) = line.strip_suffix(',') {
-            rows.push((name.to_owned(), words.join(" ")));
-            words.clear();
-        }
-    }
-    Ok(rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
