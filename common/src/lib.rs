@@ -20,4 +20,4 @@ pub mod verify;
 
 pub use plan::{Arg, DeviceInfo, Dtype, Fill, Kind, Launch, MAX_GRID_YZ, Plan, Problem, Specialisation};
 pub use program::run;
-pub use step::{Defect, HostProduct, Idea, PlanFn, Step, Variant};
+pub use step::{Defect, HostProduct, PlanFn, Step, Variant};

@@ -72,8 +72,7 @@ fn choose(
         let Some(source) = source.ok().filter(|source| source.hash == step.hash) else { continue };
         let committed = source.committed_folder();
         let variant = variant.map(str::to_owned);
-        let request =
-            Request { device: Some(record.device.clone()), problems: problems.clone(), variant, ..Request::default() };
+        let request = Request { device: Some(record.device.clone()), problems: problems.clone(), variant };
         for (at, plan) in folder.describe(&request)?.plans.iter().enumerate() {
             let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
             let (Some(place), Ok(plan)) = (place, plan) else { continue };

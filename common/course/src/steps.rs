@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
 use common::program::describe::{Description, Request};
-use common::step::{Role, source_path};
+use common::step::{COUNTER_EXAMPLES, RUNGS, Step, Variant};
 
 use crate::{files, programs};
 
@@ -88,13 +88,21 @@ impl Kernel {
 impl StepFolder {
     /// The names of the step's kernels, its own first.
     fn kernels(&self) -> Vec<String> {
-        let mut names = vec![self.name.clone()];
-        for role in Role::ALL {
-            let files = files::below(&self.path.join(role.folder()), "cu");
-            let stems = files.iter().filter_map(|file| file.file_stem());
-            names.extend(stems.map(|stem| format!("{}/{}", self.name, stem.to_string_lossy())));
-        }
-        names
+        let files = [RUNGS, COUNTER_EXAMPLES].map(|folder| files::below(&self.path.join(folder), "cu")).concat();
+        let stems = files.iter().filter_map(|file| Some(file.file_stem()?.to_string_lossy()));
+        let beyond = self.beyond().into_iter().flat_map(|step| step.variants).map(|variant| variant.name.into());
+        let others = stems.chain(beyond).map(|name| format!("{}/{name}", self.name));
+        std::iter::once(self.name.clone()).chain(others).collect()
+    }
+
+    /// The step with what goes past it in place of its own variants, if anything does.
+    pub fn beyond(&self) -> Option<&'static Step> {
+        (self.name == beyond::STEP.name).then_some(&beyond::STEP)
+    }
+
+    /// The variant of this name that goes past the step.
+    pub fn variant_beyond(&self, name: &str) -> Option<&'static Variant> {
+        self.beyond()?.variants.iter().find(|variant| variant.name == name)
     }
 
     /// The step's number as people write it: `4`.
@@ -106,7 +114,21 @@ impl StepFolder {
 
     /// The file of the step's kernel, or of a variant.
     pub fn source(&self, variant: Option<&str>) -> PathBuf {
-        source_path(&self.path, variant)
+        let Some(name) = variant else { return self.path.join("kernel.cu") };
+        let beyond = self.variant_beyond(name).map(|variant| variant.folder);
+        let path = |folder: &str| self.path.join(folder).join(name).with_extension("cu");
+        let folders = [RUNGS, COUNTER_EXAMPLES].into_iter().chain(beyond);
+        folders.map(path).find(|path| path.is_file()).unwrap_or_else(|| path(COUNTER_EXAMPLES))
+    }
+
+    /// Whether a variant is there to show what goes wrong, or slow, without one thing.
+    pub fn is_counter_example(&self, name: &str) -> bool {
+        self.source(Some(name)).parent().is_some_and(|folder| folder.ends_with(COUNTER_EXAMPLES))
+    }
+
+    /// The package whose program runs the step's kernel, or a variant.
+    pub fn package(&self, variant: Option<&str>) -> &str {
+        if variant.is_some_and(|name| self.variant_beyond(name).is_some()) { "beyond" } else { &self.name }
     }
 
     /// The step's program, built if it is not up to date.
@@ -114,8 +136,20 @@ impl StepFolder {
         programs::built(&self.name)
     }
 
-    /// Asks the step's program to describe itself.
+    /// Asks the step's program to describe itself. What goes past the step stands after its own variants.
     pub fn describe(&self, request: &Request) -> Result<Description> {
+        let Some(beyond) = self.beyond() else { return self.describe_itself(request) };
+        if request.variant.as_ref().is_some_and(|name| self.variant_beyond(name).is_some()) {
+            return Description::of(beyond, request.clone());
+        }
+        let mut description = self.describe_itself(request)?;
+        let Description { variants, sources, .. } = Description::of(beyond, Request::default())?;
+        description.variants.extend(variants);
+        description.sources.extend(sources.into_iter().skip(1)); // the step's own kernel
+        Ok(description)
+    }
+
+    fn describe_itself(&self, request: &Request) -> Result<Description> {
         let output = Command::new(self.program()?).arg("--describe").arg(serde_json::to_string(request)?).output()?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "{} does not describe itself: {}", self.name, error.trim());

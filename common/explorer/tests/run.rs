@@ -323,7 +323,7 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     let plan =
         json!({ "sizes": [[64, 128, 64]], "works": [{ "tile": [128, 64], "tile_k": 32, "launches": [launch] }] });
     let kernel = json!({
-        "ptx": read("ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
+        "ptx": read("beyond/ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
         "file": "step06_prefetch/beyond/tensor_cores.cu", "plan": plan,
     });
     let mut engine = Engine::new();

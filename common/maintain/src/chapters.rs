@@ -14,6 +14,9 @@ pub fn all() -> Result<Vec<PathBuf>> {
     for step in steps::find()? {
         pages.extend(below(&step.path.join("lab"), "md"));
         pages.push(step.path.join("README.md"));
+        if step.beyond().is_some() {
+            pages.extend(below(&step.path.join("beyond"), "md"));
+        }
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());

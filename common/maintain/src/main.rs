@@ -1,6 +1,5 @@
 //! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
 
-mod accuracy;
 mod chapters;
 mod charts;
 mod check;
@@ -11,16 +10,12 @@ mod figures;
 mod generated;
 mod house;
 mod links;
-mod many;
 mod mutants;
-mod one_kernel;
 mod pages;
 mod picture;
 mod programs;
 mod ptx;
 mod record;
-mod shapes;
-mod table;
 mod targets;
 
 use std::process::ExitCode;
@@ -49,10 +44,6 @@ enum Command {
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
-    /// On a machine with a GPU: the kernel for every shape at random shapes, and the figures of its rule
-    Shapes(shapes::Options),
-    /// On a machine with a GPU: how accurate and how fast products on tensor cores are, beside the FP32 units and cuBLAS
-    Accuracy(accuracy::Options),
     /// Plant small faults in verification, plans, counters and hazards: the tests must notice
     Mutants(mutants::Options),
     /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
@@ -68,8 +59,6 @@ fn main() -> ExitCode {
         Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
-        Command::Shapes(options) => shapes::run(options),
-        Command::Accuracy(options) => accuracy::run(options),
         Command::Check => check::run(),
         Command::Mutants(options) => mutants::run(options),
         Command::Targets => targets::run(),

@@ -17,7 +17,7 @@ pub struct Printed {
     pub status: Option<i32>,
 }
 
-/// Runs a step's program, `course` or `several`, in the workspace.
+/// Runs a step's program, `course` or `beyond`, in the workspace.
 pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     static DONE: Mutex<BTreeMap<String, Printed>> = Mutex::new(BTreeMap::new());
     let key = format!("{program} {}", arguments.join(" "));
@@ -43,7 +43,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     Ok(printed)
 }
 
-/// The file of a step's program, of `course` or of `several`, built once.
+/// The file of a step's program, of `course` or of `beyond`, built once.
 pub fn path(program: &str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
@@ -51,7 +51,7 @@ pub fn path(program: &str) -> Result<PathBuf> {
         return Ok(path.clone());
     }
     ensure!(
-        ["course", "several"].contains(&program) || steps::find()?.iter().any(|step| step.name == program),
+        ["course", "beyond"].contains(&program) || steps::find()?.iter().any(|step| step.name == program),
         "there is no step {program}; name one of the folders step*"
     );
     let path = course::programs::built(program)?;

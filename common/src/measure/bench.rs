@@ -22,7 +22,7 @@ use crate::findings::analysis::RATIOS;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache};
 use crate::program::on_host::host_product;
-use crate::step::{HostProduct, Role, Step, Variant};
+use crate::step::{HostProduct, Step, Variant};
 use crate::verify::on_device::verify_on;
 use plan::Kind;
 use plan::Plan;
@@ -91,9 +91,9 @@ fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize>
     }
     let kind = device.info().kind;
     let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
-    let others = |role: Role| step.variants.iter().filter(move |variant| variant.role == role).map(Some);
+    let others = step.variants.iter().filter(|variant| !variant.is_counter_example()).map(Some);
     for &size in sizes {
-        for variant in others(Role::Rung).chain([None]).chain(others(Role::Beyond)) {
+        for variant in others.clone().chain([None]) {
             let mut bench = |criterion: &mut Criterion<FlopPerSecond>, named: &Named| {
                 on_device(step, variant, device.as_mut(), criterion, named)
             };
@@ -156,7 +156,7 @@ fn on_device(
     };
     capacity::ensure_fits(&problem, Some(&plan), device)?;
     let source = Source::read(&step.source_path(variant))?;
-    let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     if device.info().kind == Kind::Sim {
         eprintln!("{}", counted(&problem, plan.clone(), &code)?);
     }

@@ -9,4 +9,4 @@ pub mod own_launch;
 pub mod report;
 mod run;
 
-pub use run::run;
+pub use run::{execute, run};

@@ -37,7 +37,6 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         step: step.name.into(),
         title: step.title.into(),
         variant: args.variant.clone(),
-        without: args.without.clone(),
         device: DeviceReport::from(run.device.info()),
         problem: run.problem,
         kernel: KernelReport {
@@ -70,7 +69,7 @@ struct Run {
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
         let source = match &args.kernel {
-            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
+            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.source_path(variant)),
             None => Source::read(&step.source_path(variant))?,
         };
         let mut device = open(args)?;
@@ -152,8 +151,7 @@ fn plan(
     problem: &Problem,
     device: &DeviceInfo,
 ) -> Result<Plan> {
-    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
+    let steps = step.plan_of(variant)(problem, device);
     if args.kernel.is_none() {
         return steps;
     }

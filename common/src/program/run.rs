@@ -13,24 +13,27 @@ use crate::program::exit;
 use crate::program::on_device;
 use crate::program::on_host;
 use crate::program::report::Report;
-use crate::step::Step;
+use crate::step::{Step, Variant};
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
 /// or environment.
 pub fn run(step: &Step) -> ExitCode {
     let about = format!("{}: {}. Multiplies two matrices, verifies the product, and times it.", step.name, step.title);
-    exit::start(Args::read(step.name, about), |args| execute(step, args))
+    exit::start(Args::read(step.name, about), |args| {
+        let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+        execute(step, variant, args)
+    })
 }
 
-/// Whether the product is right and nothing was found in its kernel.
-fn execute(step: &Step, args: &Args) -> Result<bool> {
+/// Does what the command line asks of a step's kernel, or of its variant; whether the product is right and nothing was found
+/// in its kernel.
+pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bool> {
     if args.list_variants {
         return print(&describe::list_variants(step)?).map(|()| true);
     }
     if let Some(request) = &args.describe {
         return print(&describe::describe(step, request)?).map(|()| true);
     }
-    let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
     // A step of the host still has a kernel, which runs on a device if one is asked for.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let report = match step.host.filter(|_| on_host) {

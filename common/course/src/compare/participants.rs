@@ -48,17 +48,19 @@ impl Participant {
     pub fn code(&mut self, plan: &Plan, device: &dyn Device) -> Result<Code, String> {
         let source = self.source.clone()?;
         let key = format!("{:?}", plan.specialisation);
-        let committed = self.folder.path.join("ptx");
-        let make =
-            || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
+        let committed = source.committed_folder();
+        let make = || {
+            let code = source.code(&plan.specialisation, device.info(), committed.as_deref());
+            code.map_err(|error| format!("{error:#}"))
+        };
         self.code.entry(key).or_insert_with(make).clone()
     }
 
     /// The least time of a plan on a GPU, counted on the simulator.
     pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
         let gpu = Gpu::of(device.info(), &device.figures()?);
-        let committed = self.folder.path.join("ptx");
-        least_time(self.source.as_ref().ok()?, Some(&committed), plan, problem, &gpu).ok().flatten()
+        let source = self.source.as_ref().ok()?;
+        least_time(source, source.committed_folder().as_deref(), plan, problem, &gpu).ok().flatten()
     }
 
     /// What the record says of the kernel.
@@ -95,22 +97,17 @@ pub fn all(names: &[String], rungs: bool, device: &dyn Device, problems: &[Probl
     let chosen = |step: &StepFolder| names.is_empty() || names.iter().any(|name| step.name.starts_with(name.as_str()));
     let folders: Vec<StepFolder> = steps::find()?.into_iter().filter(chosen).collect();
     ensure!(!folders.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
-    let request = Request {
-        device: Some(device.info().clone()),
-        problems: problems.to_vec(),
-        variant: None,
-        ..Request::default()
-    };
+    let request = Request { device: Some(device.info().clone()), problems: problems.to_vec(), variant: None };
     let mut participants = Vec::new();
     for folder in &folders {
         let step = Participant::new(folder, None, &request);
-        let named = |names: fn(&Description) -> &Vec<String>| -> Vec<Participant> {
-            let names = step.description.iter().flat_map(names);
-            names.map(|name| Participant::new(folder, Some(name), &request)).collect()
-        };
-        let before = if rungs { named(|description| &description.rungs) } else { Vec::new() };
-        let beyond = named(|description| &description.beyond);
-        participants.extend(before.into_iter().chain([step]).chain(beyond));
+        let variant = |name: &String| Participant::new(folder, Some(name), &request);
+        let before = step.description.iter().filter(|_| rungs).flat_map(|description| &description.rungs);
+        participants.extend(before.map(variant).collect::<Vec<_>>());
+        participants.push(step);
+        let beyond = folder.beyond().into_iter().flat_map(|step| step.variants);
+        let beyond = beyond.filter(|variant| !variant.is_counter_example()).map(|known| known.name.to_owned());
+        participants.extend(beyond.map(|name| variant(&name)));
     }
     Ok(participants)
 }

@@ -31,12 +31,8 @@ pub fn plans(
     device: &DeviceInfo,
     problems: &[Problem],
 ) -> Result<Vec<Result<Plan, String>>> {
-    let request = Request {
-        device: Some(device.clone()),
-        problems: problems.to_vec(),
-        variant: variant.map(str::to_owned),
-        ..Request::default()
-    };
+    let request =
+        Request { device: Some(device.clone()), problems: problems.to_vec(), variant: variant.map(str::to_owned) };
     Ok(step.describe(&request)?.plans)
 }
 
@@ -44,10 +40,10 @@ pub fn plans(
 pub fn of_step(step: &StepFolder) -> Result<OfStep> {
     let description = step.describe(&Request::default())?;
     let number = step.number().parse().unwrap_or(0);
-    let Description { rungs, beyond, variants, .. } = &description;
-    let role = |variant: &str| match variant {
-        name if rungs.iter().any(|rung| rung == name) => "rung",
-        name if beyond.iter().any(|beyond| beyond == name) => "beyond",
+    let Description { rungs, variants, .. } = &description;
+    let role = |name: &str| match step.variant_beyond(name) {
+        Some(variant) if !variant.is_counter_example() => "beyond",
+        None if rungs.iter().any(|rung| rung == name) => "rung",
         _ => "counter-example",
     };
     let others = |wanted: &'static str| variants.iter().filter(move |variant| role(variant) == wanted);
@@ -88,7 +84,7 @@ fn kernel(
     let (mut all, mut specialisations) = (vec![], vec![]);
     for dtype in [Dtype::F32, Dtype::I32] {
         for (specialisation, mut form) in forms::forms(&plans, dtype, &|known| committed.contains(known))? {
-            let code = source.code(&specialisation, &device, Some(&step.path.join("ptx")))?;
+            let code = source.code(&specialisation, &device, source.committed_folder().as_deref())?;
             form.ptx = code.ptx;
             all.push(form);
             specialisations.push(specialisation);

@@ -33,7 +33,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     let step = step_of(file, step)?;
     let mut source = Source::read(file)?;
     if let Some(step) = &step {
-        source = source.with_headers_of(&step.path);
+        source = source.with_headers_of(&step.source(None));
     }
     let launch = OwnLaunch::of(&source)?;
     ensure!(

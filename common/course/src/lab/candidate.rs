@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use common::basics::matrix::Operands;
@@ -49,7 +49,7 @@ pub struct Seen {
 impl Candidate {
     /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
     pub fn read(lab: &Lab, kernel: &Path, seed: u64) -> Result<Self> {
-        let source = Source::read(kernel)?.with_headers_of(&lab.step.path);
+        let source = Source::read(kernel)?.with_headers_of(&lab.step.source(lab.beyond.as_deref()));
         let launch = OwnLaunch::of(&source)?;
         if !source.is_ptx() {
             common::code::nvrtc::find()?.try_out()?;
@@ -90,8 +90,7 @@ impl Candidate {
 
     fn steps_plans(&self, device: &DeviceInfo, sizes: &[[u64; 3]]) -> Result<Vec<Result<Plan, String>>> {
         let problems = sizes.iter().map(|&size| self.problem(size)).collect();
-        let request =
-            Request { device: Some(device.clone()), problems, variant: self.variant.clone(), ..Request::default() };
+        let request = Request { device: Some(device.clone()), problems, variant: self.variant.clone() };
         Ok(self.step.describe(&request)?.plans)
     }
 
@@ -123,16 +122,12 @@ impl Candidate {
         self.launch != OwnLaunch::default()
     }
 
-    /// The folder of the step's committed PTX.
-    pub fn committed(&self) -> PathBuf {
-        self.step.path.join("ptx")
-    }
-
     /// The command with which the learner sees for themselves what the kernel does at a size.
     pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> String {
-        let (step, kernel) = (&self.step.name, files::from_here(&self.source.path));
+        let package = self.step.package(self.variant.as_deref());
+        let kernel = files::from_here(&self.source.path);
         let variant = self.variant.as_ref().map_or_else(String::new, |name| format!(" --variant {name}"));
-        format!("cargo run --release -p {step} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
+        format!("cargo run --release -p {package} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.

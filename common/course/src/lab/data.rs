@@ -1,7 +1,7 @@
-//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`, or `lab/NAME/lab.json` for a kernel beyond the
-//! course: tasks in their order, with shapes and goals in counters.
+//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`, or `beyond/lab/NAME/lab.json` for a kernel
+//! beyond the course: tasks in their order, with shapes and goals in counters.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use common::basics::workspace;
@@ -121,14 +121,15 @@ impl Lab {
     pub fn all() -> Result<Vec<Self>> {
         let (mut own, mut beyond) = (Vec::new(), Vec::new());
         for step in steps::find()? {
-            let labs = step.path.join("lab");
-            for file in files::below(&labs, "json") {
-                let data = serde_json::from_str(&files::read(&file)?)
-                    .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
-                let folder = file.parent().filter(|folder| *folder != labs).and_then(Path::file_name);
-                let name = folder.map(|name| name.to_string_lossy().into_owned());
-                let labs = if name.is_none() { &mut own } else { &mut beyond };
-                labs.push(Self { step: step.clone(), beyond: name, data });
+            let kernels = step.beyond().into_iter().flat_map(|step| step.variants);
+            for kernel in std::iter::once(None).chain(kernels.map(|variant| Some(variant.name))) {
+                let file = folder(&step, kernel).join("lab.json");
+                if file.is_file() {
+                    let data = serde_json::from_str(&files::read(&file)?)
+                        .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
+                    let labs = if kernel.is_none() { &mut own } else { &mut beyond };
+                    labs.push(Self { step: step.clone(), beyond: kernel.map(str::to_owned), data });
+                }
             }
         }
         own.append(&mut beyond);
@@ -197,8 +198,13 @@ impl Lab {
     }
 
     fn folder(&self) -> PathBuf {
-        self.step.path.join("lab").join(self.beyond.as_deref().unwrap_or_default())
+        folder(&self.step, self.beyond.as_deref())
     }
+}
+
+/// The folder of a step's lab, or of the lab that leads to a kernel beyond it.
+fn folder(step: &StepFolder, beyond: Option<&str>) -> PathBuf {
+    beyond.map_or_else(|| step.path.join("lab"), |kernel| step.path.join("beyond/lab").join(kernel))
 }
 
 #[cfg(test)]

@@ -65,8 +65,7 @@ pub fn list() -> Result<Vec<Launch>> {
         launches.extend(of_kernel(&step, None, &SIZES)?);
         for variant in &description.variants {
             // A counter-example differs from its kernel in the same way at every size.
-            let of_the_course = description.rungs.contains(variant) || description.beyond.contains(variant);
-            let sizes = if of_the_course { &SIZES[..] } else { &SIZES[..1] };
+            let sizes = if step.is_counter_example(variant) { &SIZES[..1] } else { &SIZES[..] };
             launches.extend(of_kernel(&step, Some(variant), sizes)?);
         }
     }
@@ -76,12 +75,8 @@ pub fn list() -> Result<Vec<Launch>> {
 fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
     let problems: Vec<Problem> = sizes.iter().chain(&OTHER_SIZES).copied().map(Problem::uniform).collect();
     let device = DeviceInfo::simulated(u64::MAX);
-    let request = Request {
-        device: Some(device.clone()),
-        problems: problems.clone(),
-        variant: variant.map(str::to_owned),
-        ..Request::default()
-    };
+    let request =
+        Request { device: Some(device.clone()), problems: problems.clone(), variant: variant.map(str::to_owned) };
     let Description { plans, sources, .. } = step.describe(&request)?;
     let (usual, _) = plans.split_at(sizes.len());
     if usual.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
@@ -92,6 +87,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
     let source = Source::read(&path)?;
     let committed: Vec<Specialisation> =
         sources.into_iter().filter(|(name, _)| step.path.join(name) == path).flat_map(|(_, forms)| forms).collect();
+    let folder = source.committed_folder().unwrap_or_default();
     let mut launches = Vec::new();
     for (at, (problem, plan)) in problems.iter().zip(plans).enumerate() {
         let Ok(plan) = plan else { continue };
@@ -111,7 +107,7 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
         let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
         launches.push(Launch {
             name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
-            kernel: format!("{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
+            kernel: workspace::display(&folder.join(source.committed_name(&plan.specialisation))),
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,

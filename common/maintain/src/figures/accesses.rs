@@ -121,16 +121,12 @@ fn run(step: &str, variant: Option<&str>, size: [u64; 3], kept: Kept) -> Result<
     let step = steps::find()?.into_iter().find(|found| found.name == step).context("there is no such step")?;
     let problem = Problem::uniform(size);
     let device = DeviceInfo::simulated(1 << 32);
-    let request = Request {
-        device: Some(device.clone()),
-        problems: vec![problem],
-        variant: variant.map(str::to_owned),
-        ..Request::default()
-    };
+    let request =
+        Request { device: Some(device.clone()), problems: vec![problem], variant: variant.map(str::to_owned) };
     let plan = step.describe(&request)?.plans.into_iter().next().context("the step plans nothing")?;
     let plan = plan.map_err(|error| anyhow!("{error}"))?;
     let source = Source::read(&step.source(variant))?;
-    let code = source.code(&plan.specialisation, &device, Some(&step.path.join("ptx")))?;
+    let code = source.code(&plan.specialisation, &device, source.committed_folder().as_deref())?;
     let module = simt::Module::parse(&code.ptx)?;
     let mut memory = simt::GlobalMemory::new();
     let elements = [problem.a_elements(), problem.b_elements(), problem.c_elements(), plan.workspace_elements.max(1)];

@@ -9,7 +9,7 @@ use course::least::{self, LeastTimes};
 use course::record::Record;
 
 use super::timed::{Page, or_dash, source, times, with_record};
-use crate::table;
+use common::basics::table;
 
 /// The record with the least times in it, counted once however many parts show them.
 fn with_bounds(name: &str, record: &Record) -> Result<Record> {

@@ -8,7 +8,9 @@ use course::files::read;
 use course::steps;
 use serde_json::Value;
 
-use crate::{programs, table};
+use common::basics::table;
+
+use crate::programs;
 
 /// A kernel to be counted: a step, `STEP/VARIANT`, or `STEP/VARIANT:IDEA` without the idea; `STEP/*` stands for all variants.
 fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
@@ -70,7 +72,8 @@ pub fn table(words: &[&str]) -> Result<String> {
         if let Some(idea) = &idea {
             arguments.extend(["--without", idea]);
         }
-        let report = programs::json(&step, &arguments)?;
+        let package = steps::expect(&steps::find()?, &step)?.package(variant.as_deref()).to_owned();
+        let report = programs::json(&package, &arguments)?;
         let counted = report.get("counters").cloned();
         columns.push(counted.with_context(|| format!("{step} reports no counters; name one that runs on a GPU"))?);
         let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));

@@ -8,7 +8,7 @@ use course::record::{CUBLAS, Record, SizeRecord};
 use course::steps::{self, Kernel};
 
 use super::timed::{Page, or_dash, source_of_step, tflops};
-use crate::table;
+use common::basics::table;
 
 /// All kernels of the course in order, by the names that records give them.
 fn kernels() -> Result<Vec<String>> {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use common::basics::workspace;
 
 use crate::house::{self, CRATES};
-use crate::table::markdown;
+use common::basics::table::markdown;
 
 /// A table for each crate: the file, its floor, its idea. The top floor comes first.
 pub fn table() -> Result<String> {

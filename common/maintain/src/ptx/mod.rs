@@ -8,6 +8,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use beyond::STEP;
+use beyond::several::kernels;
 use common::basics::json;
 use common::basics::output;
 use common::code::Source;
@@ -49,16 +51,20 @@ pub fn run(options: &Options) -> Result<bool> {
     let tools = Tools::beside(nvrtc);
     let mut generated = Generated::new(options.check);
     let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
-    if options.steps.is_empty() || options.steps.iter().any(|name| name == "several") {
-        folders.push((several::kernels::folder().join("ptx"), several::kernels::sources()?));
+    let wanted =
+        |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
+    if wanted("beyond") {
+        let of = |variant| -> Result<_> {
+            Ok((Source::read(&STEP.source_path(Some(variant)))?, STEP.committed_of(Some(variant))))
+        };
+        folders.push((kernels::folder("ptx"), STEP.variants.iter().map(of).collect::<Result<_>>()?));
+        folders.push((kernels::folder("several/ptx"), kernels::sources()?));
     }
-    for step in steps::find()? {
-        if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
-            continue;
-        }
+    for step in steps::find()?.into_iter().filter(|step| wanted(&step.name)) {
         let described = step.describe(&Request::default())?.sources;
         let read = |(path, specialisations): (String, _)| Ok((Source::read(&step.path.join(&path))?, specialisations));
-        folders.push((step.path.join("ptx"), described.into_iter().map(read).collect::<Result<_>>()?));
+        let own = described.into_iter().filter(|(path, _)| !path.starts_with("beyond/"));
+        folders.push((step.path.join("ptx"), own.map(read).collect::<Result<_>>()?));
     }
     for (folder, sources) in folders {
         let mut kept = BTreeSet::new();

@@ -19,6 +19,7 @@ use course::steps::{self, StepFolder};
 
 use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
 use super::process::timed_run;
+use crate::programs;
 
 /// Of the sizes, the first ones, which a simulator does in seconds.
 const SIM_SIZES: usize = 3;
@@ -60,12 +61,8 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
         runs: Vec::new(),
     };
     let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
-    let request = Request {
-        device: info,
-        problems: sizes.iter().copied().map(Problem::uniform).collect(),
-        variant: None,
-        ..Request::default()
-    };
+    let request =
+        Request { device: info, problems: sizes.iter().copied().map(Problem::uniform).collect(), variant: None };
     let mut tasks = Vec::new();
     for step in steps::find()? {
         match of_step(&step, &request) {
@@ -117,14 +114,14 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
 
 /// The hash of a step's kernel, and the step's runs.
 fn of_step(step: &StepFolder, request: &Request) -> Result<(String, Vec<Task>)> {
-    let (program, description) = (step.program()?, step.describe(request)?);
+    let description = step.describe(request)?;
     let source = Source::read(&step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" }))?;
     let mut tasks = Vec::new();
     for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
         // A rung or a counter-example may have limits of its own. Integers are the steps' own kernels' only.
         let request = Request { variant: variant.clone(), ..request.clone() };
-        let of_the_course = |name: &String| description.rungs.contains(name) || description.beyond.contains(name);
-        let counter_example = variant.as_ref().is_some_and(|name| !of_the_course(name));
+        let counter_example = variant.as_ref().is_some_and(|name| step.is_counter_example(name));
+        let program = programs::path(step.package(variant.as_deref()))?;
         let plans = if variant.is_some() { step.describe(&request)?.plans } else { description.plans.clone() };
         for &dtype in if variant.is_some() { &[Dtype::F32][..] } else { &[Dtype::F32, Dtype::I32] } {
             for (problem, plan) in request.problems.iter().zip(&plans) {

@@ -28,7 +28,7 @@ pub fn add(file: &Path) -> Result<String> {
         let (step, variant) = steps::split(&entry.name);
         let Some(folder) = folders.iter().find(|folder| folder.name == step) else { continue };
         let variant = variant.map(str::to_owned);
-        let request = Request { device: device.clone(), problems: vec![problem], variant, ..Request::default() };
+        let request = Request { device: device.clone(), problems: vec![problem], variant };
         entry.traffic = count(folder, &request, &problem).unwrap_or_else(|error| {
             text += &format!("{} cannot be placed in the roofline: {error:#}\n", entry.name);
             None
@@ -50,7 +50,7 @@ fn count(folder: &StepFolder, request: &Request, problem: &Problem) -> Result<Op
     plan.launches.iter_mut().for_each(|launch| launch.grid = [1, 1, 1]);
     let mut device = device::SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
     let source = Source::read(&folder.source(request.variant.as_deref()))?;
-    let code = source.code(&plan.specialisation, device.info(), Some(&folder.path.join("ptx")))?;
+    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(&mut device, problem, plan, &code)?;
     session.matrices().buffers().into_iter().try_for_each(|buffer| device.fill(buffer, 0))?;
     session.launch(&mut device)?;
