@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source, file_of, folder_of};
+use crate::code::{Code, Source, file_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
@@ -37,7 +37,6 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         step: step.name.into(),
         title: step.title.into(),
         variant: args.variant.clone(),
-        without: args.without.clone(),
         device: DeviceReport::from(run.device.info()),
         problem: run.problem,
         kernel: KernelReport {
@@ -153,12 +152,12 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
 /// else in the file.
 fn plan(step: &Step, variant: Option<&Variant>, args: &Args, device: &DeviceInfo) -> Result<(Source, Problem, Plan)> {
     let problem = args.problem(step.default_size.on(device.kind));
-    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(&problem, device);
+    let steps = step.plan_of(variant)(&problem, device);
+    let file = file_of(step, variant);
     let Some(kernel) = &args.kernel else {
-        return Ok((Source::read(&file_of(step, variant))?, problem, steps?));
+        return Ok((Source::read(&file)?, problem, steps?));
     };
-    let source = Source::read(kernel)?.with_headers_of(&folder_of(step));
+    let source = Source::read(kernel)?.with_headers_of(&file);
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
     let launch = options.or(OwnLaunch::of(&source.display, &source.text)?);
     let plan = launch.plan(&source.text, &problem, steps)?;

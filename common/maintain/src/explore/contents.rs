@@ -10,9 +10,7 @@ use course::explore::data::{Chapter, Counter, Data, Form, Kernel};
 use course::explore::kernels::OfStep;
 use course::explore::{forms, kernels};
 use course::files;
-use course::steps;
-use explorer::matrices::Dtype;
-use explorer::request::{self, RunRequest};
+use course::steps::STEPS;
 use explorer::run::Run;
 use serde_json::Value;
 
@@ -23,12 +21,12 @@ pub fn contents() -> Result<Data> {
     let mut questions = questions()?;
     let mut data =
         Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() };
-    for step in steps::find()? {
-        let mut of_step = kernels::of_step(&step)?;
+    for step in STEPS {
+        let mut of_step = kernels::of_step(step)?;
         for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
             add_smaller(kernel, specialisations)?;
         }
-        of_step.chapter.questions = questions.remove(&step.name).unwrap_or_default();
+        of_step.chapter.questions = questions.remove(step.name).unwrap_or_default();
         let mut beyond = split_off(&mut of_step);
         data.chapters.push(of_step.chapter);
         data.kernels.extend(of_step.kernels);
@@ -76,7 +74,7 @@ fn counters() -> Result<Vec<Counter>> {
 }
 
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
-fn add_smaller(kernel: &mut Kernel, specialisations: &[common::Specialisation]) -> Result<()> {
+fn add_smaller(kernel: &mut Kernel, specialisations: &[plan::Specialisation]) -> Result<()> {
     let mut added = vec![];
     for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
         let candidates = forms::smaller(specialisation, form);
@@ -99,41 +97,26 @@ fn add_smaller(kernel: &mut Kernel, specialisations: &[common::Specialisation]) 
     }
     // The form for any N and the one for multiples of 4 may have the same tile.
     for form in &mut added {
-        if let Some(multiple) = form.when.get("N") {
-            form.id = format!("{} v{multiple}", form.id);
+        if form.specialisation.ends_with("v4") {
+            form.id += " v4";
         }
     }
     kernel.forms.extend(added);
     Ok(())
 }
 
-/// A request to run a form.
-pub fn request(kernel: &Kernel, form: &Form, [m, n, k]: [u32; 3]) -> RunRequest {
-    RunRequest {
-        kernel: request::Kernel {
-            ptx: form.ptx.clone(),
-            source: kernel.source.clone(),
-            file: kernel.file.clone(),
-            plan: form.plan.clone(),
-        },
-        m,
-        n,
-        k,
-        dtype: if form.dtype == "i32" { Dtype::I32 } else { Dtype::F32 },
-        ..RunRequest::default()
-    }
-}
-
 /// Whether a form computes the right product, without hazards.
 fn right(kernel: &Kernel, form: &Form) -> bool {
-    [[64, 64, 64], [33, 48, 20], [17, 33, 7]].into_iter().filter(|&size| form.plan.work(size).is_ok()).all(|size| {
-        Run::new(&request(kernel, form, size)).is_ok_and(|run| {
-            let c = run.tape.end.arrays.get(explorer::run::C).map(|c| c.to_vec()).unwrap_or_default();
-            run.stopped.is_none()
-                && run.wrong(&c).next().is_none()
-                && run.hazards.iter().all(|found| found.hazard.kind.is_warning())
-        })
-    })
+    [[64, 64, 64], [33, 48, 20], [17, 33, 7]].into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).all(
+        |size| {
+            Run::new(&kernel.request(form, size)).is_ok_and(|run| {
+                let c = run.tape.end.arrays.get(explorer::run::C).map(|c| c.to_vec()).unwrap_or_default();
+                run.stopped.is_none()
+                    && run.wrong(&c).next().is_none()
+                    && run.hazards.iter().all(|found| found.hazard.kind.is_warning())
+            })
+        },
+    )
 }
 
 #[cfg(test)]
@@ -164,7 +147,7 @@ mod tests {
                 let order = question["order"].as_str().unwrap_or("warps");
                 let run = json!({
                     "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order,
-                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "plan": form.plan },
+                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner },
                 });
                 let ask = |engine: &mut Engine, request: &Value| {
                     let answer: Value = serde_json::from_str(&engine.answer(&request.to_string())).unwrap();
