@@ -96,6 +96,10 @@ impl Drop for Progress {
 impl simt::Analysis for &Progress {
     type Block = ();
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn block(&self, _: &simt::BlockInfo) {}
 
     fn end(&self, (): ()) {

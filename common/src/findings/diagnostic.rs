@@ -16,5 +16,3 @@ mod underline;
 pub use call::call;
 pub use found::{fault, hazard, limit};
 pub use render::{Diagnostic, plain, render};
-pub use situation::Arrays;
-pub(crate) use situation::Deed;

@@ -3,7 +3,6 @@
 pub mod counters;
 pub mod declarations;
 pub mod hazards;
-pub mod report;
 #[cfg(test)]
 mod testing;
 pub mod trace;
