@@ -1,6 +1,6 @@
 //! The course's kernels as a page carries them: every step, rung and counter-example, with its committed PTX.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use common::code::Source;
 use explorer::planner::Planner;
 use plan::{DeviceInfo, Dtype, Specialisation, Step};
@@ -69,12 +69,4 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
     };
     let name = variant.unwrap_or("kernel").to_owned();
     Ok((Kernel::new(id, kernel.step.name.into(), name, role, &source, all), specialisations))
-}
-
-/// The kernel of that id.
-pub fn find<'a>(kernels: &'a [Kernel], id: &str) -> Result<&'a Kernel> {
-    kernels
-        .iter()
-        .find(|kernel| kernel.id == id)
-        .with_context(|| format!("the explorer's page has no kernel {id}; run cargo x explorer"))
 }

@@ -209,13 +209,12 @@ fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
 mod tests {
     use super::*;
     use crate::programs;
-    use course::explore::{packed_page, page};
-    use course::files;
+    use course::explore::contents;
     use explorer::run::Run;
     use std::collections::BTreeSet;
 
     fn data() -> Data {
-        page::data(&files::read(&packed_page()).unwrap()).unwrap()
+        contents::of_book().unwrap()
     }
 
     fn hazards(of: &[NativeHazard]) -> Vec<(&str, &str, &str)> {

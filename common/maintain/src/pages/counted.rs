@@ -2,8 +2,7 @@
 
 use anyhow::{Context, Result};
 use common::basics::units::number;
-use common::basics::workspace;
-use course::files::read;
+use course::explore::contents::explained;
 use course::steps::{self, Kernel};
 use serde_json::Value;
 
@@ -95,25 +94,6 @@ pub fn names() -> Result<String> {
     let rows: Vec<Vec<String>> =
         explained()?.into_iter().map(|(name, words)| vec![format!("`{name}`"), words]).collect();
     Ok(table::markdown(&["counter", "counts"], &rows))
-}
-
-/// The counters' names with their documentation, as the simulator's source has it.
-pub fn explained() -> Result<Vec<(String, String)>> {
-    let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
-    let (fields, _) =
-        fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
-    let mut rows = Vec::new();
-    let mut words: Vec<&str> = Vec::new();
-    for line in fields.lines().map(str::trim) {
-        if let Some(documentation) = line.strip_prefix("///") {
-            words.push(documentation.trim());
-        } else if let Some(name) = line.strip_suffix(',') {
-            rows.push((name.to_owned(), words.join(" ")));
-            words.clear();
-        }
-    }
-    Ok(rows)
 }
 
 #[cfg(test)]
