@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::basics::units::ms;
 use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
 use crate::findings::diagnostic;
-use crate::findings::hazard_kind::ReportKind;
 use crate::measure::LeastTime;
 use crate::measure::baseline::Baseline;
 use crate::measure::timing::Timing;
@@ -89,6 +88,9 @@ pub struct Report {
     /// Accesses of the threads that were to be traced; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<Vec<ThreadReport>>,
+    /// What formed the elements that were asked for, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub why: Vec<String>,
     /// Whether the product is right.
     pub verification: Verification,
     /// How long it took; absent on the simulator, and if the product is wrong.
@@ -100,9 +102,6 @@ pub struct Report {
     /// The least time that the launches take on a GPU; absent without counters, and if the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub least_time: Option<LeastTime>,
-    /// The idea that the variant did without; absent if none was taken away.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub without: Option<String>,
 }
 
 impl Report {
@@ -113,16 +112,13 @@ impl Report {
 
     /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
     fn causes(&self) -> Option<usize> {
-        let is_cause =
-            |hazard: &&HazardReport| matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause());
-        Some(self.hazards.as_ref()?.iter().filter(is_cause).count())
+        Some(self.hazards.as_ref()?.iter().filter(|hazard| hazard.is_hidden_cause()).count())
     }
 
     /// A table for people, with colours that [`crate::basics::output::print`] leaves to terminals.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
-        let without = self.without.as_ref().map_or_else(String::new, |idea| format!(" without {idea}"));
-        let mut table = Table(format!("{}{variant}{without}: {}\n", self.step, self.title));
+        let mut table = Table(format!("{}{variant}: {}\n", self.step, self.title));
         table.line("device", &self.device.name);
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
         table.line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
@@ -149,6 +145,9 @@ impl Report {
             table.hazards(hazards);
         }
         let mut text = table.0;
+        for element in &self.why {
+            text += &format!("\n{element}");
+        }
         for thread in self.trace.iter().flatten() {
             text += &format!("\n{}", thread.text());
         }

@@ -127,10 +127,17 @@ pub fn smaller_folder() -> PathBuf {
 }
 
 /// Smaller tiles to try for a form, the first choice first: each with the file of its PTX.
-pub fn smaller(kernel: &Kernel, form: &Form, specialisation: &Specialisation, source: &Source) -> Vec<(Specialisation, PathBuf)> {
+pub fn smaller(
+    kernel: &Kernel,
+    form: &Form,
+    specialisation: &Specialisation,
+    source: &Source,
+) -> Vec<(Specialisation, PathBuf)> {
     let named = |smaller: Specialisation| {
         let name = [&form.specialisation, &smaller.name.replace(' ', "")].map(String::as_str).concat();
-        let file = smaller_folder().join(&kernel.step).join(source.committed_name(&Specialisation { name, ..smaller.clone() }));
+        let file = smaller_folder()
+            .join(&kernel.step)
+            .join(source.committed_name(&Specialisation { name, ..smaller.clone() }));
         (smaller, file)
     };
     forms::smaller(specialisation, form).into_iter().map(named).collect()

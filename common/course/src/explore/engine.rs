@@ -73,7 +73,9 @@ fn first_line() -> Result<String> {
 fn hash() -> Result<String> {
     let root = workspace::root();
     let mut text = String::new();
-    for folder in ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
+    for folder in
+        ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name))
+    {
         let folder = root.join(folder);
         let mut sources = files::below(&folder.join("src"), "rs");
         sources.push(folder.join("Cargo.toml"));
