@@ -49,4 +49,47 @@ mod tests {
             assert!(chapter.contains(&format!("{name}/kernel.cu}}}}")), "{name}: the kernel is not included");
         }
     }
+
+    #[test]
+    fn pictures_have_a_text_alternative_and_drawings_made_by_hand_can_be_read_on_a_phone() {
+        let pictures = below(&workspace::root().join("docs/src"), "svg");
+        assert!(pictures.len() > 15, "{pictures:?}");
+        for path in pictures {
+            let svg = read(&path).unwrap();
+            let name = workspace::display(&path);
+            // An empty line would end the HTML of a page that includes it.
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+            if !name.contains("/drawings/") {
+                continue;
+            }
+            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
+            for size in svg.split("font-size=\"").skip(1) {
+                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(size >= 13, "{name}: words of {size}");
+            }
+        }
+    }
+
+    /// mdBook puts nothing in the place of a part that a file does not have.
+    #[test]
+    fn every_part_that_is_included_is_there() {
+        let mut parts = 0;
+        for page in all().unwrap() {
+            let text = read(&page).unwrap();
+            for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
+                let Some((file, part)) = include.0.trim().split_once(':') else { continue };
+                let included = read(&page.parent().unwrap().join(file)).unwrap();
+                for mark in ["ANCHOR", "ANCHOR_END"].map(|mark| format!("{mark}: {part}")) {
+                    let is_mark = |line: &str| {
+                        line.split_once(&mark).is_some_and(|(_, rest)| {
+                            !rest.starts_with(|c: char| c.is_alphanumeric() || "-_".contains(c))
+                        })
+                    };
+                    assert!(included.lines().any(is_mark), "{}: {file} has no {mark}", workspace::display(&page));
+                }
+                parts += 1;
+            }
+        }
+        assert!(parts > 20, "{parts}");
+    }
 }

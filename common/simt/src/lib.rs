@@ -80,6 +80,7 @@ mod place;
 
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched};
+pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
 pub use ast::{Space, Type};

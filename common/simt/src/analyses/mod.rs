@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod declarations;
 pub mod hazards;
+pub mod provenance;
 #[cfg(test)]
 mod testing;
 pub mod trace;
