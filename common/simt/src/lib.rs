@@ -79,6 +79,7 @@ mod parser;
 
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::{Hazards, Touched};
+pub use analyses::provenance::Provenance;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
