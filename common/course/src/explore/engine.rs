@@ -72,16 +72,21 @@ fn first_line() -> Result<String> {
 /// A hash of everything that the engine is made of, as far as it lies in the workspace.
 fn hash() -> Result<String> {
     let root = workspace::root();
-    let mut text = String::new();
+    let mut sources = vec![];
     for folder in
         ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name))
     {
-        let folder = root.join(folder);
-        let mut sources = files::below(&folder.join("src"), "rs");
-        sources.push(folder.join("Cargo.toml"));
-        for path in sources {
-            text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
-        }
+        sources.extend(files::below(&root.join(folder).join("src"), "rs"));
+        sources.push(root.join(folder).join("Cargo.toml"));
+    }
+    // Of what lies beyond the course the engine has the kernels' plans.
+    sources.extend(
+        ["lib", "cost", "every_shape", "tensor_cores"]
+            .map(|name| root.join(format!("step06_prefetch/beyond/src/{name}.rs"))),
+    );
+    let mut text = String::new();
+    for path in sources {
+        text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
     }
     Ok(code::hash(&text))
 }
