@@ -72,7 +72,7 @@ pub struct Task {
     /// M, N, K at which the product must be right from this task on.
     #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
-    /// The same, unknown to the learner.
+    /// Shapes that the learner does not know, at which it must be right as well.
     #[serde(default)]
     pub hidden: Option<Random>,
     #[serde(default)]
