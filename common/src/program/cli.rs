@@ -87,10 +87,6 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
 
-    /// Plan without one of the ideas of the variant, to see what it is worth; --list-variants names them
-    #[arg(long, value_name = "IDEA", requires = "variant", conflicts_with = "kernel")]
-    pub without: Option<String>,
-
     /// List the other kernels of the step and exit
     #[arg(long)]
     pub list_variants: bool,
@@ -161,7 +157,9 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
 
 fn parse_element(text: &str) -> Result<[u64; 2], String> {
     let numbers: Option<Vec<u64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
+    numbers
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
 }
 
 fn parse_dtype(text: &str) -> Result<Dtype, String> {
