@@ -48,9 +48,11 @@ pub fn is_fresh() -> Result<bool> {
 
 /// Packs the engine; gives its bytes, unpacked.
 pub fn pack() -> Result<usize> {
+    // Of the sources before they are compiled: who edits one meanwhile has to build it again.
+    let line = first_line()?;
     let module = build()?;
     let path = packed();
-    let bytes = [first_line()?.as_bytes(), b"\n", &page::compressed(&module)?].concat();
+    let bytes = [line.as_bytes(), b"\n", &page::compressed(&module)?].concat();
     fs::write(&path, bytes).with_context(|| format!("{} cannot be written", workspace::display(&path)))?;
     Ok(module.len())
 }
