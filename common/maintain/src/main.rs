@@ -3,20 +3,17 @@
 mod chapters;
 mod charts;
 mod check;
-mod commands;
 mod counters;
 mod explore;
 mod figures;
 mod generated;
-mod house;
-mod links;
-mod mutants;
 mod pages;
 mod picture;
 mod programs;
 mod ptx;
 mod record;
-mod targets;
+#[cfg(test)]
+mod structure;
 
 use std::process::ExitCode;
 
@@ -44,11 +41,7 @@ enum Command {
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
-    /// Plant small faults in verification, plans, counters and hazards: the tests must notice
-    Mutants(mutants::Options),
-    /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
-    Targets,
-    /// Check all that is committed: PTX, pages, links, the commands they show, counters, the book
+    /// Check all that is committed: PTX, pages, counters, the book
     Check,
 }
 
@@ -60,7 +53,5 @@ fn main() -> ExitCode {
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
         Command::Check => check::run(),
-        Command::Mutants(options) => mutants::run(options),
-        Command::Targets => targets::run(),
     })
 }

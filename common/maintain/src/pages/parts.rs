@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{bound, counted, outputs, path, readings, rooms, swizzle};
+use super::{bound, counted, outputs, path, readings};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -47,7 +47,6 @@ const PARTS: &[Part] = &[
         shows: "the simulator's counters beside those that were read on a GPU",
         make: |_, _| readings::table(),
     },
-    Part { name: "house", shows: "the files of each crate, with the idea of each", make: |_, _| rooms::table() },
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part {
@@ -64,11 +63,6 @@ const PARTS: &[Part] = &[
     Part { name: "path", shows: "STEP: a table of the rungs on the way to its kernel", make: path::of_step },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
-    Part {
-        name: "swizzle",
-        shows: "where the kernel on tensor cores puts the chunks of a tile",
-        make: |_, _| swizzle::table(),
-    },
     Part {
         name: "acceptance",
         shows: "[TABLE]: which kernel gives the right product at which size",
