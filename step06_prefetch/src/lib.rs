@@ -1,12 +1,12 @@
 //! Step 6: the next tiles are fetched while the current ones are multiplied.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step06_prefetch",
     title: "fetch the next tiles while multiplying the current ones",
     plan,
     specialisations,
@@ -16,7 +16,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
     ],
-    default_size,
+    default_size: DefaultSize::cubes(4096, 256),
     host: None,
 };
 
@@ -115,17 +115,10 @@ fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
     if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }
 
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Cuda => [4096; 3],
-        _ => [256; 3],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
+    use plan::{Fill, Kind};
 
     #[test]
     fn what_does_not_compile_takes_what_is_committed() {

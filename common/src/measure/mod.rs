@@ -4,8 +4,15 @@ pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod capacity;
+mod gpus;
+mod host_product;
+mod least_time;
 pub mod provenance;
 pub mod timing;
+
+pub use gpus::Gpu;
+pub use host_product::{time_on_host, verify_on_host};
+pub use least_time::{LeastTime, ResourceTime, of_product as least_time};
 
 /// M, N, K on a GPU: those of the course's own claims.
 pub const GPU_SIZES: [[u64; 3]; 13] = [

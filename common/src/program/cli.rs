@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::device::Choice;
-use crate::device::gpus::Gpu;
+use crate::measure::Gpu;
 use crate::measure::baseline;
 use plan::{Dtype, Fill, Problem};
 
@@ -79,6 +79,10 @@ pub struct Args {
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
     pub trace: Vec<ThreadIndex>,
 
+    /// Show what formed an element of C: which products, by which lines and thread; uses the simulator; can be repeated
+    #[arg(long, value_name = "ROW,COL", value_parser = parse_element)]
+    pub why: Vec<[u64; 2]>,
+
     /// Run another kernel of the step, such as a rung or a counter-example; with --kernel, launch the file like it
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
@@ -111,9 +115,9 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub instruction_limit: Option<u64>,
 
-    /// For the course's own program: describe the step, and plan the problems of this JSON request
-    #[arg(long, value_name = "JSON", hide = true, num_args = 0..=1, default_missing_value = "")]
-    pub describe: Option<String>,
+    /// Print what would be launched as one JSON object and exit: device, problem, constants, launches and their arguments
+    #[arg(long)]
+    pub plan: bool,
 }
 
 /// How much `--counters` shows.
@@ -149,6 +153,13 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
     };
     let (block, thread) = text.split_once(':').ok_or_else(wrong)?;
     Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
+}
+
+fn parse_element(text: &str) -> Result<[u64; 2], String> {
+    let numbers: Option<Vec<u64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    numbers
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
 }
 
 fn parse_dtype(text: &str) -> Result<Dtype, String> {
@@ -201,7 +212,7 @@ fn parse_pair(text: &str) -> Result<[u32; 2], String> {
 impl Args {
     /// Whether something is asked for that only the simulator can show.
     pub fn analyses(&self) -> bool {
-        self.counters.is_some() || self.check || !self.trace.is_empty()
+        self.counters.is_some() || self.check || !self.trace.is_empty() || !self.why.is_empty()
     }
 
     /// The problem that is asked for; `default` is M, N, K if no size is given.

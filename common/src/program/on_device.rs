@@ -1,37 +1,39 @@
 //! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source};
-use crate::device::gpus::Gpu;
+use crate::code::{Code, Source, file_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
-use crate::findings::analysis::Observations;
+use crate::findings::analysis::{HazardReport, Observations};
 use crate::findings::fault::KernelFault;
+use crate::findings::why::listing;
 use crate::measure::baseline::Baseline;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache, Timing};
+use crate::measure::{self, Gpu};
 use crate::program::cli::Args;
-use crate::program::own_launch::{OwnLaunch, without_own_constants};
 use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
-use crate::step::{Step, Variant};
 use crate::verify::Verification;
-use crate::verify::on_device::verify_on;
+use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, verify_on};
+use plan::OwnLaunch;
 use plan::Plan;
 use plan::Problem;
 use plan::info::{DeviceInfo, Kind};
+use plan::{Step, Variant};
 
 /// Runs the kernel on the device that the command line chooses.
 pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
     let mut run = Run::open(step, variant, args)?;
     let operands = Operands::new(&run.problem)?;
-    let (verification, observations) = run.verify(args, &operands)?;
+    let (verification, observations) = run.verify(step, variant, args, &operands)?;
+    let why = run.why(&args.why)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
-    let least_time = works.map(|works| run.session.least_time(&gpu(args), works));
+    let least_time = works.map(|works| measure::least_time(&run.session, &gpu(args), works));
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -51,10 +53,23 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         hazards: observations.hazards,
         trace: observations.trace,
         verification,
+        why,
         timing,
         baseline,
         least_time,
     })
+}
+
+/// What the run would launch on the device that the command line chooses, as JSON.
+pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
+    let device = open(args)?;
+    let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
+    let plan = plan(step, variant, args, &source, &problem, device.info())?;
+    let variant = variant.map(|variant| variant.name);
+    let planned = serde_json::json!({
+        "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
+    });
+    Ok(serde_json::to_string_pretty(&planned)? + "\n")
 }
 
 /// A kernel on an open device, ready to compute.
@@ -68,12 +83,8 @@ struct Run {
 
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let source = match &args.kernel {
-            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.source_path(variant)),
-            None => Source::read(&step.source_path(variant))?,
-        };
         let mut device = open(args)?;
-        let problem = args.problem((step.default_size)(device.info()));
+        let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
         let plan = plan(step, variant, args, &source, &problem, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
@@ -83,7 +94,13 @@ impl Run {
     }
 
     /// Computes the product and checks it.
-    fn verify(&mut self, args: &Args, operands: &Operands) -> Result<(Verification, Observations)> {
+    fn verify(
+        &mut self,
+        step: &Step,
+        variant: Option<&Variant>,
+        args: &Args,
+        operands: &Operands,
+    ) -> Result<(Verification, Observations)> {
         let device = self.device.as_mut();
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
@@ -98,8 +115,51 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let observations = observations.beside(&verification);
+        let mut observations = verification.beside(observations);
+        if args.check && !verification.ok {
+            let hazards = observations.hazards.get_or_insert_default();
+            let raced = hazards.iter().any(HazardReport::is_hidden_cause);
+            let mut small = small(&self.problem).into_iter();
+            let cause = small.find_map(|problem| self.cause(step, variant, args, &problem, raced));
+            hazards.splice(0..0, cause);
+        }
         Ok((verification, observations))
+    }
+
+    /// Why the product of a problem is wrong.
+    fn cause(
+        &self,
+        step: &Step,
+        variant: Option<&Variant>,
+        args: &Args,
+        problem: &Problem,
+        raced: bool,
+    ) -> Option<HazardReport> {
+        let plan = plan(step, variant, args, &self.source, problem, self.device.info()).ok()?;
+        let same = plan.specialisation == self.session.plan().specialisation;
+        let compile = || self.source.code(&plan.specialisation, self.device.info(), None).ok();
+        let code = if same { self.code.clone() } else { compile()? };
+        cause(problem, &plan, &code, raced)
+    }
+
+    /// What formed these elements of C.
+    fn why(&self, elements: &[[u64; 2]]) -> Result<Vec<String>> {
+        if elements.is_empty() {
+            return Ok(vec![]);
+        }
+        let Problem { m, n, k, .. } = self.problem;
+        ensure!(
+            m.saturating_mul(n).saturating_mul(k) <= MOST_FOLLOWED,
+            "--why follows every value of the run, and {m}×{n}×{k} are too many; choose a smaller --size, such as 64"
+        );
+        let outside = elements.iter().find(|[row, col]| *row >= m || *col >= n);
+        if let Some([row, col]) = outside {
+            bail!("C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
+        }
+        let origins = follow(&self.problem, self.session.plan(), &self.code, 0)?;
+        let origins =
+            origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
+        Ok(elements.iter().map(|&element| listing(&origins, &self.problem, element)).collect())
     }
 
     /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.
@@ -116,6 +176,19 @@ impl Run {
     }
 }
 
+/// Problems in which the mistake of a larger one may show, the smallest first.
+fn small(problem: &Problem) -> Vec<Problem> {
+    let at_most = |sizes: [u64; 3]| {
+        let [m, n, k] = sizes;
+        Problem { m: problem.m.min(m), n: problem.n.min(n), k: problem.k.min(k), ..*problem }
+    };
+    let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70]].map(at_most).to_vec();
+    all.push(*problem);
+    all.retain(|problem| problem.m * problem.n * problem.k <= MOST_FOLLOWED);
+    all.dedup();
+    all
+}
+
 /// The GPU whose least time is shown: as `--gpu` says, else the one in this machine unless the simulator is chosen.
 fn gpu(args: &Args) -> Gpu {
     let here = || {
@@ -129,7 +202,7 @@ fn gpu(args: &Args) -> Gpu {
 fn open(args: &Args) -> Result<Box<dyn Device>> {
     ensure!(
         !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
-        "--counters, --check and --trace come from the simulator; take --device sim, or leave --device out"
+        "--counters, --check, --trace and --why come from the simulator; take --device sim, or leave --device out"
     );
     let choice = if args.analyses() { Choice::Sim } else { args.device };
     let options = SimOptions {
@@ -142,7 +215,8 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+/// The step's plan, or the launch that the learner describes for their own kernel: by options,
+/// else in the file.
 fn plan(
     step: &Step,
     variant: Option<&Variant>,
@@ -156,9 +230,16 @@ fn plan(
         return steps;
     }
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
-    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
-    Ok(plan)
+    options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
+}
+
+/// The source of the step's kernel, of its variant, or the learner's own.
+fn source(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Source> {
+    let file = file_of(step, variant);
+    match &args.kernel {
+        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&file)),
+        None => Source::read(&file),
+    }
 }
 
 /// Whether `--check` has something to show of a launch that broke off.

@@ -5,7 +5,7 @@ use std::iter::successors;
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
-use common::{Arg, DeviceInfo, Dtype, Plan, PlanFn, Problem, Specialisation, Variant};
+use plan::{Arg, DeviceInfo, Dtype, Plan, PlanFn, Problem, Specialisation, Variant};
 
 use crate::cost::{self, Choice, GpuCosts, Work};
 

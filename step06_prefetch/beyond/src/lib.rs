@@ -18,7 +18,7 @@ pub mod several;
 #[cfg(feature = "full")]
 pub mod shapes;
 
-use common::Step;
+use plan::Step;
 
 /// The folder of the kernels, within step 6's.
 const FOLDER: &str = "beyond";
@@ -33,7 +33,7 @@ pub const STEP: Step = Step {
 
 #[cfg(test)]
 mod tests {
-    use common::{DeviceInfo, Kind, Problem};
+    use plan::{DeviceInfo, Kind, Problem};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use common::basics::nvidia_smi;
 use common::code::nvrtc;
-use common::code::{Code, Source};
+use common::code::{Code, Source, file_of};
 use common::device::Device;
 use common::device::cublas;
 use common::device::product::Matrices;
@@ -25,7 +25,7 @@ impl OneKernel {
     /// Step 6's kernel, or one of those beyond it.
     pub fn named(variant: Option<&str>) -> Result<Self> {
         let variant = variant.map(|name| STEP.variant(name)).transpose()?;
-        let source = Source::read(&STEP.source_path(variant))?;
+        let source = Source::read(&file_of(&STEP, variant))?;
         Ok(Self { plan: STEP.plan_of(variant), source, codes: BTreeMap::new() })
     }
 

@@ -1,7 +1,7 @@
 //! FP32 products on the tensor cores of compute capability 9.0, and the same kernel with one thing undone.
 
 use anyhow::{Result, ensure};
-use common::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
+use plan::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
 use step06_prefetch::STEP;
 
@@ -96,7 +96,7 @@ fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
+    use plan::Fill;
 
     fn problem(m: u64, n: u64, k: u64, dtype: Dtype) -> Problem {
         Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 1 }

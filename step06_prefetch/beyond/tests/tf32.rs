@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use beyond::STEP;
 use common::Problem;
 use common::basics::matrix::Operands;
-use common::code::Source;
+use common::code::{Source, file_of};
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::device::{self, SimOptions};
@@ -19,7 +19,7 @@ fn product(a: Vec<f32>, b: Vec<f32>) -> Result<Vec<f32>> {
     let problem = Problem::uniform(SIZE);
     let variant = STEP.variant("tensor_cores")?;
     let plan = STEP.plan_of(Some(variant))(&problem, device.info())?;
-    let source = Source::read(&STEP.source_path(Some(variant)))?;
+    let source = Source::read(&file_of(&STEP, Some(variant)))?;
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let matrices = Matrices::allocate(device, &problem)?;
     matrices.upload(device, &Operands::F32 { a, b })?;

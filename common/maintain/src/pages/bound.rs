@@ -63,7 +63,7 @@ pub fn at_all_sizes(page: &Page, words: &[&str]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use common::basics::workspace;
-    use common::device::bound::LeastTime;
+    use common::measure::LeastTime;
 
     use super::*;
     use crate::charts::example;

@@ -12,12 +12,11 @@ use beyond::STEP;
 use beyond::several::kernels;
 use common::basics::json;
 use common::basics::output;
-use common::code::Source;
 use common::code::assembled::Assembled;
 use common::code::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
-use common::program::describe::Request;
-use course::steps;
-use plan::Specialisation;
+use common::code::{Source, file_of, folder_of};
+use course::steps::STEPS;
+use plan::{Specialisation, Step, Variant};
 
 use crate::generated::Generated;
 use assembled::{PACKAGES, Tools};
@@ -37,6 +36,11 @@ const PINNED: (u32, u32) = (12, 1);
 /// Kernels with the specialisations for which PTX is committed.
 type Sources = Vec<(Source, Vec<Specialisation>)>;
 
+/// A kernel with what is committed of it.
+fn of(step: &Step, variant: Option<&Variant>) -> Result<(Source, Vec<Specialisation>)> {
+    Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))
+}
+
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
@@ -54,17 +58,15 @@ pub fn run(options: &Options) -> Result<bool> {
     let wanted =
         |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
     if wanted("beyond") {
-        let of = |variant| -> Result<_> {
-            Ok((Source::read(&STEP.source_path(Some(variant)))?, STEP.committed_of(Some(variant))))
-        };
-        folders.push((kernels::folder("ptx"), STEP.variants.iter().map(of).collect::<Result<_>>()?));
+        folders.push((
+            kernels::folder("ptx"),
+            STEP.variants.iter().map(|variant| of(&STEP, Some(variant))).collect::<Result<_>>()?,
+        ));
         folders.push((kernels::folder("several/ptx"), kernels::sources()?));
     }
-    for step in steps::find()?.into_iter().filter(|step| wanted(&step.name)) {
-        let described = step.describe(&Request::default())?.sources;
-        let read = |(path, specialisations): (String, _)| Ok((Source::read(&step.path.join(&path))?, specialisations));
-        let own = described.into_iter().filter(|(path, _)| !path.starts_with("beyond/"));
-        folders.push((step.path.join("ptx"), own.map(read).collect::<Result<_>>()?));
+    for step in STEPS.iter().filter(|step| wanted(step.name)) {
+        let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
+        folders.push((folder_of(step).join("ptx"), variants.map(|variant| of(step, variant)).collect::<Result<_>>()?));
     }
     for (folder, sources) in folders {
         let mut kept = BTreeSet::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use common::code::{self, Code, Source, check_signature};
+use common::code::{self, Code, Source, check_signature, file_of, folder_of};
 use common::device::session;
 use common::device::{Buffer, Device, Kernel, Value};
 use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation};
@@ -17,12 +17,12 @@ const STORE: [&str; 2] = ["C[(size_t)row * N + col] = sum[m][n];", "atomicAdd(&C
 
 /// A folder of this crate.
 pub fn folder(name: &str) -> PathBuf {
-    STEP.path().join("beyond").join(name)
+    folder_of(&STEP).join("beyond").join(name)
 }
 
 /// Step 6's kernel as it is on the disk, and the same with an addition where it stores C.
 pub fn step_and_adding() -> Result<(Source, Source)> {
-    let step = Source::read(&STEP.source_path(None))?;
+    let step = Source::read(&file_of(&STEP, None))?;
     let adding = adding(&step)?;
     Ok((step, adding))
 }

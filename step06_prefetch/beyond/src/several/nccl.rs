@@ -4,6 +4,7 @@
 
 #![allow(unsafe_code, reason = "calls NCCL, and asks it to move memory that this program allocated")]
 
+use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ const NO_CUDA: &str = "NCCL moves the memory of GPUs only; add --device cuda";
 
 /// The device as the CUDA device that it is.
 fn of(device: &dyn Device) -> Result<&CudaDevice> {
-    device.as_any().downcast_ref().context(NO_CUDA)
+    (device as &dyn Any).downcast_ref().context(NO_CUDA)
 }
 
 /// One GPU's connections with the others of its row and of its column.
@@ -113,7 +114,7 @@ impl NcclLink {
 
     /// The device's launches go to the stream of this panel from here on.
     fn multiply_on(&self, device: &mut dyn Device, panel: usize) -> Result<()> {
-        let device: &mut CudaDevice = device.as_any_mut().downcast_mut().context(NO_CUDA)?;
+        let device: &mut CudaDevice = (device as &mut dyn Any).downcast_mut().context(NO_CUDA)?;
         device.use_stream(self.multiply[panel % 2].clone());
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::basics::files::{below, read};
 use common::basics::workspace;
-use common::device::gpus::Gpu;
+use common::measure::Gpu;
 use common::measure::timing::Spread;
 
 use super::grid::{Grid, Line};

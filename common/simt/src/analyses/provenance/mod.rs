@@ -11,7 +11,7 @@ mod nodes;
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;
 use crate::error::Error;
-use crate::exec::{Arg, Report, launch};
+use crate::exec::{Arg, Launched, launch};
 use crate::lower::Code;
 use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
@@ -87,7 +87,7 @@ impl Provenance {
         memory: &mut GlobalMemory,
         config: &LaunchConfig,
         arguments: &[Arg],
-    ) -> (Self, Result<Report, Error>) {
+    ) -> (Self, Result<Launched, Error>) {
         let mut provenance = Self::default();
         let ended = launch(kernel, memory, config, arguments, &mut provenance);
         (provenance, ended)
@@ -143,10 +143,6 @@ impl Provenance {
 impl Analysis for Provenance {
     type Block = BlockOrigins;
 
-    fn steps(&self) -> bool {
-        true
-    }
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let code = launch.kernel.code.clone();
         let mut instructions = vec![Inst::new(Op::Nop); code.facts.len()];
@@ -163,6 +159,10 @@ impl Analysis for Provenance {
             stores: AtomicU64::new(0),
         });
         self.locked().clear();
+    }
+
+    fn steps(&self) -> bool {
+        true
     }
 
     fn in_order(&self) -> bool {

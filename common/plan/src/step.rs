@@ -1,14 +1,12 @@
 //! What a step is to the rest of the course.
 
 use std::num::Wrapping;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use crate::basics::workspace;
-use plan::DeviceInfo;
-use plan::{Dtype, Problem};
-use plan::{Plan, Specialisation};
+use crate::info::{DeviceInfo, Kind};
+use crate::plan::{Plan, Specialisation};
+use crate::problem::{Dtype, Problem};
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.
@@ -62,7 +60,7 @@ impl Variant {
         Self { folder: RUNGS, ..Self::same_launch(name) }
     }
 
-    /// The same with launches of its own.
+    /// With launches of its own.
     #[must_use]
     pub const fn planned(mut self, plan: PlanFn) -> Self {
         self.plan = Some(plan);
@@ -76,10 +74,10 @@ impl Variant {
 
     /// Whether it is there to show what goes wrong, or slow, without one thing.
     pub fn is_counter_example(&self) -> bool {
-        Path::new(self.folder).ends_with(COUNTER_EXAMPLES)
+        self.folder.ends_with(COUNTER_EXAMPLES)
     }
 
-    /// The same with a defect.
+    /// With this defect.
     #[must_use]
     pub const fn with_defect(mut self, defect: Defect) -> Self {
         self.defect = defect;
@@ -99,12 +97,44 @@ pub struct HostProduct {
     pub i32: HostFn<Wrapping<i32>>,
 }
 
+/// M, N, K where nobody says which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultSize {
+    /// On a GPU.
+    pub gpu: [u64; 3],
+    /// On the simulator.
+    pub sim: [u64; 3],
+    /// On the host.
+    pub host: [u64; 3],
+}
+
+impl DefaultSize {
+    /// N×N×N on a GPU, and less on the simulator.
+    pub const fn cubes(gpu: u64, sim: u64) -> Self {
+        Self { gpu: [gpu; 3], sim: [sim; 3], host: [sim; 3] }
+    }
+
+    /// On every kind of device.
+    pub const fn everywhere(size: [u64; 3]) -> Self {
+        Self { gpu: size, sim: size, host: size }
+    }
+
+    /// On this kind of device.
+    pub const fn on(&self, kind: Kind) -> [u64; 3] {
+        match kind {
+            Kind::Cuda => self.gpu,
+            Kind::Sim => self.sim,
+            Kind::Host => self.host,
+        }
+    }
+}
+
 /// One step of the course.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Name of the crate and of its folder, e.g. `step04_tiled`.
     pub name: &'static str,
-    /// The step's folder when it was built (`env!("CARGO_MANIFEST_DIR")`).
+    /// Its folder, from the root of the workspace.
     pub folder: &'static str,
     /// One line for people.
     pub title: &'static str,
@@ -115,19 +145,13 @@ pub struct Step {
     pub specialisations: SpecialisationsFn,
     /// The other kernels: rungs in their order, and counter-examples.
     pub variants: &'static [Variant],
-    /// M, N, K if `--size` is not given.
-    pub default_size: fn(&DeviceInfo) -> [u64; 3],
+    /// What it multiplies if `--size` is not given.
+    pub default_size: DefaultSize,
     /// The product on the host, in the step that runs there.
     pub host: Option<HostProduct>,
 }
 
 impl Step {
-    /// The step's folder: where it was built, or where the workspace is now.
-    pub fn path(&self) -> PathBuf {
-        let built = PathBuf::from(self.folder);
-        if built.is_dir() { built } else { workspace::root().join(self.name) }
-    }
-
     /// The variant of this name; the error names those that there are.
     pub fn variant(&self, name: &str) -> Result<&Variant> {
         self.variants.iter().find(|variant| variant.name == name).ok_or_else(|| {
@@ -137,12 +161,6 @@ impl Step {
                 names => anyhow!("{} has no variant {name:?}; choose {}", self.name, names.join(", ")),
             }
         })
-    }
-
-    /// The file of the step's kernel, or of one of its variants.
-    pub fn source_path(&self, variant: Option<&Variant>) -> PathBuf {
-        let [folder, name] = variant.map_or(["", "kernel"], |variant| [variant.folder, variant.name]);
-        self.path().join(folder).join(name).with_extension("cu")
     }
 
     /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
