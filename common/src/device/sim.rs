@@ -32,7 +32,7 @@ pub struct SimOptions {
     pub one_by_one: bool,
     /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
     pub sample: bool,
-    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of so many instructions.
+    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of this number of instructions.
     pub follow: Option<u64>,
 }
 
