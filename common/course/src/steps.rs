@@ -1,53 +1,33 @@
-//! The steps of the workspace: every folder `stepNN_name` with a `Cargo.toml`. A learner's own step joins by existing.
-//!
-//! The program knows no step by name. It builds and runs each step's own program and asks it to describe itself.
+//! The steps of the course and their kernels, as learners name them.
 
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use common::basics::workspace;
-use common::program::describe::{Description, Request};
-use common::step::{Role, source_path};
+use anyhow::{Context, Result, anyhow};
+use common::code::file_of;
+use explorer::steps::BEYOND;
+use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
 
-use crate::{files, programs};
-
-/// A step's folder.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StepFolder {
-    /// Name of the folder and of the crate.
-    pub name: String,
-    /// Where it lies.
-    pub path: PathBuf,
-}
-
-/// All steps, in order.
-pub fn find() -> Result<Vec<StepFolder>> {
-    let root = workspace::root();
-    let entries = std::fs::read_dir(root)
-        .with_context(|| format!("the workspace {} cannot be read; run this inside the course", root.display()))?;
-    let mut steps: Vec<StepFolder> = entries
-        .flatten()
-        .map(|entry| StepFolder { name: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
-        .filter(|step| step.name.starts_with("step") && step.path.join("Cargo.toml").is_file())
-        .collect();
-    steps.sort();
-    ensure!(!steps.is_empty(), "there are no steps in {}; run this inside the course", root.display());
-    Ok(steps)
-}
+pub use explorer::steps::STEPS;
 
 /// The step that a learner names: by its number, or by the start of its name.
-pub fn named<'a>(steps: &'a [StepFolder], name: &str) -> Option<&'a StepFolder> {
+pub fn named(name: &str) -> Option<&'static Step> {
     let start = name.parse::<u32>().map_or_else(|_| name.to_owned(), |number| format!("step{number:02}_"));
-    steps.iter().find(|step| !start.is_empty() && step.name.starts_with(&start))
+    STEPS.iter().copied().find(|step| !start.is_empty() && step.name.starts_with(&start))
 }
 
-/// The same; if there is none, the error names them all.
-pub fn expect<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder> {
-    named(steps, name).ok_or_else(|| {
-        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+/// The step that a learner names; if there is none, the error names them all.
+pub fn expect(name: &str) -> Result<&'static Step> {
+    named(name).ok_or_else(|| {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         anyhow!("there is no step {name:?}; choose one of {}, or its number", names.join(", "))
     })
+}
+
+/// The step's number as people write it: `4`.
+pub fn number(step: &Step) -> &'static str {
+    let digits = step.name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].trim_start_matches('0')
 }
 
 /// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.
@@ -55,83 +35,122 @@ pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
 }
 
-/// A kernel of the course: a step's own, or its variant of this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a kernel is to its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The step's own kernel.
+    Step,
+    /// A kernel on the way to it.
+    Rung,
+    /// A kernel with one thing undone, to see what it was for.
+    CounterExample,
+    /// A kernel past the end of the course.
+    Beyond,
+}
+
+/// A kernel of the course: a step's own, or one of its variants.
+#[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// The step.
-    pub step: StepFolder,
-    /// Name of a rung or a counter-example; `None` for the step's `kernel.cu`.
-    pub variant: Option<String>,
+    /// The step; of a kernel past the end of the course, [`BEYOND`].
+    pub step: &'static Step,
+    /// The variant; `None` for the step's `kernel.cu`.
+    pub variant: Option<&'static Variant>,
 }
 
 impl Kernel {
     /// The kernel that is named: `5`, `step05`, `5/1_column`, `step05_thread_tile/1_column`.
-    pub fn named(steps: &[StepFolder], name: &str) -> Result<Self> {
+    pub fn named(name: &str) -> Result<Self> {
         let (step, variant) = split(name);
-        let kernel = Self { step: expect(steps, step)?.clone(), variant: variant.map(str::to_owned) };
-        let there = !name.contains("..") && kernel.source().is_file();
-        ensure!(
-            there,
-            "{} has no kernel {name:?}; choose one of {}",
-            kernel.step.name,
-            kernel.step.kernels().join(", ")
-        );
-        Ok(kernel)
+        let step = expect(step)?;
+        Self::of(step).find(|kernel| kernel.variant_name() == variant).with_context(|| {
+            let mut names: Vec<String> = Self::of(step).map(|kernel| kernel.name()).collect();
+            names.sort();
+            format!("{} has no kernel {name:?}; choose one of {}", step.name, names.join(", "))
+        })
+    }
+
+    /// The kernel that a record names; `None` if there is none of this very name any more.
+    pub fn recorded(name: &str) -> Option<Self> {
+        Self::named(name).ok().filter(|kernel| kernel.name() == name)
+    }
+
+    /// The kernels of a step in the order of the path: its rungs, its own, its counter-examples, and what goes past it.
+    pub fn of(step: &'static Step) -> impl Iterator<Item = Self> {
+        // What goes past the course has a step of its own, which bears the name of the one that it goes past.
+        let step = STEPS.iter().copied().find(|known| known.name == step.name).unwrap_or(step);
+        let own = std::iter::once(None).chain(step.variants.iter().map(Some)).map(|variant| Self { step, variant });
+        let mut all: Vec<Self> = own.chain(Self::beyond().filter(|kernel| kernel.step.name == step.name)).collect();
+        all.sort_by_key(|kernel| match kernel.role() {
+            Role::Rung => 0,
+            Role::Step => 1,
+            Role::CounterExample => 2,
+            Role::Beyond => 3,
+        });
+        all.into_iter()
+    }
+
+    /// The kernels past the end of the course.
+    pub fn beyond() -> impl Iterator<Item = Self> {
+        BEYOND.variants.iter().map(|variant| Self { step: BEYOND, variant: Some(variant) })
+    }
+
+    /// What it is to its step.
+    pub fn role(&self) -> Role {
+        match self.variant {
+            None => Role::Step,
+            Some(variant) if variant.is_rung() => Role::Rung,
+            Some(variant) if variant.is_counter_example() => Role::CounterExample,
+            Some(_) => Role::Beyond,
+        }
+    }
+
+    /// The package whose program runs it.
+    pub fn package(&self) -> &'static str {
+        let is = |kernel: Self| kernel.name() == self.name();
+        if Self::beyond().any(is) { "beyond" } else { self.step.name }
+    }
+
+    /// Its name as records have it: `step05_thread_tile/1_column`.
+    pub fn name(&self) -> String {
+        self.variant.map_or_else(|| self.step.name.to_owned(), |variant| format!("{}/{}", self.step.name, variant.name))
+    }
+
+    /// The name of its variant.
+    pub fn variant_name(&self) -> Option<&'static str> {
+        self.variant.map(|variant| variant.name)
+    }
+
+    /// Whether the step runs it on the host.
+    pub fn is_on_host(&self) -> bool {
+        self.variant.is_none() && self.step.host.is_some()
     }
 
     /// Its file.
-    pub fn source(&self) -> PathBuf {
-        self.step.source(self.variant.as_deref())
-    }
-}
-
-impl StepFolder {
-    /// The names of the step's kernels, its own first.
-    fn kernels(&self) -> Vec<String> {
-        let mut names = vec![self.name.clone()];
-        for role in Role::ALL {
-            let files = files::below(&self.path.join(role.folder()), "cu");
-            let stems = files.iter().filter_map(|file| file.file_stem());
-            names.extend(stems.map(|stem| format!("{}/{}", self.name, stem.to_string_lossy())));
-        }
-        names
+    pub fn file(&self) -> PathBuf {
+        file_of(self.step, self.variant)
     }
 
-    /// The step's number as people write it: `4`.
-    pub fn number(&self) -> &str {
-        let digits = self.name.trim_start_matches(|c: char| !c.is_ascii_digit());
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits[..end].trim_start_matches('0')
+    /// The specialisations for which PTX is committed.
+    pub fn committed(&self) -> Vec<Specialisation> {
+        self.step.committed_of(self.variant)
     }
 
-    /// The file of the step's kernel, or of a variant.
-    pub fn source(&self, variant: Option<&str>) -> PathBuf {
-        source_path(&self.path, variant)
-    }
-
-    /// The step's program, built if it is not up to date.
-    pub fn program(&self) -> Result<PathBuf> {
-        programs::built(&self.name)
-    }
-
-    /// Asks the step's program to describe itself.
-    pub fn describe(&self, request: &Request) -> Result<Description> {
-        let output = Command::new(self.program()?).arg("--describe").arg(serde_json::to_string(request)?).output()?;
-        let error = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{} does not describe itself: {}", self.name, error.trim());
-        serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("{} describes itself in another way; build it against this course", self.name))
+    /// Its plan of a problem; the error says which limit the problem breaks.
+    pub fn plan(&self, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+        self.step.plan_of(self.variant)(problem, device)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use common::basics::workspace;
+    use plan::{COUNTER_EXAMPLES, RUNGS};
+
     use super::*;
 
     #[test]
     fn a_kernel_is_a_step_or_one_of_its_variants() {
-        let steps = find().unwrap();
-        let named = |name: &str| Kernel::named(&steps, name).map(|kernel| kernel.source());
+        let named = |name: &str| Kernel::named(name).map(|kernel| kernel.file());
         for (name, file) in [
             ("5", "step05_thread_tile/kernel.cu"),
             ("5/1_column", "step05_thread_tile/rungs/1_column.cu"),
@@ -145,17 +164,35 @@ mod tests {
         for name in ["99/1_column", "5/", "5/../kernel"] {
             assert!(named(name).is_err(), "{name}");
         }
+        assert!(Kernel::recorded("step05_thread_tile/1_column").is_some() && Kernel::recorded("5").is_none());
     }
 
     #[test]
     fn a_step_is_found_by_number_and_by_name_and_others_are_named() {
-        let steps = find().unwrap();
         for (name, found) in [("4", "step04_tiled"), ("04", "step04_tiled"), ("step02", "step02_gpu_naive")] {
-            assert_eq!(expect(&steps, name).unwrap().name, found);
+            assert_eq!(expect(name).unwrap().name, found);
         }
-        assert_eq!(expect(&steps, "step02").unwrap().number(), "2");
+        assert_eq!(number(expect("step02").unwrap()), "2");
         for name in ["", "99", "4_", "tiled"] {
-            assert!(expect(&steps, name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
+            assert!(expect(name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
         }
+    }
+
+    /// Who adds a step to the folder may forget the list.
+    #[test]
+    fn every_step_of_the_folder_is_in_the_list_with_all_its_kernels() {
+        for entry in std::fs::read_dir(workspace::root()).unwrap() {
+            let folder = entry.unwrap().path();
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            if !name.starts_with("step") || !folder.join("Cargo.toml").is_file() {
+                continue;
+            }
+            let step = STEPS.iter().find(|step| step.name == name);
+            let step = step.unwrap_or_else(|| panic!("{name} is missing in common/explorer/src/steps.rs"));
+            for file in [RUNGS, COUNTER_EXAMPLES].iter().flat_map(|of| crate::files::below(&folder.join(of), "cu")) {
+                assert!(Kernel::of(step).any(|kernel| kernel.file() == file), "{} is no variant", file.display());
+            }
+        }
+        assert!(STEPS.iter().flat_map(|step| Kernel::of(step)).all(|kernel| kernel.file().is_file()));
     }
 }

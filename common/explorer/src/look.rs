@@ -320,7 +320,7 @@ fn cut([row, column, rows, columns]: [u32; 4], [height, width]: [u32; 2]) -> Val
 
 fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -> Value {
     let [m, n, k] = run.size;
-    let [width, height] = run.work.tile;
+    let [width, height] = run.plan.tile;
     let [x, y, _] = launch.grid;
     let (row, column) = (chosen.block / x % y * height, chosen.block % x * width);
     let mut tiles = Map::new();
@@ -333,12 +333,12 @@ fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -
         let (mask, addresses) = access.or_else(|| run.tape.copy(number).map(reads))?;
         Some(addresses[mask.trailing_zeros() as usize & 31] / 4)
     };
-    let pass = |k: u32| k / run.work.tile_k * run.work.tile_k;
+    let pass = |k: u32| k / run.plan.tile_k * run.plan.tile_k;
     if let Some(at) = latest(A).and_then(address) {
-        tiles.insert("A".into(), cut([row, pass(at % k), height, run.work.tile_k], [m, k]));
+        tiles.insert("A".into(), cut([row, pass(at % k), height, run.plan.tile_k], [m, k]));
     }
     if let Some(at) = latest(B).and_then(address) {
-        tiles.insert("B".into(), cut([pass(at / n), column, run.work.tile_k, width], [k, n]));
+        tiles.insert("B".into(), cut([pass(at / n), column, run.plan.tile_k, width], [k, n]));
     }
     Value::Object(tiles)
 }
@@ -375,13 +375,13 @@ pub fn hazard(run: &Run, found: &Found) -> Value {
         let thread = party.thread.x + x * (party.thread.y + y * party.thread.z);
         json!({
             "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action, "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
+            "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
             "lane": thread % 32,
         })
     };
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
     json!({
-        "kind": kind.name(), "warning": kind.is_warning(), "place": place, "count": count, "time": found.time,
+        "kind": kind.name(), "warning": kind.is_warning(), "place": place.to_string(), "count": count, "time": found.time,
         "text": found.hazard.to_string(), "parties": parties.iter().map(party).collect::<Vec<_>>(),
     })
 }

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use common::basics::workspace;
+use common::code::folder_of;
 use course::files::below;
-use course::steps;
+use course::steps::STEPS;
 
 /// All pages, sorted.
 pub fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let mut pages = below(&root.join("docs/src"), "md");
-    for step in steps::find()? {
-        pages.extend(below(&step.path.join("lab"), "md"));
-        pages.push(step.path.join("README.md"));
+    for folder in STEPS.iter().map(|step| folder_of(step)) {
+        pages.extend(["lab", "beyond"].iter().flat_map(|inner| below(&folder.join(inner), "md")));
+        pages.push(folder.join("README.md"));
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());
@@ -30,8 +31,8 @@ mod tests {
     #[test]
     fn every_step_with_a_lab_has_its_chapter() {
         let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
-        for step in steps::find().unwrap().iter().filter(|step| step.path.join("lab/lab.json").is_file()) {
-            let name = &step.name;
+        for step in STEPS.iter().filter(|step| folder_of(step).join("lab/lab.json").is_file()) {
+            let name = step.name;
             for page in [format!("{name}/README.md"), format!("{name}/lab/README.md")] {
                 assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
                 let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
@@ -41,7 +42,7 @@ mod tests {
                     "{page} includes no page of its step"
                 );
             }
-            let readme = read(&step.path.join("README.md")).unwrap();
+            let readme = read(&folder_of(step).join("README.md")).unwrap();
             for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
                 assert!(readme.contains(heading), "{name}: {heading} is missing");
             }
@@ -68,5 +69,28 @@ mod tests {
                 assert!(size >= 13, "{name}: words of {size}");
             }
         }
+    }
+
+    /// mdBook puts nothing in the place of a part that a file does not have.
+    #[test]
+    fn every_part_that_is_included_is_there() {
+        let mut parts = 0;
+        for page in all().unwrap() {
+            let text = read(&page).unwrap();
+            for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
+                let Some((file, part)) = include.0.trim().split_once(':') else { continue };
+                let included = read(&page.parent().unwrap().join(file)).unwrap();
+                for mark in ["ANCHOR", "ANCHOR_END"].map(|mark| format!("{mark}: {part}")) {
+                    let is_mark = |line: &str| {
+                        line.split_once(&mark).is_some_and(|(_, rest)| {
+                            !rest.starts_with(|c: char| c.is_alphanumeric() || "-_".contains(c))
+                        })
+                    };
+                    assert!(included.lines().any(is_mark), "{}: {file} has no {mark}", workspace::display(&page));
+                }
+                parts += 1;
+            }
+        }
+        assert!(parts > 20, "{parts}");
     }
 }

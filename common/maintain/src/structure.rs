@@ -41,7 +41,11 @@ impl Names {
                 _ => {}
             }
             within.retain(|&outside| depth > outside || tokens[at] != "}");
-            at = if is_use || is_path { names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty()) } else { at + 1 };
+            at = if is_use || is_path {
+                names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty())
+            } else {
+                at + 1
+            };
             for path in &mut names.paths[known..] {
                 let inner = path.iter().take(within.len()).take_while(|first| *first == "super").count();
                 path.drain(..inner);
@@ -170,7 +174,7 @@ fn files(src: &Path) -> BTreeMap<Module, Names> {
 /// The folders of all crates: `common`, the steps, and those within them.
 fn crates() -> Vec<PathBuf> {
     let mut folders = vec![workspace::root().join("common")];
-    folders.extend(course::steps::find().unwrap().into_iter().map(|step| step.path));
+    folders.extend(course::steps::STEPS.iter().map(|step| common::code::folder_of(step)));
     let within =
         folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let mut all: Vec<PathBuf> =

@@ -4,9 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::code::Code;
+use crate::device::cublas::Cublas;
 use crate::findings::analysis::Observations;
 use plan::Problem;
 use plan::info::{DeviceInfo, Figures, KernelResources};
@@ -51,7 +52,9 @@ impl Drop for Hold {
 }
 
 /// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
-pub trait Device {
+///
+/// It is [`Any`], so that a library that runs on one kind of device can ask whether it has that kind.
+pub trait Device: Any {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
 
@@ -115,9 +118,13 @@ pub trait Device {
         None
     }
 
-    /// The device as what it is, for libraries that run on one kind only.
-    fn as_any(&self) -> &dyn Any;
+    /// Opens cuBLAS on the device's stream.
+    fn cublas(&self) -> Result<Cublas> {
+        bail!("cuBLAS runs on CUDA only; take --device cuda")
+    }
 
-    /// The same, to change it.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
+    fn launch_cublas(&self, _cublas: &Cublas, _problem: &Problem, _matrices: [Buffer; 3]) -> Result<()> {
+        bail!("cuBLAS runs on CUDA only; take --device cuda")
+    }
 }

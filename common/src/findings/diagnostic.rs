@@ -21,5 +21,3 @@ pub(crate) use found::{at_line, declared, set_by};
 pub use found::{fault, hazard, limit};
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, plain, render};
-pub use situation::Arrays;
-pub(crate) use situation::Deed;

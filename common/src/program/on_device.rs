@@ -3,8 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source};
-use crate::device::gpus::Gpu;
+use crate::code::{Code, Source, file_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
@@ -14,15 +13,16 @@ use crate::findings::why::listing;
 use crate::measure::baseline::Baseline;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache, Timing};
+use crate::measure::{self, Gpu};
 use crate::program::cli::Args;
-use crate::program::own_launch::{OwnLaunch, without_own_constants};
 use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
-use crate::step::{Step, Variant};
 use crate::verify::Verification;
 use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, verify_on};
+use plan::OwnLaunch;
 use plan::Plan;
 use plan::Problem;
 use plan::info::{DeviceInfo, Kind};
+use plan::{Step, Variant};
 
 /// Runs the kernel on the device that the command line chooses.
 pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
@@ -33,13 +33,12 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
-    let least_time = works.map(|works| run.session.least_time(&gpu(args), works));
+    let least_time = works.map(|works| measure::least_time(&run.session, &gpu(args), works));
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
         title: step.title.into(),
         variant: args.variant.clone(),
-        without: args.without.clone(),
         device: DeviceReport::from(run.device.info()),
         problem: run.problem,
         kernel: KernelReport {
@@ -61,6 +60,18 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     })
 }
 
+/// What the run would launch on the device that the command line chooses, as JSON.
+pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
+    let device = open(args)?;
+    let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
+    let plan = plan(step, variant, args, &source, &problem, device.info())?;
+    let variant = variant.map(|variant| variant.name);
+    let planned = serde_json::json!({
+        "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
+    });
+    Ok(serde_json::to_string_pretty(&planned)? + "\n")
+}
+
 /// A kernel on an open device, ready to compute.
 struct Run {
     device: Box<dyn Device>,
@@ -72,12 +83,8 @@ struct Run {
 
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let source = match &args.kernel {
-            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
-            None => Source::read(&step.source_path(variant))?,
-        };
         let mut device = open(args)?;
-        let problem = args.problem((step.default_size)(device.info()));
+        let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
         let plan = plan(step, variant, args, &source, &problem, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
@@ -108,7 +115,7 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let mut observations = observations.beside(&verification);
+        let mut observations = verification.beside(observations);
         if args.check && !verification.ok {
             let hazards = observations.hazards.get_or_insert_default();
             let raced = hazards.iter().any(HazardReport::is_hidden_cause);
@@ -208,7 +215,8 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+/// The step's plan, or the launch that the learner describes for their own kernel: by options,
+/// else in the file.
 fn plan(
     step: &Step,
     variant: Option<&Variant>,
@@ -217,15 +225,21 @@ fn plan(
     problem: &Problem,
     device: &DeviceInfo,
 ) -> Result<Plan> {
-    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
+    let steps = step.plan_of(variant)(problem, device);
     if args.kernel.is_none() {
         return steps;
     }
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
-    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
-    Ok(plan)
+    options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
+}
+
+/// The source of the step's kernel, of its variant, or the learner's own.
+fn source(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Source> {
+    let file = file_of(step, variant);
+    match &args.kernel {
+        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&file)),
+        None => Source::read(&file),
+    }
 }
 
 /// Whether `--check` has something to show of a launch that broke off.

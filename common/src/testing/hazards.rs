@@ -16,8 +16,8 @@ use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
-use crate::step::{Defect, Step};
 use crate::verify::Verification;
+use plan::Defect;
 use plan::DeviceInfo;
 use plan::Plan;
 use plan::{Dtype, Problem};
@@ -57,10 +57,10 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([40, 8, 1100], 1),
 ];
 
-/// The trials of a step: `check::NAME::DTYPE` and `barriers::NAME`.
-pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
+/// The trials of some kernels: `check::NAME::DTYPE` and `barriers::NAME`.
+pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for kernel in Kernel::all(step) {
+    for kernel in all {
         let name = format!("check::{}::{}", kernel.name(), kernel.dtype);
         trials.extend(kernel.trials(&name, RAGGED.map(|size| (size, 132)), check));
         // A source that cannot be read fails in the trial, which says why.
@@ -167,7 +167,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
                 let origin = code.committed.as_deref().unwrap_or(&code.origin);
                 let races_here = races_without.entry(format!("{file}:{line} in {origin}")).or_insert(false);
                 if !*races_here {
-                    let code = Code { ptx: without(&code.ptx, &instructions), ..code.clone() };
+                    let code = code.with_ptx(without(&code.ptx, &instructions));
                     *races_here = races(&hazards_of(&problem, &plan, &code)?);
                 }
                 all_needed &= *races_here;

@@ -34,7 +34,7 @@ pub(super) const BODY: &str = "
     add.f32 %f5, %f1, %f1;
     ret;";
 
-/// The same in a kernel whose threads may wait for each other at other places than barriers of the whole block.
+/// [`BODY`] with more instructions: threads may wait for each other at other places than barriers of the whole block.
 pub(super) fn waiting_body() -> String {
     let more = "
     bar.sync 1, 64;
@@ -124,17 +124,9 @@ impl Request {
     }
 
     pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
-        Access {
-            warp: self.warp,
-            instruction: number(kernel, self.start),
-            lanes: self.lanes,
-            kind: self.kind,
-            space: self.space,
-            bytes: self.bytes,
-            addresses: &self.addresses,
-            written: if self.kind == AccessKind::Load { 0 } else { self.lanes },
-            data: self.data.as_ref(),
-        }
+        let by = (self.warp, number(kernel, self.start), self.lanes);
+        let access = Access::new(by, (self.kind, self.space), self.bytes, &self.addresses);
+        Access { data: self.data.as_ref(), ..access }
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     if covers(product.kinds[1]) { sums::product(core, product) } else { in_order(product) }
 }
 
-/// The same of numbers that are added one after the other: in double precision, or integers, whose sums are exact.
+/// The bits of A·B + C whose numbers are added one after the other: in double precision, or integers, whose sums are exact.
 fn in_order(&Product { a, b, c, kinds: [result, left, right, before], length, columns }: &Product<'_>) -> Vec<u64> {
     let read = |elements: &[u64], kind: Type| elements.iter().map(|&bits| number(bits, kind)).collect::<Vec<_>>();
     let (a, b, mut c) = (read(a, left), read(b, right), read(c, before));
@@ -86,7 +86,7 @@ pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elem
 }
 
 /// A warp works on matrices with all its lanes.
-pub(super) fn whole(context: &Context<'_, '_>, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
+pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
     if mask == u32::MAX {
         return Ok(());
     }
@@ -96,7 +96,7 @@ pub(super) fn whole(context: &Context<'_, '_>, inst: &Inst, warp: u32, mask: u32
 
 /// D = A·B + C.
 #[inline(never)]
-pub(super) fn multiply(context: &Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
+pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
     let matrix = &context.code.matrices[inst.imm as usize];
     let MatrixOp::Multiply(fragments) = &matrix.op else { return Ok(()) };

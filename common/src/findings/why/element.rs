@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::Problem;
 use simt::analyses::declarations::Extents;
-use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, Store, Term, Value};
-use simt::{Kernel, Location};
+use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
+use simt::{Kernel, Location, Space};
 
 /// One of the two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -222,24 +222,30 @@ impl Origins {
         self.stores_of_c().values().flatten().map(|store| store.instruction).max()
     }
 
-    /// The indices of a word of shared memory in its array.
-    pub(super) fn indices(&self, position: u32) -> Option<(&str, Vec<u32>)> {
+    /// The element of a shared array that a word of shared memory is.
+    pub(super) fn word(&self, position: u32) -> simt::Place {
         let at = 4 * position;
-        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at)?;
+        let Some(array) = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at) else {
+            return simt::Place::Shared(at.into());
+        };
         let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
-        let mut rest = (at - array.offset) / 4;
-        let mut indices = vec![];
-        for (dimension, &extent) in extents.map_or(&[][..], Vec::as_slice).iter().enumerate().rev() {
-            indices.insert(0, if dimension == 0 { rest } else { rest % extent.max(1) });
-            rest /= extent.max(1);
+        let mut rest = u64::from(at - array.offset) / 4;
+        let mut index = vec![];
+        for &extent in extents.map_or(&[][..], Vec::as_slice).iter().skip(1).rev() {
+            index.insert(0, rest % u64::from(extent.max(1)));
+            rest /= u64::from(extent.max(1));
         }
-        let indices = if indices.is_empty() { vec![rest] } else { indices };
-        Some((&array.source_name, indices))
+        index.insert(0, rest);
+        simt::Place::Element {
+            array: simt::Array { name: array.source_name.clone(), space: Space::Shared },
+            index,
+            bytes: 0,
+        }
     }
+}
 
-    /// The cell's name, `As[3][17]`.
-    pub(super) fn cell(&self, passage: &Passage) -> String {
-        let Some((name, indices)) = self.indices(passage.position) else { return "shared memory".into() };
-        indices.iter().fold(name.to_owned(), |text, index| format!("{text}[{index}]"))
-    }
+/// An element of an array in global memory; without an index any of them.
+pub fn global(name: &str, index: &[u64]) -> simt::Place {
+    let array = simt::Array { name: name.to_owned(), space: Space::Global };
+    simt::Place::Element { array, index: index.to_vec(), bytes: 0 }
 }

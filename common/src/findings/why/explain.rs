@@ -1,9 +1,9 @@
 //! From the verdicts on all elements of C to one finding: the mistake that most of them show, with one of them worked out.
 
 use plan::Problem;
-use simt::analyses::provenance::{Arrived, Value};
+use simt::analyses::provenance::{Arrived, Passage, Value};
 
-use super::element::{Element, Factor, Origins, Pair, Place, Side};
+use super::element::{Element, Factor, Origins, Pair, Place, Side, global};
 use super::judge::{Verdict, judge};
 use super::rule::{self, Rule, Sample};
 use crate::code::places::{Sources, index, triple};
@@ -183,20 +183,19 @@ impl Teller<'_> {
         self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
     }
 
-    fn mark(&self, instruction: u32, element: Option<String>, label: &str) -> Mark {
+    fn mark(&self, instruction: u32, element: Option<simt::Place>, label: &str) -> Mark {
         Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
     }
 
-    fn cell(&self, value: &Value) -> String {
-        value.shared.map_or_else(|| "a word".into(), |passage| self.origins.cell(&passage))
+    /// The word of shared memory that a value was read from.
+    fn cell(&self, value: &Value) -> simt::Place {
+        value.shared.map_or(simt::Place::Shared(0), |passage| self.origins.word(passage.position))
     }
 
     fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
-        value
-            .shared
-            .iter()
-            .map(|passage| self.mark(passage.loaded, Some(self.cell(value)), &format!("{} {label}", self.cell(value))))
-            .collect()
+        let cell = self.cell(value);
+        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} {label}"));
+        value.shared.iter().map(mark).collect()
     }
 
     fn name(&self, factor: &Factor) -> String {
@@ -232,7 +231,7 @@ impl Teller<'_> {
         if let Some(loaded) = value.loaded
             && marks.iter().all(|mark| mark.location.line != self.origins.location(loaded).line)
         {
-            marks.push(self.mark(loaded, Some(format!("{array}[0]")), &format!("{name} is read here")));
+            marks.push(self.mark(loaded, Some(global(array, &[])), &format!("{name} is read here")));
         }
         marks
     }
@@ -248,7 +247,7 @@ impl Teller<'_> {
 
     fn store_mark(&self, label: &str) -> Option<Mark> {
         let store = self.element.store.as_ref()?;
-        Some(Mark { writes: true, ..self.mark(store.instruction, Some(self.element.name()), label) })
+        Some(Mark { writes: true, ..self.mark(store.instruction, Some(global("C", &[])), label) })
     }
 
     fn unwritten(&self) -> Option<Told> {
@@ -258,7 +257,7 @@ impl Teller<'_> {
         let mut sources = Sources::default();
         let mut marks = vec![Mark {
             writes: true,
-            ..self.mark(instruction, Some("C[0]".into()), &format!("no thread comes here for {name}"))
+            ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
         }];
         for line in around(&mut sources, &place, &["if", "for", "while"]) {
             marks.push(at_line(&mut sources, &place, line, "it depends on this".into()));
@@ -346,7 +345,7 @@ impl Teller<'_> {
         let mut marks = self.read(value, "has no value yet");
         if let (Some((side, needed)), Some(arrived)) = (needed, place) {
             let (need, there, stored) =
-                (side.element(needed), self.position(arrived.position), self.line(arrived.stored));
+                (side.element(needed), self.origins.word(arrived.position), self.line(arrived.stored));
             marks.push(Mark {
                 writes: true,
                 ..self.mark(arrived.stored, Some(there.clone()), &format!("{need} is stored in {there}"))
@@ -447,7 +446,7 @@ impl Teller<'_> {
         for (store, label) in [(earlier, "stores the right sum"), (last.as_ref(), "stores another one later")] {
             marks.extend(store.map(|store| Mark {
                 writes: true,
-                ..self.mark(store.instruction, Some(name.clone()), &format!("{} {label}", who(store)))
+                ..self.mark(store.instruction, Some(global("C", &[])), &format!("{} {label}", who(store)))
             }));
         }
         Told {
@@ -483,7 +482,7 @@ impl Teller<'_> {
                 writes: true,
                 ..self.mark(
                     store.instruction,
-                    Some(name.clone()),
+                    Some(global("C", &[])),
                     &format!("the sum for C[{row}][{col}] is stored in {name}"),
                 )
             })
@@ -551,8 +550,8 @@ impl Teller<'_> {
         let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
         let (mistake, help) = match (value.shared, place) {
             (Some(passage), Some(arrived)) if passage.position != arrived.position => {
-                let here = self.origins.cell(&passage);
-                let there = self.position(arrived.position);
+                let here = self.origins.word(passage.position);
+                let there = self.origins.word(arrived.position);
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
                 if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
                     let help = format!(
@@ -570,7 +569,7 @@ impl Teller<'_> {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
                 }
-                let (here, read) = (self.origins.cell(&passage), self.line(passage.loaded));
+                let (here, read) = (self.origins.word(passage.position), self.line(passage.loaded));
                 let help = format!(
                     "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
                      begins, at what changes it in the loop, and at when the tile is stored"
@@ -604,11 +603,6 @@ impl Teller<'_> {
         Told { mistake, what, marks, note, help }
     }
 
-    fn position(&self, position: u32) -> String {
-        let passage = simt::analyses::provenance::Passage { position, stored: None, by: 0, loaded: 0 };
-        self.origins.cell(&passage)
-    }
-
     /// Where an element was put, if it was: nearest to where another one was read in its place.
     fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
         let block = self.element.store?.block;
@@ -620,15 +614,12 @@ impl Teller<'_> {
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
     fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
-        let (Some((array, mut one)), Some((same, mut other))) =
-            (self.origins.indices(one), self.origins.indices(other))
-        else {
-            return false;
-        };
-        if array == same && one.len() == 3 {
-            (one[0], other[0]) = (0, 0);
+        let [one, other] = [one, other].map(|position| self.origins.word(position));
+        let [mut index, mut same] = [&one, &other].map(simt::Place::index);
+        if index.len() == 3 && same.len() == 3 {
+            (index[0], same[0]) = (0, 0);
         }
-        array == same && one == other
+        one.is_beside(&other) && index == same
     }
 
     fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
@@ -703,7 +694,8 @@ impl Teller<'_> {
                 for side in Side::BOTH {
                     marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
                 }
-                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.position(arrived.position)));
+                let there =
+                    a.or(b).map(|arrived| (self.line(arrived.stored), self.origins.word(arrived.position).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
                 let help = format!(
                     "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \

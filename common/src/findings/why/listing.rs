@@ -33,7 +33,7 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
         let _ = match value.shared {
             None => writeln!(text, "  {name} was read in line {loaded}"),
             Some(passage) => {
-                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.cell(&passage));
+                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.position));
                 let stored = passage.stored.map(line).unwrap_or_default();
                 let read = line(passage.loaded);
                 writeln!(

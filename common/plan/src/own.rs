@@ -1,0 +1,203 @@
+//! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel; and the
+//! constants that their kernel sets itself.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, Specialisation};
+use crate::problem::Problem;
+
+/// What the learner says of the launch. Whatever is not said is as the step has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnLaunch {
+    /// Threads per block in x and y.
+    pub block: Option<[u32; 2]>,
+    /// Columns and rows of C per block.
+    pub tile: Option<[u32; 2]>,
+    /// Dynamic shared memory in bytes.
+    pub shared: Option<u32>,
+}
+
+/// Threads of a block if neither the learner nor the step says how many.
+const BLOCK: [u32; 2] = [32, 32];
+
+impl OwnLaunch {
+    /// The launch that a learner's file asks for; nothing if it has no launch line. The error names file and line.
+    pub fn of(file: &str, text: &str) -> Result<Self> {
+        let launch = Self::read(text).map_err(|error| anyhow!("{file}: {error}"))?;
+        Ok(launch.unwrap_or_default())
+    }
+
+    /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` if there is no such
+    /// line.
+    pub fn read(source: &str) -> Result<Option<Self>> {
+        let mut lines = (1..).zip(source.lines().map(str::trim));
+        let found = lines
+            .find_map(|(number, line)| Some((number, line.strip_prefix("//")?.trim_start().strip_prefix("launch:")?)));
+        let Some((number, line)) = found else { return Ok(None) };
+        let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut values = BTreeMap::new();
+        for pair in words.chunks(2) {
+            let [name, value] = pair else { bail!("line {number} is not a launch; {example}") };
+            let numbers: Option<Vec<u32>> = value.split(',').map(|number| number.parse().ok()).collect();
+            let numbers =
+                numbers.with_context(|| format!("line {number} is not a launch: {value:?} is no number; {example}"))?;
+            values.insert(*name, numbers);
+        }
+        let unknown = values.keys().find(|name| !["block", "tile", "shared"].contains(name));
+        ensure!(unknown.is_none(), "line {number} is not a launch: {:?} is unknown; {example}", unknown.unwrap_or(&""));
+        let pair = |name: &str| match values.get(name).map(Vec::as_slice) {
+            Some(&[x, y]) if x > 0 && y > 0 => Ok(Some([x, y])),
+            None => Ok(None),
+            _ => bail!("line {number} is not a launch: {name} takes two numbers from 1 on; {example}"),
+        };
+        let block = pair("block")?;
+        ensure!(block.is_some(), "line {number} is not a launch: block is missing; {example}");
+        let shared = match values.get("shared").map(Vec::as_slice) {
+            None => None,
+            Some(&[bytes]) => Some(bytes),
+            _ => bail!("line {number} is not a launch: shared takes one number; {example}"),
+        };
+        Ok(Some(Self { block, tile: pair("tile")?, shared }))
+    }
+
+    /// This launch, and the other one's where this says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { block: self.block.or(other.block), tile: self.tile.or(other.tile), shared: self.shared.or(other.shared) }
+    }
+
+    /// The plan of a learner's file of this text, with what it asks for in place of what the step plans.
+    ///
+    /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
+    /// refusal counts only if the learner gives neither a block nor a tile.
+    pub fn plan<E>(&self, text: &str, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
+        let mut plan = match (self.block, self.tile) {
+            (None, None) => steps?,
+            (block, tile) => {
+                let (specialisation, steps_block, tile_k) = match steps {
+                    Ok(steps) => {
+                        let block = steps.launches.first().map_or(BLOCK, |launch| [launch.block[0], launch.block[1]]);
+                        (steps.specialisation, block, steps.tile_k)
+                    }
+                    Err(_) => (Specialisation::single(problem.dtype, &[]), BLOCK, 1),
+                };
+                let block = block.unwrap_or(steps_block);
+                Plan::tiled(problem, specialisation, block, tile.unwrap_or(block)).with_tile_k(tile_k)
+            }
+        };
+        if let Some(bytes) = self.shared {
+            plan = plan.with_shared_bytes(bytes);
+        }
+        plan.specialisation.defines.retain(|(name, _)| !sets(text, name));
+        Ok(plan)
+    }
+}
+
+/// Whether a source sets a constant itself, by `#define NAME`, `#undef NAME` or `NAME =`: `constexpr int TILE_M = 64;` would
+/// not compile if the host gave the compiler a `TILE_M` as well.
+fn sets(source: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    source.lines().map(|line| line.split("//").next().unwrap_or("")).any(|line| {
+        line.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + name.len()..]);
+            let whole = !before.ends_with(is_word) && !after.starts_with(is_word);
+            let after = after.trim_start();
+            let assigned = after.starts_with('=') && !after.starts_with("==");
+            let directive = matches!(before.trim().replace("# ", "#").as_str(), "#define" | "#undef");
+            whole && (assigned || directive)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Dtype, Fill};
+
+    const PROBLEM: Problem = Problem { m: 100, n: 70, k: 30, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
+
+    fn steps() -> Plan {
+        let specialisation = Specialisation::named("large", Dtype::I32, &[("TILE", 64)]);
+        Plan::tiled(&PROBLEM, specialisation, [16, 8], [64, 32]).with_tile_k(4).with_shared_bytes(512)
+    }
+
+    #[test]
+    fn a_launch_is_read_from_a_comment() {
+        let launch = OwnLaunch::read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
+        assert_eq!(launch, Some(OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) }));
+        let launch = OwnLaunch::read("// launch: block 8,8").unwrap();
+        assert_eq!(launch, Some(OwnLaunch { block: Some([8, 8]), tile: None, shared: None }));
+        assert_eq!(OwnLaunch::read("//launch: block 8,8").unwrap(), launch, "a blank more or less is no matter");
+        assert_eq!(OwnLaunch::read("int x;").unwrap(), None);
+        for wrong in
+            ["block", "block 8", "block 8,x", "tile 8,8", "block 0,8", "block 8,8 size 3,3", "block 8,8 shared 1,2"]
+        {
+            let error = OwnLaunch::read(&format!("// launch: {wrong}")).unwrap_err().to_string();
+            assert!(error.contains("line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_an_error_that_names_file_and_line() {
+        let of = |text: &str| OwnLaunch::of("mine/step05.cu", text);
+        let error = of("// x\n// launch: block 8").unwrap_err().to_string();
+        assert!(error.starts_with("mine/step05.cu: line 2 is not a launch: block takes two numbers"), "{error}");
+        assert_eq!(of("int x;").unwrap(), OwnLaunch::default());
+    }
+
+    #[test]
+    fn what_is_said_first_wins() {
+        let line = OwnLaunch { block: Some([8, 8]), tile: Some([16, 16]), shared: None };
+        let options = OwnLaunch { block: Some([4, 4]), tile: None, shared: Some(64) };
+        let both = OwnLaunch { block: Some([4, 4]), tile: Some([16, 16]), shared: Some(64) };
+        assert_eq!(options.or(line), both);
+        assert_eq!(line.or(OwnLaunch::default()), line);
+    }
+
+    #[test]
+    fn a_constant_that_the_file_sets_is_not_given_again() {
+        let given = |source: &str| {
+            let steps = Specialisation::single(Dtype::F32, &[("TILE_M", 64), ("TILE", 32)]);
+            let steps = Plan::tiled(&PROBLEM, steps, [32, 32], [64, 64]);
+            let plan = OwnLaunch::default().plan(source, &PROBLEM, Ok::<_, ()>(steps)).unwrap();
+            let names = plan.specialisation.defines.into_iter().map(|(name, _)| name);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(given("constexpr int ROWS = TILE_M / TILE; if (x == TILE_M) y = TILE;"), "TILE_M TILE");
+        assert_eq!(given("constexpr int TILE_M = 128, TILE_N = 64;"), "TILE");
+        assert_eq!(given("#define TILE 16"), "TILE_M");
+        assert_eq!(given("  # define TILE 16\n#undef TILE_M"), "");
+        assert_eq!(given("// TILE = 16\nif (TILE == 3 || MY_TILE_M = 4) TILE_MORE = 3;"), "TILE_M TILE");
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_steps() {
+        let asked = |block, tile, shared| OwnLaunch { block, tile, shared };
+        let planned = |launch: OwnLaunch| launch.plan("", &PROBLEM, Ok::<_, ()>(steps())).unwrap();
+        assert_eq!(planned(asked(None, None, None)), steps());
+        assert_eq!(planned(asked(None, None, Some(64))), steps().with_shared_bytes(64));
+        // A block is the tile if no tile is given.
+        for (launch, tile, block, grid, shared) in [
+            (asked(None, Some([20, 10]), None), [20, 10], [16, 8, 1], [4, 10, 1], 0),
+            (asked(Some([8, 4]), None, Some(32)), [8, 4], [8, 4, 1], [9, 25, 1], 32),
+        ] {
+            let plan = planned(launch);
+            let first = &plan.launches[0];
+            assert_eq!((plan.tile, first.block, first.grid), (tile, block, grid));
+            assert_eq!((plan.tile_k, first.shared_bytes), (4, shared));
+            assert_eq!(plan.specialisation, steps().specialisation);
+        }
+        // A step's refusal counts only if neither a block nor a tile is given.
+        let refused = |launch: OwnLaunch| launch.plan("", &PROBLEM, Err("one block only"));
+        assert_eq!(refused(asked(None, None, None)), Err("one block only"));
+        assert_eq!(refused(asked(None, None, Some(64))), Err("one block only"));
+        let plan = refused(asked(None, Some([10, 10]), None)).unwrap();
+        assert_eq!((plan.launches[0].block, plan.tile, plan.tile_k), ([32, 32, 1], [10, 10], 1));
+        assert_eq!(plan.specialisation, Specialisation::single(Dtype::I32, &[]));
+    }
+}

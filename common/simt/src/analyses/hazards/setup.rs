@@ -1,0 +1,202 @@
+//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays.
+
+use super::cell::Sort;
+use super::extent::{counted, fenced, unit};
+use super::hazard::Action;
+use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Use};
+use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+
+/// An allocation of global memory.
+#[derive(Debug)]
+pub(super) struct Array {
+    pub base: u64,
+    pub bytes: u64,
+    pub name: String,
+    pub element_bytes: u32,
+    /// Every element must be written.
+    pub output: bool,
+}
+
+impl Array {
+    /// The array as others know it.
+    pub(super) fn named(&self) -> crate::Array {
+        crate::Array { name: self.name.clone(), space: Space::Global }
+    }
+
+    pub(super) fn holds(&self, address: u64) -> bool {
+        address >= self.base && address - self.base < self.bytes
+    }
+}
+
+/// Whether the parameters at two offsets point into one array.
+fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
+    let array = |offset: u32| {
+        let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
+        let address = u64::from_le_bytes(*bytes);
+        let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
+        launch.memory.allocations().iter().position(holds)
+    };
+    array(one).is_some() && array(one) == array(other)
+}
+
+/// What is known of the launch.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub kernel: Kernel,
+    pub block: Dim3,
+    pub grid: Dim3,
+    /// log2 of the bytes of a unit, for which there is one shadow.
+    pub unit: u32,
+    /// Units of a block's shared memory.
+    pub shared_units: usize,
+    pub arrays: Vec<Array>,
+    /// Fences, or accesses that acquire or release, may order threads.
+    pub fenced: bool,
+    /// Some barrier is for a number of threads.
+    counted: bool,
+    /// What blocks do may depend on the order they run in.
+    pub in_order: bool,
+}
+
+impl Setup {
+    pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
+        let unit = unit(&launch.kernel.code);
+        let facts = &launch.kernel.code.facts;
+        let arrays = launch.memory.allocations().iter().map(|array| Array {
+            base: array.base().0,
+            bytes: array.bytes(),
+            name: array.name().to_string(),
+            element_bytes: array.element_bytes(),
+            output: outputs.contains(&array.base()),
+        });
+        let code = &launch.kernel.code;
+        Self {
+            in_order: code.communicates || code.traffic.meets(|a, b| same_array(launch, a, b)),
+            kernel: launch.kernel.clone(),
+            block: launch.config.block,
+            grid: launch.config.grid,
+            unit,
+            shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
+            arrays: arrays.collect(),
+            fenced: fenced(facts),
+            counted: counted(facts),
+        }
+    }
+
+    fn code(&self) -> &Code {
+        &self.kernel.code
+    }
+
+    #[inline]
+    fn facts(&self, instruction: u32) -> &Facts {
+        &self.code().facts[instruction as usize]
+    }
+
+    pub(super) fn warps(&self) -> usize {
+        (self.block.count() as usize).div_ceil(32)
+    }
+
+    /// Whether an address belongs to an output.
+    pub(super) fn is_output(&self, address: u64) -> bool {
+        self.arrays.iter().any(|array| array.output && array.holds(address))
+    }
+
+    /// The shared array that an address belongs to, or the last one before it.
+    pub(super) fn shared_array(&self, address: u32) -> Option<(usize, &SharedArray)> {
+        self.code().shared_arrays.iter().enumerate().rfind(|(_, array)| array.offset <= address)
+    }
+
+    pub(super) fn has_copies(&self) -> bool {
+        !self.code().copies.is_empty()
+    }
+
+    /// The registers that products of a warpgroup work on.
+    pub(super) fn products(&self) -> &Products {
+        &self.code().products
+    }
+
+    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
+    pub(super) fn product_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, ProductUse)> + '_ {
+        let uses = &self.products().steps;
+        let start = uses.partition_point(|step| step.0 < first);
+        uses[start..].iter().copied().take_while(move |step| step.0 < end)
+    }
+
+    /// How an instruction takes part in the order of memory.
+    pub(super) fn order(&self, instruction: u32) -> MemoryOrder {
+        self.facts(instruction).order
+    }
+
+    /// Whether others may access the place of an instruction at the same time by intention.
+    pub(super) fn strong(&self, instruction: u32) -> bool {
+        self.order(instruction).is_strong()
+    }
+
+    /// Whether an instruction promises that nobody writes while the kernel runs.
+    pub(super) fn read_only(&self, instruction: u32) -> bool {
+        self.order(instruction).read_only
+    }
+
+    /// Whether an access needs what was in its place before.
+    pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
+        access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
+    }
+
+    /// What sort of access an instruction makes.
+    pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
+        let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
+        Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
+    }
+
+    /// Whether an instruction is an atomic operation: it has read what those before it have written.
+    pub(super) fn updates(&self, instruction: u32) -> bool {
+        matches!(self.facts(instruction).role, Role::Atomic | Role::Exchange)
+    }
+
+    /// Whether an instruction runs only because of what an atomic operation has given back.
+    pub(super) fn decided(&self, instruction: u32) -> bool {
+        self.facts(instruction).decided
+    }
+
+    /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
+    pub(super) fn most_warps(&self) -> usize {
+        if self.fenced || self.counted { usize::MAX } else { 2 }
+    }
+
+    /// Whether blocks may wait for each other.
+    pub(super) fn communicates(&self) -> bool {
+        self.code().communicates
+    }
+
+    /// What an instruction that writes, or does not, is said to do.
+    pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
+        match (self.facts(instruction).role, writes) {
+            (Role::Atomic | Role::Exchange, _) => Action::Updates,
+            (_, false) => Action::Reads,
+            (Role::Copy, true) => Action::Copies,
+            (_, true) => Action::Writes,
+        }
+    }
+
+    /// The shared array whose address an instruction uses, if that is known and the array's size is.
+    pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
+        let origin = self.facts(instruction).shared_origin?;
+        Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
+    }
+
+    pub(super) fn is_guarded(&self, instruction: u32) -> bool {
+        self.facts(instruction).guarded
+    }
+
+    /// Names of the registers that may be read before they are set.
+    pub(super) fn doubtful_registers(&self) -> &[String] {
+        &self.code().maybe_unset
+    }
+
+    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
+    pub(super) fn register_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+        let uses = &self.code().unset_steps;
+        let start = uses.partition_point(|step| step.0 < first);
+        uses[start..].iter().copied().take_while(move |step| step.0 < end)
+    }
+}

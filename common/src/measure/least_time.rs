@@ -1,0 +1,160 @@
+//! The least time that a product can take on a GPU, by what its kernels do: a bound, not a guess.
+//!
+//! Each block is done by one SM. However the blocks are dealt out, one SM gets at least ⌈blocks / SMs⌉ of them, and it cannot be
+//! faster than its busiest unit. Device memory serves all SMs together: a product that is right has read all of A and B and
+//! written all of C, and at most the L2 cache was full of them before.
+
+use serde::{Deserialize, Serialize};
+use simt::{Work, Works};
+
+use crate::basics::units::ms;
+use crate::device::product::Product;
+use crate::measure::gpus::{Gpu, ISSUED_PER_CLOCK};
+use plan::Problem;
+
+/// The least time of a product on a GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeastTime {
+    /// The GPU.
+    pub gpu: String,
+    /// The least time in milliseconds.
+    pub ms: f64,
+    /// What takes that long: the bottleneck.
+    pub bound_by: String,
+    /// What each resource takes at least.
+    pub resources: Vec<ResourceTime>,
+}
+
+/// How long a resource is busy at least.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceTime {
+    /// The resource.
+    pub name: String,
+    /// Its time in milliseconds.
+    pub ms: f64,
+}
+
+/// A resource of an SM: its name, what a block asks of it if so many other instructions come with each of its multiply-adds,
+/// and how much of that it does in a clock.
+type Resource = (&'static str, fn(&Work, f64) -> f64, fn(&Gpu) -> f64);
+
+/// The resources of an SM. Of several that take equally long, the first is named.
+const RESOURCES: [Resource; 3] = [
+    ("FMA units", |work, _| work.fma as f64, |gpu| gpu.fma_per_clock / 32.0),
+    ("shared memory, L1", |work, _| work.passes as f64, |gpu| gpu.passes_per_clock),
+    ("instruction issue", |work, others| work.issued as f64 + others * work.fma as f64, |_| ISSUED_PER_CLOCK),
+];
+
+/// The resource that all SMs share.
+const MEMORY: &str = "device memory";
+
+/// The least time that a product can take on a GPU, by the work of each of its launches.
+pub fn of_product(product: &dyn Product, gpu: &Gpu, works: &[Works]) -> LeastTime {
+    let others = product.others_per_fma(gpu.compute_capability).into_iter().chain(std::iter::repeat(0.0));
+    least_time(gpu, works.iter().zip(others), &product.matrices().problem)
+}
+
+/// The least time of launches that follow each other and compute the problem's product rightly. With the work of each: how
+/// many instructions come with each multiply-add of a warp that the work does not count (0 if that is not known).
+fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)>, problem: &Problem) -> LeastTime {
+    let launches: Vec<(&Works, f64)> = launches.into_iter().collect();
+    let resource = |(name, work, rate): Resource| {
+        let of_all = launches.iter().map(|&(works, others)| busiest(works, |block| work(block, others), gpu.sms));
+        let clocks = of_all.sum::<f64>() / rate(gpu);
+        ResourceTime { name: name.to_owned(), ms: clocks / (gpu.clock_mhz * 1e3) }
+    };
+    let Problem { m, n, k, .. } = *problem;
+    let bytes = 4.0 * (m as f64 * k as f64 + k as f64 * n as f64 + m as f64 * n as f64);
+    let through_memory = (bytes - gpu.l2_bytes as f64).max(0.0) / (gpu.memory_gb_per_s * 1e6);
+    let mut resources: Vec<ResourceTime> = RESOURCES.into_iter().map(resource).collect();
+    resources.push(ResourceTime { name: MEMORY.to_owned(), ms: through_memory });
+    let longest =
+        resources.iter().fold(&resources[0], |longest, other| if other.ms > longest.ms { other } else { longest });
+    LeastTime { gpu: gpu.name.clone(), ms: longest.ms, bound_by: longest.name.clone(), resources: resources.clone() }
+}
+
+/// What the SM that has the most to do does at least: its share of everything, or as many blocks as must come together on
+/// one SM, if those are the lightest.
+fn busiest(works: &Works, work: impl Fn(&Work) -> f64, sms: u32) -> f64 {
+    let mut kinds: Vec<(f64, u64)> = works.kinds().map(|(kind, blocks)| (work(&kind), blocks)).collect();
+    kinds.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let total: f64 = kinds.iter().map(|&(work, blocks)| work * blocks as f64).sum();
+    let mut left = kinds.iter().map(|&(_, blocks)| blocks).sum::<u64>().div_ceil(sms.into());
+    let mut lightest = 0.0;
+    for (work, blocks) in kinds {
+        lightest += work * left.min(blocks) as f64;
+        left -= left.min(blocks);
+    }
+    lightest.max(total / f64::from(sms))
+}
+
+impl LeastTime {
+    /// A short table.
+    pub fn text(&self) -> String {
+        let mut text = format!("  least time ({}): {}, bound by {}\n", self.gpu, ms(self.ms), self.bound_by);
+        for resource in &self.resources {
+            text += &format!("    {:<32}{:>18}\n", resource.name, ms(resource.ms));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu() -> Gpu {
+        let figures = (2, 1000.0, 64.0, 1.0, 100.0);
+        let (sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s) = figures;
+        let (name, compute_capability, l2_bytes) = ("G".into(), 90, 1 << 20);
+        Gpu { name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
+    }
+
+    fn works(kinds: &[(u64, u64, u64, u64)]) -> Works {
+        let mut works = Works::default();
+        for &(fma, issued, passes, blocks) in kinds {
+            works.add(Work { fma, issued, passes }, blocks);
+        }
+        works
+    }
+
+    #[test]
+    fn the_busiest_sm_decides() {
+        let fma = |work: &Work| work.fma as f64;
+        for (kinds, busiest_sm) in [
+            // Three blocks on two SMs: one gets two.
+            (vec![(100, 0, 0, 3)], 200.0),
+            (vec![(100, 0, 0, 4)], 200.0),
+            (vec![(100, 0, 0, 1)], 100.0),
+            // Which two come together is not known: it may be the light ones, and half of all is more.
+            (vec![(100, 0, 0, 1), (10, 0, 0, 2)], 60.0),
+            (vec![(100, 0, 0, 2), (90, 0, 0, 1)], 190.0),
+            (vec![], 0.0),
+        ] {
+            assert!((busiest(&works(&kinds), fma, 2) - busiest_sm).abs() < 1e-9, "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_resource_is_the_bottleneck() {
+        // 1,000 clocks are a microsecond; two multiply-adds of warps, four instructions and one pass in each.
+        for (work, others, bound_by, least) in [
+            ((6000, 6000, 1000, 2), 1.0, "FMA units", 0.003),
+            ((6000, 6000, 4000, 2), 1.0, "shared memory, L1", 0.004),
+            ((6000, 40_000, 4000, 2), 0.0, "instruction issue", 0.01),
+            ((6000, 8000, 1000, 2), 2.0, "instruction issue", 0.005),
+        ] {
+            let found = least_time(&gpu(), [(&works(&[work]), others)], &Problem::uniform([64; 3]));
+            assert_eq!(found.bound_by, bound_by);
+            assert!((found.ms - least).abs() < 1e-9, "{found:?}");
+        }
+        let launches = [works(&[(6000, 6000, 1000, 2)]), works(&[(2000, 2000, 1000, 2)])];
+        let launches = || launches.iter().map(|works| (works, 0.0));
+        let one_after_the_other = least_time(&gpu(), launches(), &Problem::uniform([64; 3]));
+        assert!((one_after_the_other.ms - 0.004).abs() < 1e-9, "{one_after_the_other:?}");
+        // 3 MiB and a third in the cache.
+        let found = least_time(&gpu(), launches(), &Problem::uniform([512; 3]));
+        assert_eq!(found.bound_by, "device memory");
+        assert!(found.text().starts_with("  least time (G): 20.97 µs, bound by device memory\n"), "{}", found.text());
+    }
+}

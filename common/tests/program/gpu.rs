@@ -1,0 +1,70 @@
+//! What can be tried on a GPU only: the vendor's library and the clock. Without a GPU, or without the library, these
+//! tests show as ignored, with the reason.
+
+use anyhow::{Result, ensure};
+use common::basics::matrix::Operands;
+use common::device::CudaDevice;
+use common::device::cublas;
+use common::device::cublas_product::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::measure::baseline::Baseline;
+use common::measure::timing::{self, Cache, L2};
+use common::verify::on_device::verify_on;
+use libtest_mimic::Trial;
+use plan::{Dtype, Fill, Problem};
+
+/// Three edges that differ: swapped operands or leading dimensions show.
+const PROBLEM: Problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
+
+pub fn trials() -> Vec<Trial> {
+    // Without a GPU that it could run on, cuBLAS is not looked for.
+    let needs = CudaDevice::open(0).map(drop).and_then(|()| cublas::find().map(drop));
+    let trials = [
+        trial("the_row_major_product_of_cublas_is_right", product),
+        trial("cublas_is_timed_with_a_flushed_cache", flushed),
+        trial("the_baseline_has_a_version_and_a_share", baseline),
+    ];
+    let trials = trials.map(|trial| match &needs {
+        Ok(()) => trial,
+        Err(reason) => trial.with_kind(format!("needs a GPU and cuBLAS: {reason:#}")).with_ignored_flag(true),
+    });
+    trials.into()
+}
+
+fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {
+    let run = move || -> Result<()> {
+        let mut device = CudaDevice::open(0)?;
+        let operands = Operands::new(&PROBLEM)?;
+        let matrices = Matrices::allocate(&mut device, &PROBLEM)?;
+        test(&mut device, &operands, &matrices)?;
+        matrices.release(&mut device)
+    };
+    super::trial(name, run)
+}
+
+fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let library = CublasProduct::new(device, matrices)?;
+    ensure!(library.first_launch_ms().is_none(), "nothing has run yet");
+    let found = verify_on(device, &library, &PROBLEM, operands)?;
+    ensure!(found.ok, "{}", found.diagnosis.unwrap_or_default());
+    ensure!(library.first_launch_ms().is_some_and(|ms| ms > 0.0), "the first run has no time");
+    Ok(())
+}
+
+fn flushed(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let library = CublasProduct::new(device, matrices)?;
+    let mut cache = Cache::flushed(device)?;
+    let timing = timing::time(device, &library, operands, Some(3), &mut cache)?;
+    ensure!(timing.kernel_ms.min > 0.0 && timing.products_per_sample == 1, "{timing:?}");
+    ensure!(timing.l2 == Some(L2::Flushed) && timing.samples == 3, "{timing:?}");
+    cache.close(device)
+}
+
+fn baseline(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
+    let first = Baseline::run(device, matrices, operands, Some(3), &mut Cache::warm(), None);
+    ensure!(first.ok == Some(true) && first.share.is_none(), "{}", first.words());
+    ensure!(first.version == Some(cublas::find()?), "{:?}", first.version);
+    let second = Baseline::run(device, matrices, operands, Some(3), &mut Cache::warm(), first.timing.as_ref());
+    ensure!(second.share.is_some_and(|share| share > 0.0), "{}", second.words());
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! What a learner is told of the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in its own way;
+//! `mistakes.txt` has what a run says of it, without and with `--check`. The cause has to come first, and alone if all
+//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test mistakes` writes the file again, to be read
+//! as a diff.
+//!
+//! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
+//! `simt/tests/corpus/make_ptx.py`.
+
+use anyhow::{Result, bail};
+use common::Problem;
+use common::basics::matrix::Operands;
+use common::code::Code;
+use common::device::session::Session;
+use common::device::{self, Choice, Device, SimOptions};
+use common::findings::analysis::HazardReport;
+use common::findings::diagnostic;
+use common::findings::fault::KernelFault;
+use common::verify::on_device::verify_on;
+use plan::OwnLaunch;
+
+use super::{enter, holds, sections, tests};
+
+/// Edge of the tiles that the kernels have along K.
+const TILE_K: u32 = 16;
+
+/// What a run of the program says, and what of it with `--check`.
+fn said(name: &str, ptx: &str) -> Result<String> {
+    let source = std::fs::read_to_string(format!("{name}.cu"))?;
+    let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
+        bail!("{name}.cu has no size in its second line");
+    };
+    let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
+    let launch = OwnLaunch::read(&source)?.unwrap_or_default();
+    let plan = launch.plan(&source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
+    let mut code = Code::of_ptx(ptx.to_owned(), format!("{name}.cu"));
+    code.source = (source, Vec::new());
+    let options =
+        SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
+    let mut device = device::open(Choice::Sim, &options)?;
+    let device: &mut dyn Device = device.as_mut();
+    let session = Session::new(device, &problem, plan, &code)?;
+    let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
+    let hazards = verification.beside(device.observations()).hazards.unwrap_or_default();
+    let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
+    let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
+    let blank = if hazards.is_empty() { "" } else { "\n" };
+    Ok(format!("product: {product}\nhazards: {}\n{blank}{}", hazards.len(), checked.join("\n")))
+}
+
+/// An error for people.
+fn explained(error: &anyhow::Error) -> String {
+    let fault = KernelFault::behind(error).and_then(KernelFault::diagnostic);
+    fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
+}
+
+pub fn each() -> Result<()> {
+    let folder = tests().join("mistakes");
+    let _inside = enter(&folder);
+    let mut text = String::new();
+    for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
+        text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
+    }
+    holds(&tests().join("mistakes.txt"), text);
+    Ok(())
+}
