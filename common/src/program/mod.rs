@@ -2,8 +2,8 @@
 
 pub mod cli;
 pub mod exit;
-pub mod on_device;
-pub mod on_host;
+mod on_device;
+mod on_host;
 pub mod report;
 mod run;
 
