@@ -280,7 +280,7 @@ impl Device for SimDevice {
             let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
             let extents = self.kernels[number].1.clone();
             self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
-            return ended.map(|_| ()).map_err(|error| explain(error));
+            return ended.map(|_| ()).map_err(explain);
         }
         let mut all = ((counters, (hazards, trace)), &progress);
         let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);

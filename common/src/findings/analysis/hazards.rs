@@ -133,7 +133,8 @@ impl HazardReport {
     /// one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
-        !overrun && !(self.may_follow() && hazards.iter().any(Self::is_hidden_cause))
+        let follows = self.may_follow() && hazards.iter().any(Self::is_hidden_cause);
+        !overrun && !follows
     }
 
     /// Several lines for people, without colours.

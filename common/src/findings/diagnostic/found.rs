@@ -161,7 +161,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
         note: None,
-        help: bounds.map(|(_, text)| text).unwrap_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code)),
+        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code), |(_, text)| text),
         warning: false,
     }
 }
