@@ -12,8 +12,7 @@ pub fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let mut pages = below(&root.join("docs/src"), "md");
     for step in steps::find()? {
-        pages.extend(below(&step.path.join("lab"), "md"));
-        pages.push(step.path.join("README.md"));
+        pages.extend(below(&step.path, "md"));
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());
@@ -23,6 +22,8 @@ pub fn all() -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use course::files::read;
 
     use super::*;
@@ -32,7 +33,9 @@ mod tests {
         let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
         for step in steps::find().unwrap().iter().filter(|step| step.path.join("lab/lab.json").is_file()) {
             let name = &step.name;
-            for page in [format!("{name}/README.md"), format!("{name}/lab/README.md")] {
+            let is_chapter = |page: &Path| page.parent() == Some(&step.path) || page.ends_with("lab/README.md");
+            for page in below(&step.path, "md").into_iter().filter(|page| is_chapter(page)) {
+                let page = workspace::display(&page);
                 assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
                 let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
                 assert!(
@@ -45,8 +48,12 @@ mod tests {
             for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
                 assert!(readme.contains(heading), "{name}: {heading} is missing");
             }
-            let chapter = read(&workspace::root().join("docs/src").join(name).join("README.md")).unwrap();
-            assert!(chapter.contains(&format!("{name}/kernel.cu}}}}")), "{name}: the kernel is not included");
+            let shown = below(&workspace::root().join("docs/src").join(name), "md").into_iter();
+            let kernel = format!("{name}/kernel.cu}}}}");
+            assert!(
+                shown.map(|page| read(&page).unwrap()).any(|page| page.contains(&kernel)),
+                "{name}: the kernel is not included"
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
 use course::steps::{self, Kernel};
 
-use super::timed::{Page, or_dash, source_of_step, tflops};
+use super::timed::{Page, or_dash, source_of_step, tflops, wanted};
 use crate::table;
 
 /// All kernels of the course in order, by the names that records give them.
@@ -27,16 +27,16 @@ fn text(kernel: &str) -> Result<String> {
 
 /// The rungs and the kernel of one step.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
-    let wanted = words.first().context("name a step")?;
+    let own = words.first().context("name a step")?;
     let record = page.foremost(Record::has_rungs);
-    let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
+    let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two() && wanted(words, size);
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
     let mut rows = Vec::new();
     let kernels = kernels()?;
     for (at, kernel) in kernels.iter().enumerate() {
         let (step, variant) = steps::split(kernel);
-        if step != *wanted {
+        if step != *own {
             continue;
         }
         let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let mut library = vec![CUBLAS.to_owned(), "–".to_owned()];
     library.extend(sizes.iter().map(|size| speed(size, CUBLAS)));
     rows.push(library);
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, wanted)))
+    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, own)))
 }
 
 #[cfg(test)]

@@ -186,16 +186,27 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-/// One step at all sizes it was timed at.
+/// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
+pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
+    let sizes = [size.m, size.n, size.k].map(|size| size.to_string());
+    let (cube, all) = (size.is_cube().then(|| &sizes[0]), sizes.join("x"));
+    let mut lists = words.iter().filter_map(|word| word.strip_prefix("only:")).peekable();
+    lists.peek().is_none()
+        || lists.any(|list| list.split(',').any(|word| word == all || cube.is_some_and(|cube| word == cube)))
+}
+
+/// One step at the sizes it was timed at.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
-    with_record(page, words.first(), |name, record| {
+    let only = |size: &&SizeRecord| !size.is_saw_tooth() && wanted(words, size);
+    let record = words.iter().find(|word| !word.starts_with("only:"));
+    with_record(page, record, |name, record| {
         let record = &record.steps_only();
         let row = |size: &SizeRecord| {
             let entry = size.entries.iter().find(|entry| entry.name == *step && entry.spread().is_some())?;
             Some(row([&size.words()], record, size, entry))
         };
-        let rows: Vec<Vec<String>> = record.sizes.iter().filter(|size| !size.is_saw_tooth()).filter_map(row).collect();
+        let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();
         if rows.is_empty() {
             return Ok(format!("*Record `{name}` has no times of {step}.*"));
         }
