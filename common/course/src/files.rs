@@ -80,8 +80,8 @@ pub fn free_name(path: &Path) -> Result<PathBuf> {
 
 /// A path for a command that the learner pastes where they are: relative to the current folder if it lies inside.
 pub fn from_here(path: &Path) -> String {
-    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let here = std::env::current_dir().unwrap_or_default();
+    let absolute = workspace::resolved(path);
+    let here = workspace::resolved(&std::env::current_dir().unwrap_or_default());
     let text = workspace::escaped(absolute.strip_prefix(here).unwrap_or(&absolute));
     let plain = |c: char| c.is_alphanumeric() || "/\\:._-+".contains(c);
     if text.chars().all(plain) { text } else { format!("\"{text}\"") }
@@ -126,7 +126,7 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         assert_eq!(from_here(&here.join("src/files.rs")), "src/files.rs");
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap().join("my kernel.cu");
+        let path = workspace::resolved(folder.path()).join("my kernel.cu");
         fs::write(&path, "").unwrap();
         assert_eq!(from_here(&path), format!("\"{}\"", path.display()));
     }

@@ -54,6 +54,10 @@ impl Analysis for Recorder {
         self.hazards.begin(launch);
     }
 
+    fn steps(&self) -> bool {
+        true
+    }
+
     fn in_order(&self) -> bool {
         true
     }
@@ -165,8 +169,6 @@ fn word_of(memory: &GlobalMemory, base: u64, place: u32) -> Option<u32> {
 }
 
 impl Observer for BlockRecorder {
-    const STEPS: bool = true;
-
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {
         if let Some(hazards) = self.tick(1) {
             hazards.enter(warp, block, first, end, lanes);

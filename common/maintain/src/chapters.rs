@@ -56,4 +56,24 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn pictures_have_a_text_alternative_and_drawings_made_by_hand_can_be_read_on_a_phone() {
+        let pictures = below(&workspace::root().join("docs/src"), "svg");
+        assert!(pictures.len() > 15, "{pictures:?}");
+        for path in pictures {
+            let svg = read(&path).unwrap();
+            let name = workspace::display(&path);
+            // An empty line would end the HTML of a page that includes it.
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+            if !name.contains("/drawings/") {
+                continue;
+            }
+            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
+            for size in svg.split("font-size=\"").skip(1) {
+                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(size >= 13, "{name}: words of {size}");
+            }
+        }
+    }
 }

@@ -3,14 +3,14 @@
 use anyhow::Result;
 use common::basics::output::print;
 
-use crate::{chapters, commands, counters, explore, links, pages, ptx};
+use crate::{counters, explore, pages, ptx};
 
 /// What is checked, in words, and the check.
 type Check = (&'static str, fn() -> Result<bool>);
 
 /// Runs the command: every check, even after one has failed; `false` if any has.
 pub fn run() -> Result<bool> {
-    let checks: [Check; 7] = [
+    let checks: [Check; 5] = [
         ("committed PTX is what the sources give", || {
             ptx::run(&ptx::Options { check: true, ..ptx::Options::default() })
         }),
@@ -20,8 +20,6 @@ pub fn run() -> Result<bool> {
         ("the explorer's page is what its sources give", || {
             explore::run(&explore::Options { check: true, ..explore::Options::default() })
         }),
-        ("no link of the pages is dead", links),
-        ("the commands that the pages show work", shown_commands),
         ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),
         ("mdBook builds the book", book),
     ];
@@ -38,23 +36,6 @@ pub fn run() -> Result<bool> {
         failed => format!("\nthis does not hold: {}\n", failed.join("; ")),
     })?;
     Ok(failed.is_empty())
-}
-
-fn links() -> Result<bool> {
-    let pages = chapters::all()?;
-    let dead = links::dead(&pages)?;
-    print(&format!("{}{} pages, {} dead links\n", lines(&dead), pages.len(), dead.len()))?;
-    Ok(dead.is_empty())
-}
-
-fn shown_commands() -> Result<bool> {
-    let (failing, tried) = commands::failing()?;
-    print(&format!("{}{tried} commands, {} do not end as their page says\n", lines(&failing), failing.len()))?;
-    Ok(failing.is_empty())
-}
-
-fn lines(found: &[String]) -> String {
-    found.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 fn book() -> Result<bool> {

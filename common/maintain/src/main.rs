@@ -4,15 +4,11 @@ mod accuracy;
 mod chapters;
 mod charts;
 mod check;
-mod commands;
 mod counters;
 mod explore;
 mod figures;
 mod generated;
-mod house;
-mod links;
 mod many;
-mod mutants;
 mod one_kernel;
 mod pages;
 mod picture;
@@ -20,8 +16,9 @@ mod programs;
 mod ptx;
 mod record;
 mod shapes;
+#[cfg(test)]
+mod structure;
 mod table;
-mod targets;
 
 use std::process::ExitCode;
 
@@ -53,11 +50,7 @@ enum Command {
     Shapes(shapes::Options),
     /// On a machine with a GPU: how accurate and how fast products on tensor cores are, beside the FP32 units and cuBLAS
     Accuracy(accuracy::Options),
-    /// Plant small faults in verification, plans, counters and hazards: the tests must notice
-    Mutants(mutants::Options),
-    /// Check that the workspace compiles for Windows, macOS and 64-bit Arm
-    Targets,
-    /// Check all that is committed: PTX, pages, links, the commands they show, counters, the book
+    /// Check all that is committed: PTX, pages, counters, the book
     Check,
 }
 
@@ -71,7 +64,5 @@ fn main() -> ExitCode {
         Command::Shapes(options) => shapes::run(options),
         Command::Accuracy(options) => accuracy::run(options),
         Command::Check => check::run(),
-        Command::Mutants(options) => mutants::run(options),
-        Command::Targets => targets::run(),
     })
 }

@@ -7,8 +7,6 @@
 //!
 //! `plotters` counts in whole units, so a unit is a tenth of a pixel.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::drawing::IntoDrawingArea as _;
@@ -53,9 +51,7 @@ pub const GRID: Colour = Colour::new(0xd1_d9e0, 0x30_363d);
 pub const PAPER: Colour = Colour::new(0xff_ffff, 0x0d_1117);
 /// Colours of middle lightness: they stand out on white and on black.
 pub const BLUE: Colour = Colour::new(0x3b_82c4, 0x3b_82c4);
-pub const ORANGE: Colour = Colour::new(0xd9_822b, 0xd9_822b);
 pub const GREEN: Colour = Colour::new(0x3a_9d5d, 0x3a_9d5d);
-pub const RED: Colour = Colour::new(0xc8_475d, 0xc8_475d);
 /// Colours of the series of a chart.
 pub const SERIES: [Colour; 8] = [
     Colour::new(0x5f_6875, 0x9a_a2ad),
@@ -79,8 +75,6 @@ pub struct Font {
 pub const HEADING: Font = Font { size: 16.0, bold: true, colour: INK };
 /// The title of a part of a figure.
 pub const TITLE: Font = Font { size: 14.0, bold: true, colour: INK };
-/// A number within a figure.
-pub const NUMBER: Font = Font { size: 13.0, bold: true, colour: INK };
 /// The name of a series.
 pub const NAME: Font = Font { size: 13.0, bold: false, colour: INK };
 /// Words within a figure.
@@ -243,19 +237,6 @@ impl<'a> Canvas<'a> {
         self.draw(&Rectangle::new(corners, colour.mix(opacity).filled()));
     }
 
-    pub fn outline(&mut self, x: f64, y: f64, scale: f64, [rows, columns]: [u64; 2]) {
-        let (right, bottom) = (x + columns as f64 * scale, y + rows as f64 * scale);
-        let corners = [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
-        let corners = corners.map(|(x, y)| (units(x), units(y)));
-        self.draw(&PathElement::new(corners, INK.mix(0.6).stroke_width(units(1.0) as u32)));
-    }
-
-    /// The same with the matrix's name and size above.
-    pub fn matrix(&mut self, x: f64, y: f64, scale: f64, name: &str, [rows, columns]: [u64; 2]) {
-        self.outline(x, y, scale, [rows, columns]);
-        self.text(x, y - 5.0, HPos::Left, LABEL, &format!("{name} {rows}×{columns}"));
-    }
-
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, width: f64, opacity: f64) {
         let ends = [from, to].map(|(x, y)| (units(x), units(y)));
         self.draw(&PathElement::new(ends, colour.mix(opacity).stroke_width(units(width) as u32)));
@@ -285,36 +266,6 @@ impl<'a> Canvas<'a> {
         self.marker(place, (x, y), colour);
         self.text(x + 11.0, y + 4.0, HPos::Left, NAME, name);
     }
-
-    /// Elements of a matrix at a scale; neighbours become one rectangle.
-    pub fn cells(&mut self, x: f64, y: f64, scale: f64, set: &BTreeSet<(u64, u64)>, colour: Colour, opacity: f64) {
-        for [left, top, width, height] in rectangles(set) {
-            let [left, top, width, height] = [left, top, width, height].map(|value| value as f64 * scale);
-            self.rect(x + left, y + top, width, height, colour, opacity);
-        }
-    }
-}
-
-/// Rectangles (left, top, width, height) that together are a set of (row, column).
-fn rectangles(set: &BTreeSet<(u64, u64)>) -> Vec<[u64; 4]> {
-    let mut runs: Vec<[u64; 4]> = Vec::new();
-    for &(row, column) in set {
-        match runs.last_mut() {
-            Some([left, top, width, _]) if *top == row && *left + *width == column => *width += 1,
-            _ => runs.push([column, row, 1, 1]),
-        }
-    }
-    // A run that begins and ends like the one right above it continues its rectangle.
-    let mut found: Vec<[u64; 4]> = Vec::new();
-    for run in runs {
-        let above = |[left, top, width, height]: &&mut [u64; 4]| [*left, *top + *height, *width] == run[..3];
-        match found.iter_mut().find(above) {
-            Some(rectangle) => rectangle[3] += 1,
-            None => found.push(run),
-        }
-    }
-    found.sort_by_key(|[left, top, _, height]| (top + height, *left));
-    found
 }
 
 #[cfg(test)]
@@ -326,7 +277,7 @@ mod tests {
         draw(&frame, |canvas| {
             canvas.text(1.0, 2.0, HPos::Center, LABEL, "x > y & z");
             canvas.line((0.0, 0.0), (1.5, 2.25), SERIES[1], 2.0, 1.0);
-            canvas.cells(0.0, 0.0, 1.9, &[(0, 0), (0, 1), (1, 0), (1, 1)].into(), BLUE, 0.5);
+            canvas.rect(0.0, 0.0, 3.8, 3.8, BLUE, 0.5);
             Ok(())
         })
         .unwrap()
@@ -360,21 +311,8 @@ mod tests {
 
     #[test]
     fn no_two_colours_have_one_light_value() {
-        let mut all: Vec<u32> =
-            SERIES.iter().chain(&[INK, MUTED, GRID, PAPER, BLUE, ORANGE, GREEN, RED]).map(|c| c.light).collect();
+        let mut all: Vec<u32> = SERIES.iter().chain(&[INK, MUTED, GRID, PAPER, BLUE, GREEN]).map(|c| c.light).collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:x?}");
-    }
-
-    #[test]
-    fn neighbours_become_one_rectangle() {
-        let square: BTreeSet<(u64, u64)> = (0..4).flat_map(|row| (2..5).map(move |column| (row, column))).collect();
-        assert_eq!(rectangles(&square), [[2, 0, 3, 4]]);
-        let mut corner = square.clone();
-        corner.remove(&(3, 4));
-        corner.insert((7, 9));
-        let mut parts = rectangles(&corner);
-        parts.sort_unstable();
-        assert_eq!(parts, [[2, 0, 3, 3], [2, 3, 2, 1], [9, 7, 1, 1]]);
     }
 }

@@ -14,7 +14,6 @@ use serde_json::Value;
 pub struct Printed {
     pub stdout: String,
     pub stderr: String,
-    pub status: Option<i32>,
 }
 
 /// Runs a step's program, `course` or `several`, in the workspace.
@@ -35,7 +34,6 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     let printed = Printed {
         stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
         stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
-        status: output.status.code(),
     };
     if let Ok(mut done) = DONE.lock() {
         done.insert(key, printed.clone());

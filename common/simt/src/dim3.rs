@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A size or an index in up to three dimensions, as CUDA's `dim3`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub struct Dim3 {
     pub x: u32,

@@ -44,7 +44,7 @@
 //! # How it is built
 //!
 //! lexer → parser → lowering (labels to indices, registers to slots, post-dominators for reconvergence; whatever is not
-//! supported is refused here, with its line) → execution → observers ([`Analysis`], compiled away when absent).
+//! supported is refused here, with its line) → execution → observers ([`Analysis`]).
 //!
 //! Every failure is an [`Error`], in classes a learner can tell apart: a fault of the kernel, an instruction the
 //! simulator does not support, a limit reached. No input makes the library panic.
@@ -79,6 +79,7 @@ mod parser;
 
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::{Hazards, Touched};
+pub use analyses::provenance::Provenance;
 pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};

@@ -1,7 +1,10 @@
-//! How analyses watch a launch. Everything is resolved at compile time: a launch without an analysis has no hooks left.
+//! How analyses watch a launch.
 //!
 //! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes an [`Observer`] for every block,
 //! which belongs to the one thread that runs the block, and takes it back when the block has ended.
+//!
+//! The loop that runs a warp sees an observer as a pointer that is there or not. So the loop is compiled once, in this library,
+//! whatever analyses there are, and a launch that nobody watches pays one test for each hook.
 
 use crate::lower::Place;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
@@ -14,6 +17,16 @@ pub trait Analysis: Sync {
     /// Called once before the first block, with everything known of the launch.
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let _ = launch;
+    }
+
+    /// Whether its observers watch what happens within a block; if not, the block runs as if there were no analysis.
+    fn watches(&self) -> bool {
+        true
+    }
+
+    /// Whether [`Observer::executed`] is wanted after each instruction. Instructions are then executed one by one.
+    fn steps(&self) -> bool {
+        false
     }
 
     /// Whether what it says would depend on the order in which blocks run side by side, so that this launch must run them
@@ -192,11 +205,6 @@ pub enum WarpgroupStep<'a> {
 /// Watches one block. Every method has an empty default.
 #[allow(unused_variables)]
 pub trait Observer {
-    /// False when nothing is watched: then the hooks are compiled away.
-    const ACTIVE: bool = true;
-    /// True when [`Observer::executed`] is wanted, after each instruction. Instructions are then executed one by one.
-    const STEPS: bool = false;
-
     /// A warp starts a basic block: instructions `first..end`, by the lanes of `lanes`.
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
     /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, perhaps none.
@@ -240,20 +248,21 @@ pub trait Observer {
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// Threads end.
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// A warp has executed an instruction, if [`Observer::STEPS`] asks for it. What the other methods say of the instruction they say
+    /// A warp has executed an instruction, if [`Analysis::steps`] asks for it. What the other methods say of the instruction they say
     /// before; only barriers open after it.
     fn executed(&mut self, step: &Executed<'_>) {}
 }
 
 impl Analysis for () {
     type Block = ();
+    fn watches(&self) -> bool {
+        false
+    }
     fn block(&self, _: &BlockInfo) {}
     fn end(&self, (): ()) {}
 }
 
-impl Observer for () {
-    const ACTIVE: bool = false;
-}
+impl Observer for () {}
 
 /// An analysis that may be absent at run time.
 impl<A: Analysis> Analysis for Option<A> {
@@ -262,6 +271,12 @@ impl<A: Analysis> Analysis for Option<A> {
         if let Some(analysis) = self {
             analysis.begin(launch);
         }
+    }
+    fn watches(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::watches)
+    }
+    fn steps(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::steps)
     }
     fn in_order(&self) -> bool {
         self.as_ref().is_some_and(Analysis::in_order)
@@ -279,8 +294,6 @@ impl<A: Analysis> Analysis for Option<A> {
 macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         impl<O: Observer> Observer for Option<O> {
-            const ACTIVE: bool = O::ACTIVE;
-            const STEPS: bool = O::STEPS;
             $(#[inline] fn $name(&mut self, $($argument: $type),*) {
                 if let Some(observer) = self {
                     observer.$name($($argument),*);
@@ -288,8 +301,6 @@ macro_rules! forward {
             })*
         }
         impl<A: Observer, B: Observer> Observer for (A, B) {
-            const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
-            const STEPS: bool = A::STEPS || B::STEPS;
             $(#[inline] fn $name(&mut self, $($argument: $type),*) {
                 self.0.$name($($argument),*);
                 self.1.$name($($argument),*);
@@ -321,6 +332,12 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
         self.0.begin(launch);
         self.1.begin(launch);
     }
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
+    fn steps(&self) -> bool {
+        self.0.steps() || self.1.steps()
+    }
     fn in_order(&self) -> bool {
         self.0.in_order() || self.1.in_order()
     }
@@ -330,5 +347,51 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     fn end(&self, block: Self::Block) {
         self.0.end(block.0);
         self.1.end(block.1);
+    }
+}
+
+/// An [`Analysis`] as a launch sees it: behind a pointer.
+pub(crate) trait Watch: Sync {
+    fn begin(&mut self, launch: &LaunchInfo<'_>);
+    fn steps(&self) -> bool;
+    fn in_order(&self) -> bool;
+    fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_>;
+}
+
+/// A block under way, with its observer.
+pub(crate) trait WatchedBlock {
+    /// What is told of the block; none if nobody watches.
+    fn observer(&mut self) -> Option<&mut dyn Observer>;
+    /// The block has ended or failed.
+    fn end(self: Box<Self>);
+}
+
+/// An analysis and its observer of a block.
+struct Watched<'a, A: Analysis> {
+    analysis: &'a A,
+    observer: A::Block,
+}
+
+impl<A: Analysis> Watch for A {
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        Analysis::begin(self, launch);
+    }
+    fn steps(&self) -> bool {
+        Analysis::steps(self)
+    }
+    fn in_order(&self) -> bool {
+        Analysis::in_order(self)
+    }
+    fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_> {
+        Box::new(Watched { analysis: self, observer: Analysis::block(self, block) })
+    }
+}
+
+impl<A: Analysis> WatchedBlock for Watched<'_, A> {
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        self.analysis.watches().then_some(&mut self.observer)
+    }
+    fn end(self: Box<Self>) {
+        self.analysis.end(self.observer);
     }
 }

@@ -1,11 +1,10 @@
 //! Small programs, each with what the simulator says of it in a file of its own: those in `corpus/pass.ptx` must give no message,
-//! those in `corpus/fail.ptx` have one defect each. `SIMT_BLESS=1 cargo test -p simt --test corpus` writes the messages again,
+//! those in `corpus/fail.ptx` have one defect each. `SIMT_BLESS=1 cargo test -p simt --test main corpus` writes the messages again,
 //! to be reviewed as a diff.
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES M N K`.
 
-mod sections;
-
+use super::sections;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 use std::fmt::Write as _;

@@ -2,8 +2,7 @@
 //! `sharing.readings.json` and `copies.readings.json`, and those of the course's own kernels,
 //! `docs/results/counters/steps.readings.json`, recorded by `record.py`.
 
-mod sections;
-
+use super::sections;
 use serde_json::Value;
 use simt::{Arg, Counters, Counts, Dim3, GlobalMemory, LaunchConfig, Module};
 use std::collections::BTreeMap;

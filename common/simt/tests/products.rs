@@ -3,8 +3,7 @@
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES`; `corpus/make_ptx.py` makes the PTX.
 
-mod sections;
-
+use super::sections;
 use simt::{Arg, GlobalMemory, Hazards, LaunchConfig, Module};
 use std::path::Path;
 

@@ -1,11 +1,9 @@
 //! No input makes the library panic: random bytes, and programs with random damage.
 
-#[path = "robust/attempt.rs"]
 mod attempt;
-#[path = "robust/random.rs"]
 mod random;
-mod sections;
 
+use super::sections;
 use attempt::{LAUNCHES, attempt};
 use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};

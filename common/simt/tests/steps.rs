@@ -75,6 +75,10 @@ impl Analysis for Steps {
         true
     }
 
+    fn steps(&self) -> bool {
+        true
+    }
+
     fn block(&self, block: &BlockInfo) -> BlockSteps {
         let counters = self.counters.block(block);
         BlockSteps { counters, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() }
@@ -90,8 +94,6 @@ impl Analysis for Steps {
 }
 
 impl Observer for BlockSteps {
-    const STEPS: bool = true;
-
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
         self.counters.guarded(warp, instruction, lanes);
     }

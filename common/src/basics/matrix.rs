@@ -3,8 +3,8 @@
 use std::num::Wrapping;
 
 use anyhow::Result;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use plan::{Dtype, Fill, Problem};

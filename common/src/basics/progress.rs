@@ -2,17 +2,19 @@
 //! any work whose standard error is no terminal.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::io::{IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
 
 /// How long work goes on before its bar is drawn.
 const DELAY: Duration = Duration::from_secs(1);
 /// How often a bar is drawn again, so that it is seen to live when nothing is reported.
 const TICK: Duration = Duration::from_millis(150);
+/// Columns of a bar's line at most: fewer than any terminal has, because a line that wraps cannot be drawn over.
+const COLUMNS: usize = 79;
 
 /// Whether a bar of this process is in use: work within other work is silent, so that bars never overwrite each other.
 static IN_USE: AtomicBool = AtomicBool::new(false);
@@ -24,56 +26,57 @@ pub struct Progress(Option<Shown>);
 /// A bar that will be, or is, on the terminal.
 #[derive(Debug)]
 struct Shown {
-    bar: ProgressBar,
+    bar: Arc<Bar>,
     /// Draws the bar when the delay is over; ends when the sender is dropped.
-    waiting: Option<(Sender<()>, JoinHandle<()>)>,
+    drawing: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What a bar shows.
+#[derive(Debug)]
+struct Bar {
+    what: Mutex<Cow<'static, str>>,
+    done: AtomicU64,
+    total: AtomicU64,
 }
 
 impl Progress {
     /// Work of `total` parts. `what` says what is done, such as `verifying`.
     pub fn new(what: impl Into<Cow<'static, str>>, total: u64) -> Self {
-        // Asking for the target is how the library is asked whether there is a terminal.
-        if ProgressDrawTarget::stderr().is_hidden() || IN_USE.swap(true, Ordering::AcqRel) {
+        if !std::io::stderr().is_terminal() || IN_USE.swap(true, Ordering::AcqRel) {
             return Self(None);
         }
-        Self::on(ProgressDrawTarget::stderr, DELAY, what.into(), total)
+        Self::on(std::io::stderr(), DELAY, what.into(), total)
     }
 
-    fn on(target: fn() -> ProgressDrawTarget, delay: Duration, what: Cow<'static, str>, total: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{bar:30}] {pos}/{len}, {elapsed}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message(what);
+    fn on(terminal: impl Write + Send + 'static, delay: Duration, what: Cow<'static, str>, total: u64) -> Self {
+        let bar = Arc::new(Bar { what: Mutex::new(what), done: AtomicU64::new(0), total: AtomicU64::new(total) });
         let (stop, stopped) = channel();
-        let shown = bar.clone();
+        let shown = Arc::clone(&bar);
         let thread = std::thread::spawn(move || {
-            if stopped.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
-                shown.set_draw_target(target());
-                shown.enable_steady_tick(TICK);
-            }
+            // Who cannot be shown how far the work is must still get its result.
+            let _ = shown.draw(terminal, delay, &stopped);
         });
-        Self(Some(Shown { bar, waiting: Some((stop, thread)) }))
+        Self(Some(Shown { bar, drawing: Some((stop, thread)) }))
     }
 
-    /// So many more parts are done. Costs next to nothing, and may be called from any thread.
+    /// Counts parts that are done. Costs next to nothing, and may be called from any thread.
     pub fn add(&self, parts: u64) {
-        if let Some(shown) = &self.0 {
-            shown.bar.inc(parts);
+        if let Some(Shown { bar, .. }) = &self.0 {
+            bar.done.fetch_add(parts, Ordering::Relaxed);
         }
     }
 
-    /// There are so many more parts than was said at first.
+    /// Adds parts that were not known of at first.
     pub fn expect(&self, parts: u64) {
-        if let Some(shown) = &self.0 {
-            shown.bar.inc_length(parts);
+        if let Some(Shown { bar, .. }) = &self.0 {
+            bar.total.fetch_add(parts, Ordering::Relaxed);
         }
     }
 
     /// Says what is done now.
     pub fn say(&self, what: impl Into<Cow<'static, str>>) {
-        if let Some(shown) = &self.0 {
-            shown.bar.set_message(what);
+        if let Some(Shown { bar, .. }) = &self.0 {
+            *bar.what.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
         }
     }
 }
@@ -81,13 +84,45 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         let Some(shown) = &mut self.0 else { return };
-        if let Some((stop, thread)) = shown.waiting.take() {
+        if let Some((stop, thread)) = shown.drawing.take() {
             drop(stop);
             // It cannot panic, and if it did, there would only be no bar.
             let _ = thread.join();
         }
-        shown.bar.finish_and_clear();
         IN_USE.store(false, Ordering::Release);
+    }
+}
+
+impl Bar {
+    /// Draws the bar from `delay` on until `stopped`, and then wipes it away.
+    fn draw(&self, mut terminal: impl Write, delay: Duration, stopped: &Receiver<()>) -> std::io::Result<()> {
+        let start = Instant::now();
+        let mut pause = delay;
+        let mut drawn = 0;
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let line = self.line(start.elapsed().as_secs());
+            write!(terminal, "\r{line:drawn$}")?;
+            terminal.flush()?;
+            drawn = line.chars().count();
+            pause = TICK;
+        }
+        if drawn > 0 {
+            write!(terminal, "\r{:drawn$}\r", "")?;
+            terminal.flush()?;
+        }
+        Ok(())
+    }
+
+    /// `simulating, blocks [=====>      ] 120/480, 3 s`.
+    fn line(&self, seconds: u64) -> String {
+        const WIDTH: u64 = 30;
+        let [done, total] = [&self.done, &self.total].map(|parts| parts.load(Ordering::Relaxed));
+        let full = (WIDTH as f64 * (done as f64 / total.max(1) as f64).min(1.0)) as usize;
+        let head = if full < WIDTH as usize { ">" } else { "" };
+        let bar = format!("{}{head}", "=".repeat(full));
+        let what = self.what.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", width = WIDTH as usize);
+        line.chars().take(COLUMNS).collect()
     }
 }
 
@@ -106,88 +141,72 @@ impl simt::Analysis for &Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use indicatif::TermLike;
-    use std::sync::{Mutex, PoisonError};
 
-    /// What a terminal was sent.
-    static SENT: Mutex<String> = Mutex::new(String::new());
+    /// A terminal that keeps what it was sent.
+    #[derive(Clone, Default)]
+    struct Terminal(Arc<Mutex<Vec<u8>>>);
 
-    fn sent() -> String {
-        SENT.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    impl Terminal {
+        fn sent(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
     }
 
-    #[derive(Debug)]
-    struct Terminal;
-
-    impl TermLike for Terminal {
-        fn width(&self) -> u16 {
-            100
+    impl Write for Terminal {
+        fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(text)
         }
-        fn move_cursor_up(&self, _: usize) -> std::io::Result<()> {
-            Ok(())
-        }
-        fn move_cursor_down(&self, _: usize) -> std::io::Result<()> {
-            Ok(())
-        }
-        fn move_cursor_right(&self, _: usize) -> std::io::Result<()> {
-            Ok(())
-        }
-        fn move_cursor_left(&self, _: usize) -> std::io::Result<()> {
-            Ok(())
-        }
-        fn write_line(&self, text: &str) -> std::io::Result<()> {
-            self.write_str(text)
-        }
-        fn write_str(&self, text: &str) -> std::io::Result<()> {
-            SENT.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
-            Ok(())
-        }
-        fn clear_line(&self) -> std::io::Result<()> {
-            self.write_str("(cleared)")
-        }
-        fn flush(&self) -> std::io::Result<()> {
+        fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }
     }
 
     #[test]
     fn a_bar_comes_late_says_how_far_the_work_is_and_goes() {
-        let target = || ProgressDrawTarget::term_like(Box::new(Terminal));
-        let quick = Progress::on(target, Duration::from_secs(600), "quick".into(), 10);
+        let terminal = Terminal::default();
+        let quick = Progress::on(terminal.clone(), Duration::from_secs(600), "quick".into(), 10);
         quick.add(3);
         // Long enough for a bar that does not wait to be drawn.
         std::thread::sleep(3 * TICK);
         drop(quick);
-        assert_eq!(sent(), "", "work that is done before the delay is over shows nothing");
-        let slow = Progress::on(target, Duration::from_millis(1), "slow".into(), 10);
+        assert_eq!(terminal.sent(), "", "work that is done before the delay is over shows nothing");
+        let slow = Progress::on(terminal.clone(), Duration::from_millis(1), "slow".into(), 10);
         slow.add(4);
         slow.expect(5);
         slow.say("slower");
         for _ in 0..200 {
-            if sent().contains("slower") {
+            if terminal.sent().contains("slower") {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert!(sent().contains("slower [===") && sent().contains("4/15"), "{}", sent());
+        assert!(terminal.sent().contains("\rslower [========>                     ] 4/15, 0 s"), "{}", terminal.sent());
         drop(slow);
-        assert!(sent().ends_with("(cleared)"), "{}", sent());
+        assert!(terminal.sent().ends_with(" \r"), "the line is not wiped: {:?}", terminal.sent());
+    }
+
+    #[test]
+    fn a_bar_is_full_at_the_end_and_no_longer_than_a_line() {
+        let bar = |what: &'static str, done| Bar { what: Mutex::new(what.into()), done, total: AtomicU64::new(6) };
+        assert_eq!(bar("all", AtomicU64::new(6)).line(75), format!("all [{}] 6/6, 75 s", "=".repeat(30)));
+        let words = "a description that goes on and on and on and on until nobody reads it any more, not even here";
+        assert_eq!(bar(words, AtomicU64::new(0)).line(0), words[..COLUMNS]);
     }
 
     #[test]
     fn blocks_are_counted_as_they_end() {
-        let progress = Progress::on(ProgressDrawTarget::hidden, DELAY, "a launch".into(), 6);
+        let progress = Progress::on(std::io::sink(), DELAY, "a launch".into(), 6);
         let ptx = ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }";
         let kernel = simt::Module::parse(ptx).unwrap().kernel("nothing").unwrap();
         let config = simt::LaunchConfig::new((3, 2), 32);
         simt::launch(&kernel, &mut simt::GlobalMemory::new(), &config, &[], &mut &progress).unwrap();
-        assert_eq!(progress.0.as_ref().map(|shown| shown.bar.position()), Some(6));
+        assert_eq!(progress.0.as_ref().map(|shown| shown.bar.done.load(Ordering::Relaxed)), Some(6));
     }
 
     #[test]
     fn without_a_terminal_there_is_no_bar() {
         // Tests have their standard error on a pipe or in a file, if they are run by a program.
-        if ProgressDrawTarget::stderr().is_hidden() {
+        if !std::io::stderr().is_terminal() {
             assert!(Progress::new("silent", 1).0.is_none());
         }
     }

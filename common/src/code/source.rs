@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 use crate::basics::driver::driver_version;
 use crate::basics::output::io_reason;
@@ -58,11 +58,11 @@ impl Code {
 
 /// SHA-256 in hexadecimal.
 pub fn hash(text: &str) -> String {
-    hex(Sha256::new_with_prefix(text))
+    hex(Hash::hash(text.as_bytes()))
 }
 
-fn hex(hasher: Sha256) -> String {
-    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+fn hex(hash: [u8; 32]) -> String {
+    hash.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
@@ -90,10 +90,10 @@ impl Source {
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
-        let mut hasher = Sha256::new();
+        let mut hasher = Hash::new();
         let mut seen = Vec::new();
         hash_with_headers(path, &text, &mut hasher, &mut seen);
-        let hash = hex(hasher);
+        let hash = hex(hasher.finalize());
         Ok(Self { path: path.to_owned(), display, text, hash, headers: None })
     }
 
@@ -243,7 +243,7 @@ impl Source {
         let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
         options.extend(defines(specialisation));
         if let Some(folder) = self.path.parent() {
-            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            let folder = workspace::resolved(folder);
             options.push(format!("--include-path={}", folder.display()));
             // A variant includes the headers of its step.
             if let Some(step) = folder.parent() {
@@ -261,7 +261,7 @@ fn defines(specialisation: &Specialisation) -> Vec<String> {
     defines
 }
 
-fn hash_with_headers(path: &Path, text: &str, hasher: &mut Sha256, seen: &mut Vec<PathBuf>) {
+fn hash_with_headers(path: &Path, text: &str, hasher: &mut Hash, seen: &mut Vec<PathBuf>) {
     // Line endings do not change a kernel, and git may change them on Windows.
     hasher.update(text.replace("\r\n", "\n"));
     for line in text.lines() {

@@ -14,6 +14,7 @@
 
 mod diagnose;
 mod freivalds;
+mod gemm;
 mod judge;
 mod method;
 mod mistakes;

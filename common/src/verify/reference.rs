@@ -1,11 +1,10 @@
 //! The right product of some rows, and how far a kernel may be from it.
 
 use anyhow::Result;
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
 use rayon::prelude::*;
 
 use crate::basics::matrix::{Operands, vec_of};
+use crate::verify::gemm::product;
 use plan::{Fill, Problem};
 
 /// Unit roundoff of `f32`.
@@ -90,13 +89,13 @@ impl<'a> Reference<'a> {
             to.iter_mut().zip(&a[row..row + k]).for_each(|(to, &from)| *to = f64::from(from));
         });
         let mut expected = vec_of::<f64>(rows.len() * n)?;
-        product(&mut expected, &a_rows, doubles, [n, k])?;
+        product(&mut expected, &a_rows, doubles, [n, k]);
         if absolute.is_empty() {
             return Ok(Panel { expected, bound: None });
         }
         let a_absolute: Vec<f32> = a_rows.par_iter().map(|&element| element.abs() as f32).collect();
         let mut bound = vec_of::<f32>(rows.len() * n)?;
-        product(&mut bound, &a_absolute, absolute, [n, k])?;
+        product(&mut bound, &a_absolute, absolute, [n, k]);
         let gamma = gamma(self.problem.k);
         // The sum of absolute values is itself rounded, by less than the same γ.
         let factor = (gamma * (1.0 + 2.0 * gamma)) as f32;
@@ -137,21 +136,6 @@ impl<'a> Reference<'a> {
         let bound = (self.problem.fill == Fill::Uniform).then_some(bound);
         Ok(Panel { expected, bound })
     }
-}
-
-/// `c` (m×n) = `a` (m×k) · `b` (k×n), all row-major, a band of rows on each core.
-fn product<T: LinalgScalar + Send + Sync>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) -> Result<()> {
-    let b = ArrayView2::from_shape((k, n), b)?;
-    let rows = c.len() / n;
-    // Not fewer rows than a kernel of the library packs at once, so that B is not packed more often than it is used.
-    let band = rows.div_ceil(rayon::current_num_threads()).max(64);
-    c.par_chunks_mut(band * n).zip(a.par_chunks(band * k)).try_for_each(|(c, a)| {
-        let rows = c.len() / n;
-        let a = ArrayView2::from_shape((rows, k), a)?;
-        let mut c = ArrayViewMut2::from_shape((rows, n), c)?;
-        general_mat_mul(T::one(), &a, &b, T::zero(), &mut c);
-        Ok(())
-    })
 }
 
 #[cfg(test)]

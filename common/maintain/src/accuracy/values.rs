@@ -1,9 +1,9 @@
 //! What A and B are filled with, to see how accurate a product is.
 
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use clap::ValueEnum;
 use common::basics::matrix::integer_range;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

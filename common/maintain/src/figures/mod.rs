@@ -1,15 +1,8 @@
-//! Figures. Those of kernels are drawn from runs: a kernel runs on the simulator, its accesses are recorded, and the
-//! drawing shows them.
+//! Figures made from records. Those that never change are plain SVG files beside them.
 
-pub mod accesses;
 mod accuracy;
 pub mod every_shape;
-mod house;
 mod several;
-mod step02;
-mod step04;
-mod step05;
-mod step06;
 
 use std::path::{Path, PathBuf};
 
@@ -20,18 +13,9 @@ use common::basics::workspace;
 type Figure = (&'static str, fn() -> Result<String>);
 
 const FIGURES: &[Figure] = &[
-    ("step02-elements", step02::elements),
-    ("step02-sectors", step02::sectors),
-    ("step04-walk", step04::walk),
-    ("step04-banks", step04::banks),
-    ("step05-outer", step05::outer),
-    ("step05-thread-tile", step05::thread_tile),
-    ("step05-to-and-fro", step05::to_and_fro),
-    ("step06-timeline", step06::timeline),
     ("tensor-errors", accuracy::errors),
     ("several-timeline", several::timeline),
     ("several-scaling", several::scaling),
-    ("house", house::house),
 ];
 
 /// The same for a figure that is there once its record is.
@@ -70,22 +54,6 @@ mod tests {
             let svg = draw().unwrap();
             assert_eq!(svg, draw().unwrap(), "{name}");
             assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
-        }
-    }
-
-    #[test]
-    fn drawings_made_by_hand_have_a_text_alternative_and_can_be_read_on_a_phone() {
-        let drawings = course::files::below(&workspace::root().join("docs/src/drawings"), "svg");
-        assert!(!drawings.is_empty());
-        for path in drawings {
-            let svg = course::files::read(&path).unwrap();
-            let name = path.display();
-            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
-            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
-            for size in svg.split("font-size=\"").skip(1) {
-                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
-                assert!(size >= 13, "{name}: words of {size}");
-            }
         }
     }
 }

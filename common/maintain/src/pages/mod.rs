@@ -1,5 +1,5 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
-//! come from runs on the simulator, figures from recorded accesses, tables and charts of speed from the records.
+//! come from runs on the simulator, tables, figures and charts of speed from the records.
 
 mod accuracy;
 mod bound;
@@ -9,10 +9,8 @@ mod outputs;
 mod parts;
 mod path;
 mod readings;
-mod rooms;
 mod several;
 mod shapes;
-mod swizzle;
 mod timed;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{accuracy, bound, counted, outputs, path, readings, rooms, several, shapes, swizzle};
+use super::{accuracy, bound, counted, outputs, path, readings, several, shapes};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -51,7 +51,6 @@ pub const PARTS: &[Part] = &[
         shows: "the simulator's counters beside those that were read on a GPU",
         make: |_, _| readings::table(),
     },
-    Part { name: "house", shows: "the files of each crate, with the idea of each", make: |_, _| rooms::table() },
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part {
@@ -110,11 +109,6 @@ pub const PARTS: &[Part] = &[
         name: "accuracy-errors",
         shows: "RECORD: worst errors for each kind of values and each K",
         make: |_, words| accuracy::errors(words),
-    },
-    Part {
-        name: "swizzle",
-        shows: "where the kernel on tensor cores puts the chunks of a tile",
-        make: |_, _| swizzle::table(),
     },
     Part {
         name: "accuracy-power",

@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod declarations;
 pub mod hazards;
+pub mod provenance;
 pub mod report;
 #[cfg(test)]
 mod testing;

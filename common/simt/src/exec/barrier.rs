@@ -6,7 +6,7 @@ use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Op, sub};
-use crate::observe::{Arrival, Observer};
+use crate::observe::Arrival;
 
 /// Whether the lanes of a warp may come to a barrier one by one: one without `.aligned`.
 #[inline]
@@ -17,9 +17,9 @@ pub(super) fn takes_one_by_one(inst: &Inst) -> bool {
 /// Lanes come to a barrier before the rest of their warp: they wait, and the rest goes on. False if all are there, or if nobody
 /// else is on the way.
 #[inline(never)]
-pub(super) fn arrive_early<O: Observer>(
+pub(super) fn arrive_early(
     warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     mask: u32,
@@ -37,7 +37,7 @@ pub(super) fn arrive_early<O: Observer>(
 }
 
 /// The barrier that lanes of a warp name, and the number of threads that it is for; zero means all.
-fn named<O>(warp: &Warp, context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
+fn named(warp: &Warp, context: &Context<'_, '_>, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
     let lane = mask.trailing_zeros() as usize;
     let id: u32 = r.lane(inst.a, lane);
     let ids: [u32; 32] = r.read(inst.a);
@@ -57,19 +57,21 @@ fn named<O>(warp: &Warp, context: &Context<'_, '_, O>, inst: &Inst, r: Registers
     Ok((id, expected))
 }
 
-fn show<O: Observer>(context: &mut Context<'_, '_, O>, inst: &Inst, warp: u32, lanes: u32, named: (u32, u32)) {
-    if O::ACTIVE && lanes != 0 {
+fn show(context: &mut Context<'_, '_>, inst: &Inst, warp: u32, lanes: u32, named: (u32, u32)) {
+    if let Some(observer) = &mut context.observer
+        && lanes != 0
+    {
         let ((id, threads), instruction, reduces) = (named, inst.pc, inst.op == Op::BarRed);
         let waits = reduces || inst.sub == 0;
-        context.observer.barrier_arrive(&Arrival { warp, instruction, lanes, id, threads, waits, reduces });
+        observer.barrier_arrive(&Arrival { warp, instruction, lanes, id, threads, waits, reduces });
     }
 }
 
 /// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
-pub(super) fn arrive<O: Observer>(
+pub(super) fn arrive(
     warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     mask: u32,
@@ -113,7 +115,7 @@ pub(super) fn arrive<O: Observer>(
 }
 
 /// Opens every barrier that is complete.
-pub(super) fn release<O: Observer>(warps: &mut [Warp], context: &mut Context<'_, '_, O>, planes: &mut [Plane]) {
+pub(super) fn release(warps: &mut [Warp], context: &mut Context<'_, '_>, planes: &mut [Plane]) {
     let per_warp = context.code.planes as usize;
     let running: u32 = warps.iter().filter(|warp| !warp.done).map(|warp| 1 << warp.number).sum();
     for id in 0..BARRIERS {
@@ -135,8 +137,8 @@ pub(super) fn release<O: Observer>(warps: &mut [Warp], context: &mut Context<'_,
             let start = warp.number as usize * per_warp;
             warp.reduced(&barrier, Registers::new(&mut planes[start..start + per_warp]));
         }
-        if O::ACTIVE {
-            context.observer.barrier_release(id as u32, barrier.waiting);
+        if let Some(observer) = &mut context.observer {
+            observer.barrier_release(id as u32, barrier.waiting);
         }
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Worker<'a> {
         let count = threads.div_ceil(32);
         let mut worker = Self {
             launch,
-            level: Level::detect(launch.config.instruction_set),
+            level: Level::detect(launch.config.instruction_set, launch.steps),
             planes: vec![Plane([0; 32]); (code.planes * count) as usize],
             warps: (0..count).map(|number| Warp::new(number, threads, code)).collect(),
             shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
@@ -92,7 +92,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs the block until it ends, or until others should get their turn.
-    pub fn turn<O: Observer>(&mut self, observer: &mut O) -> Result<Turn, Outcome> {
+    pub fn turn<'b>(&'b mut self, observer: Option<&'b mut dyn Observer>) -> Result<Turn, Outcome> {
         let code = &self.launch.kernel.code;
         let longest = if code.polls { SHORT_QUANTUM } else { QUANTUM };
         let Launch { config, .. } = self.launch;
@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn deadlock<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Outcome {
+fn deadlock(warps: &[Warp], context: &Context<'_, '_>) -> Outcome {
     let mut words = vec![];
     let mut pc = 0;
     for warp in warps.iter().filter(|warp| !warp.done) {

@@ -6,7 +6,7 @@ use crate::error::{Fault, Location};
 use crate::lower::Code;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::BlockInfo;
+use crate::observe::{BlockInfo, Observer};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -16,6 +16,8 @@ pub(super) struct Launch<'a> {
     pub kernel: &'a Kernel,
     pub memory: &'a GlobalMemory,
     pub config: &'a LaunchConfig,
+    /// Its observers are told of every instruction.
+    pub steps: bool,
     pub params: Vec<u8>,
     /// Addresses of the module's variables, by number in the program.
     pub variables: Vec<u64>,
@@ -98,10 +100,11 @@ pub(super) struct Barrier {
 const WAIT: u64 = 1 << 14;
 
 /// Everything of a block but its warps.
-pub(super) struct Context<'a, 'b, O> {
+pub(super) struct Context<'a, 'b> {
     pub launch: &'a Launch<'a>,
     pub code: &'a Code,
-    pub observer: &'b mut O,
+    /// What watches the block. A loop that is compiled once asks for it: behind a pointer that is there or not.
+    pub observer: Option<&'b mut dyn Observer>,
     pub shared: &'b mut [u32],
     /// By instruction number.
     pub caches: &'b mut [Cache<'a>],

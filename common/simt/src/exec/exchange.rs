@@ -7,7 +7,6 @@ use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
-use crate::observe::Observer;
 
 /// Lanes of `mask` that name the same lanes: what they name, and which they are.
 fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
@@ -22,9 +21,9 @@ fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
 
 /// Instructions that exchange values between the lanes of a warp.
 #[inline(never)]
-pub(super) fn exchange<O: Observer>(
+pub(super) fn exchange(
     warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     mask: u32,
@@ -54,11 +53,11 @@ pub(super) fn exchange<O: Observer>(
             came |= waited;
             missing |= absent & !waited;
         }
-        if O::ACTIVE {
+        if let Some(observer) = &mut context.observer {
             // NVIDIA's own `cuda::pipeline` relies on `match.sync` where its last thread unmakes the barriers.
             let orders = plain_sync || inst.op == Op::Match;
             for (name, same) in groups(names, if plain_sync { came } else { mask }) {
-                context.observer.warp_sync(warp.number, inst.pc, same, name, !orders);
+                observer.warp_sync(warp.number, inst.pc, same, name, !orders);
             }
         }
         if plain_sync && missing == 0 {

@@ -5,7 +5,7 @@ use crate::ast::Space;
 use crate::error::{Fault, FaultKind};
 use crate::observe::Access;
 
-impl<O> Context<'_, '_, O> {
+impl Context<'_, '_> {
     /// A fault of instruction `pc`, on a lane of the warp.
     #[cold]
     #[inline(never)]

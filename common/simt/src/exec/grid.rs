@@ -3,7 +3,7 @@
 use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
 use super::waits::{Counted, Waits};
-use crate::observe::{Analysis, BlockInfo};
+use crate::observe::{BlockInfo, Watch, WatchedBlock};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ struct Grid<'a> {
 }
 
 /// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
-pub(super) fn run<A: Analysis>(launch: &Launch<'_>, analysis: &A, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
+pub(super) fn run(launch: &Launch<'_>, analysis: &dyn Watch, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
     let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
     // A system that gives no threads leaves this one.
     let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
@@ -46,7 +46,7 @@ fn grid_blocks(launch: &Launch<'_>, only: Option<&[u64]>) -> u64 {
 
 impl<'a> Grid<'a> {
     /// Runs blocks until there are none left.
-    fn work<A: Analysis>(&self, analysis: &A) {
+    fn work(&self, analysis: &dyn Watch) {
         let most = self.launch.kernel.resident_blocks(self.launch.config);
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
@@ -55,10 +55,10 @@ impl<'a> Grid<'a> {
         let (mut nothing, mut counted) = (0, Counted::default());
         loop {
             let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
-            let Some((mut worker, mut observer)) = new.or_else(|| waiting.pop_front()) else { break };
+            let Some((mut worker, mut watched)) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.executed();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
-            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(&mut observer) };
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(watched.observer()) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 let all = if nothing > waiting.len() { self.waits.all_wait(&mut counted, warps) } else { None };
@@ -74,10 +74,10 @@ impl<'a> Grid<'a> {
                 self.waits.works();
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
-                waiting.push_back((worker, observer));
+                waiting.push_back((worker, watched));
                 continue;
             }
-            analysis.end(observer);
+            watched.end();
             if let Err(outcome) = turn {
                 self.fail(worker.number(), outcome);
             }
@@ -87,7 +87,11 @@ impl<'a> Grid<'a> {
     }
 
     /// The next block that is to be run, with its observer.
-    fn take<A: Analysis>(&self, analysis: &A, idle: &mut Option<Worker<'a>>) -> Option<(Worker<'a>, A::Block)> {
+    fn take<'w>(
+        &self,
+        analysis: &'w dyn Watch,
+        idle: &mut Option<Worker<'a>>,
+    ) -> Option<(Worker<'a>, Box<dyn WatchedBlock + 'w>)> {
         let config = self.launch.config;
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         if turn >= grid_blocks(self.launch, self.only) {
@@ -98,7 +102,7 @@ impl<'a> Grid<'a> {
             return None;
         }
         let info = BlockInfo { index: config.grid.index(number), number, threads: config.block.count() as u32 };
-        let observer = analysis.block(&info);
+        let watched = analysis.block(&info);
         let worker = match idle.take() {
             Some(mut worker) => {
                 worker.start(info);
@@ -106,7 +110,7 @@ impl<'a> Grid<'a> {
             }
             None => Worker::new(self.launch, info),
         };
-        Some((worker, observer))
+        Some((worker, watched))
     }
 
     fn fail(&self, number: u64, outcome: Outcome) {

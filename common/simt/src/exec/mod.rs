@@ -46,7 +46,7 @@ use crate::dim3::Dim3;
 use crate::error::{Error, Limit};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, LaunchInfo};
+use crate::observe::{Analysis, LaunchInfo, Watch};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
 use context::{Launch, Outcome};
@@ -80,7 +80,7 @@ pub fn launch<A: Analysis>(
     launch_blocks(kernel, memory, config, args, analysis, None)
 }
 
-/// The same for some blocks of the grid, by their numbers; the work of the others is left undone.
+/// Runs only some blocks of the grid, by their numbers, as [`launch`] does; the work of the others is left undone.
 ///
 /// # Errors
 /// As [`launch`], and [`Error::Usage`] when the grid has no such block.
@@ -99,12 +99,12 @@ pub fn launch_some<A: Analysis>(
     launch_blocks(kernel, memory, config, args, analysis, Some(blocks))
 }
 
-fn launch_blocks<A: Analysis>(
+fn launch_blocks(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
     config: &LaunchConfig,
     args: &[Arg],
-    analysis: &mut A,
+    analysis: &mut dyn Watch,
     only: Option<&[u64]>,
 ) -> Result<Report, Error> {
     config.validate(u64::from(kernel.static_shared_bytes()))?;
@@ -134,6 +134,7 @@ fn launch_blocks<A: Analysis>(
         kernel,
         memory,
         config,
+        steps: analysis.steps(),
         params,
         variables,
         shared_bytes,

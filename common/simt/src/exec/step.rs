@@ -17,7 +17,7 @@ use crate::config::InstructionSet;
 use crate::error::FaultKind;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::lower::matrix::MatrixOp;
-use crate::observe::{Executed, Observer};
+use crate::observe::Executed;
 
 /// Instructions of the host that this processor was found to have.
 #[derive(Clone, Copy)]
@@ -27,6 +27,8 @@ pub(super) struct Level(Set);
 #[derive(Clone, Copy)]
 enum Set {
     Plain,
+    /// Plain, and shown instruction by instruction.
+    Stepping,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
@@ -34,8 +36,11 @@ enum Set {
 }
 
 impl Level {
-    /// The best this processor has, up to what is asked for.
-    pub fn detect(asked: InstructionSet) -> Self {
+    /// The best this processor has, up to what is asked for; for an observer that is told of every instruction, the plain one.
+    pub fn detect(asked: InstructionSet, steps: bool) -> Self {
+        if steps {
+            return Self(Set::Stepping);
+        }
         #[cfg(target_arch = "x86_64")]
         if asked != InstructionSet::Plain && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             let avx512 = is_x86_feature_detected!("avx512f")
@@ -63,17 +68,18 @@ pub(super) enum Stop {
 }
 
 /// Runs a warp until its turn is over, it arrives at a barrier, or all its threads have ended.
-pub(super) fn step<O: Observer>(
+pub(super) fn step(
     level: Level,
     warp: &mut Warp,
     registers: Registers,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     quantum: i64,
 ) -> Checked<Stop> {
     // SAFETY: `Level::detect` found the instruction set on this processor.
     unsafe {
         match level.0 {
             Set::Plain => plain(warp, registers, context, quantum),
+            Set::Stepping => stepping(warp, registers, context, quantum),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => avx2(warp, registers, context, quantum),
             #[cfg(target_arch = "x86_64")]
@@ -83,38 +89,39 @@ pub(super) fn step<O: Observer>(
 }
 
 macro_rules! instance {
-    ($name:ident, $isa:ident $(, $feature:literal)?) => {
+    ($name:ident, $isa:ident, $steps:literal $(, $feature:literal)?) => {
         /// Runs a warp with this instruction set.
         ///
         /// # Safety
         /// The processor must have the instruction set.
         $(#[target_feature(enable = $feature)])?
-        unsafe fn $name<O: Observer>(
+        unsafe fn $name(
             warp: &mut Warp,
             registers: Registers,
-            context: &mut Context<'_, '_, O>,
+            context: &mut Context<'_, '_>,
             quantum: i64,
         ) -> Checked<Stop> {
             // SAFETY: the caller vouches for the instruction set.
-            unsafe { run::<$isa, O>(warp, registers, context, quantum) }
+            unsafe { run::<$isa, $steps>(warp, registers, context, quantum) }
         }
     };
 }
-instance!(plain, Plain);
+instance!(plain, Plain, false);
+instance!(stepping, Plain, true);
 #[cfg(target_arch = "x86_64")]
-instance!(avx2, Avx2, "avx2,fma");
+instance!(avx2, Avx2, false, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
-instance!(avx512, Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
+instance!(avx512, Avx512, false, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
 
 /// The loop itself. It is inlined into each instance, so that all of it uses the instance's instructions.
 ///
 /// # Safety
 /// The processor must have the instruction set.
 #[inline(always)]
-unsafe fn run<I: Isa, O: Observer>(
+unsafe fn run<I: Isa, const STEPS: bool>(
     warp: &mut Warp,
     r: Registers,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     mut quantum: i64,
 ) -> Checked<Stop> {
     let code = context.code;
@@ -126,7 +133,7 @@ unsafe fn run<I: Isa, O: Observer>(
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
-        if O::STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run) {
+        if STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run) {
             if left == 0 {
                 break Stop::Yield;
             }
@@ -137,11 +144,11 @@ unsafe fn run<I: Isa, O: Observer>(
         if inst.guard != NO_GUARD {
             let bits = warp.predicates[(inst.guard & !GUARD_NEGATED) as usize];
             mask &= if inst.guard & GUARD_NEGATED == 0 { bits } else { !bits };
-            if O::ACTIVE {
-                context.observer.guarded(warp.number, inst.pc, mask);
+            if let Some(observer) = &mut context.observer {
+                observer.guarded(warp.number, inst.pc, mask);
             }
             if mask == 0 && inst.op != Op::Bra {
-                executed(warp, context, inst, r, 0);
+                executed::<STEPS>(warp, context, inst, r, 0);
                 continue;
             }
         }
@@ -164,18 +171,18 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
                 budget -= i64::from(inst.imm).max(1) + i64::from(inst.c);
                 quantum -= i64::from(inst.c);
-                if O::ACTIVE {
-                    context.observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
+                if let Some(observer) = &mut context.observer {
+                    observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
                 }
             }
             // Watched one by one are the instructions that it stands for.
-            Op::Run if O::STEPS => continue,
+            Op::Run if STEPS => continue,
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
-                    && let Some(bases) = access::bases::<I, O>(context, run, r)
+                    && let Some(bases) = access::bases::<I>(context, run, r)
                 {
-                    if O::ACTIVE {
+                    if context.observer.is_some() {
                         access::show_run(context, run, &bases, warp.number);
                     }
                     // SAFETY: the caller vouches for the instruction set, and `bases` has checked the loads.
@@ -183,13 +190,15 @@ unsafe fn run<I: Isa, O: Observer>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
-            Op::StShared => access::store_shared::<I, O>(context, inst, r, warp.number, mask, 0)?,
-            Op::LdGlobal => access::load_global::<I, O>(context, inst, r, warp.number, mask)?,
-            Op::StGlobal => access::store_global::<I, O>(context, inst, r, warp.number, mask)?,
+            Op::LdShared => access::load_shared::<I>(context, inst, r, warp.number, mask, 0)?,
+            Op::StShared => access::store_shared::<I>(context, inst, r, warp.number, mask, 0)?,
+            Op::LdGlobal => access::load_global::<I>(context, inst, r, warp.number, mask)?,
+            Op::StGlobal => access::store_global::<I>(context, inst, r, warp.number, mask)?,
             Op::Bra => {
-                if O::ACTIVE && inst.guard != NO_GUARD {
-                    context.observer.branch(warp.number, inst.pc, mask, warp.active & !mask);
+                if let Some(observer) = &mut context.observer
+                    && inst.guard != NO_GUARD
+                {
+                    observer.branch(warp.number, inst.pc, mask, warp.active & !mask);
                 }
                 if mask == warp.active {
                     warp.pc = inst.d;
@@ -198,50 +207,50 @@ unsafe fn run<I: Isa, O: Observer>(
                 }
             }
             Op::Exit => {
-                if O::ACTIVE {
-                    context.observer.exit(warp.number, inst.pc, mask);
+                if let Some(observer) = &mut context.observer {
+                    observer.exit(warp.number, inst.pc, mask);
                 }
                 if !warp.end(mask) {
-                    executed(warp, context, inst, r, mask);
+                    executed::<STEPS>(warp, context, inst, r, mask);
                     break Stop::Done;
                 }
             }
             Op::Bar | Op::BarRed => {
                 if takes_one_by_one(inst) {
                     if mask != warp.live && arrive_early(warp, context, inst, r, mask)? {
-                        executed(warp, context, inst, r, mask);
+                        executed::<STEPS>(warp, context, inst, r, mask);
                         continue;
                     }
                 } else if warp.gather(warp.live, &code.insts) {
                     continue;
                 }
                 arrive(warp, context, inst, r, mask)?;
-                executed(warp, context, inst, r, mask);
+                executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
             Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
             Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
-            Op::LdGeneric => access::generic::<I, O>(context, inst, r, warp, mask, true)?,
-            Op::StGeneric => access::generic::<I, O>(context, inst, r, warp, mask, false)?,
+            Op::LdGeneric => access::generic::<I>(context, inst, r, warp, mask, true)?,
+            Op::StGeneric => access::generic::<I>(context, inst, r, warp, mask, false)?,
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
                     *group += mask >> lane & 1;
                 }
-                if O::ACTIVE {
-                    context.observer.copy_commit(warp.number, inst.pc, mask);
+                if let Some(observer) = &mut context.observer {
+                    observer.copy_commit(warp.number, inst.pc, mask);
                 }
             }
             Op::CopyWait | Op::CopyWaitAll => {
                 let keep = (inst.op == Op::CopyWait).then_some(inst.imm as u32);
                 access::land(context.shared, warp, mask, keep);
-                if O::ACTIVE {
-                    context.observer.copy_wait(warp.number, inst.pc, mask, keep);
+                if let Some(observer) = &mut context.observer {
+                    observer.copy_wait(warp.number, inst.pc, mask, keep);
                 }
             }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {
-                if O::ACTIVE {
-                    context.observer.fence(warp.number, inst.pc, mask);
+                if let Some(observer) = &mut context.observer {
+                    observer.fence(warp.number, inst.pc, mask);
                 }
             }
             Op::Brx => indexed(warp, context, inst, r)?,
@@ -257,7 +266,7 @@ unsafe fn run<I: Isa, O: Observer>(
             | Op::Matrix
             | Op::Warpgroup
             | Op::System
-            | Op::Trap => seldom::<I, O>(warp, context, inst, r, mask)?,
+            | Op::Trap => seldom(warp, context, inst, r, mask)?,
             Op::Yield => {
                 // What is left of its turn does not count as executed.
                 quantum -= budget.max(0);
@@ -268,7 +277,7 @@ unsafe fn run<I: Isa, O: Observer>(
             // SAFETY: the caller vouches for the instruction set.
             _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
         }
-        executed(warp, context, inst, r, mask);
+        executed::<STEPS>(warp, context, inst, r, mask);
     };
     context.executed += (quantum - budget) as u64;
     Ok(stop)
@@ -276,34 +285,28 @@ unsafe fn run<I: Isa, O: Observer>(
 
 /// Tells an observer that wants to know of each instruction.
 #[inline(always)]
-fn executed<O: Observer>(warp: &Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers, lanes: u32) {
-    if O::STEPS && inst.op != Op::Enter {
+fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers, lanes: u32) {
+    if let (true, Some(observer)) = (STEPS && inst.op != Op::Enter, &mut context.observer) {
         let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
         let (shared, memory) = (&*context.shared, context.launch.memory);
         let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
-        context.observer.executed(&step);
+        observer.executed(&step);
     }
 }
 
 /// What kernels do seldom, out of line, so that the loop above stays small.
 #[inline(never)]
-fn seldom<I: Isa, O: Observer>(
-    warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
-    inst: &Inst,
-    r: Registers,
-    mask: u32,
-) -> Checked<()> {
+fn seldom(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
         return Ok(());
     }
     match inst.op {
         Op::LdParam => access::load_param(context, inst, r, warp.number, mask),
-        Op::Atom => access::atomic::<I, O>(context, inst, r, warp.number, mask),
-        Op::CopyAsync => access::copy_async::<I, O>(context, inst, r, warp, mask),
+        Op::Atom => access::atomic(context, inst, r, warp.number, mask),
+        Op::CopyAsync => access::copy_async(context, inst, r, warp, mask),
         Op::Matrix => match context.code.matrices[inst.imm as usize].op {
             MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask),
-            _ => access::matrix::<I, O>(context, inst, r, warp.number, mask),
+            _ => access::matrix(context, inst, r, warp.number, mask),
         },
         Op::Warpgroup => warpgroup(warp, context, inst, r, mask),
         Op::System => system(warp, context, inst, mask),
@@ -314,7 +317,7 @@ fn seldom<I: Isa, O: Observer>(
 
 /// An indexed branch: the lanes of each target in turn, from the last to the first.
 #[inline(never)]
-fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst: &Inst, r: Registers) -> Checked<()> {
+fn indexed(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers) -> Checked<()> {
     let targets = &context.code.tables[inst.imm as usize];
     let index: [u32; 32] = r.read(inst.a);
     let (all, meeting) = (warp.active, inst.e);
@@ -329,8 +332,10 @@ fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst:
             None => sides.push((target, 1 << lane)),
         }
     }
-    if O::ACTIVE && sides.len() > 1 {
-        context.observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1);
+    if let Some(observer) = &mut context.observer
+        && sides.len() > 1
+    {
+        observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1);
     }
     if let [(target, _)] = sides[..] {
         warp.pc = target;
@@ -350,7 +355,7 @@ fn indexed<O: Observer>(warp: &mut Warp, context: &mut Context<'_, '_, O>, inst:
 
 /// Clocks count the instructions that the block has executed: the same in every run.
 #[inline(never)]
-fn clock<O>(context: &Context<'_, '_, O>, inst: &Inst, r: Registers, mask: u32, now: u64) {
+fn clock(context: &Context<'_, '_>, inst: &Inst, r: Registers, mask: u32, now: u64) {
     let now = context.clock + context.executed + now;
     let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
     if inst.imm != 0 {

@@ -8,7 +8,7 @@ use crate::error::{AccessKind, FaultKind};
 use crate::lanes::each;
 use crate::lower::inst::{Inst, SystemCall};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
-use crate::observe::{Access, Observer};
+use crate::observe::Access;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,12 +17,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// Calls the function for each lane.
 #[inline(never)]
-pub(super) fn system<O: Observer>(
-    warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
-    inst: &Inst,
-    mask: u32,
-) -> Checked<()> {
+pub(super) fn system(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, mask: u32) -> Checked<()> {
     let system = &context.code.systems[inst.imm as usize];
     for lane in each(mask) {
         let memory = Memory { warp, context, lane };
@@ -42,8 +37,8 @@ pub(super) fn system<O: Observer>(
                     let words = context.code.local_bytes as usize / 4;
                     let word = lane * words + result as usize / 4;
                     warp.local.at(4 * word)[word] = count;
-                    if O::ACTIVE {
-                        context.observer.access(&Access {
+                    if let Some(observer) = &mut context.observer {
+                        observer.access(&Access {
                             warp: warp.number,
                             instruction: inst.pc,
                             lanes: 1 << lane,
@@ -69,13 +64,13 @@ pub(super) fn system<O: Observer>(
 }
 
 /// Memory as a thread sees it.
-struct Memory<'a, 'b, 'c, O> {
+struct Memory<'a, 'b, 'c> {
     warp: &'a Warp,
-    context: &'a Context<'b, 'c, O>,
+    context: &'a Context<'b, 'c>,
     lane: usize,
 }
 
-impl<O> Memory<'_, '_, '_, O> {
+impl Memory<'_, '_, '_> {
     /// Up to 8 bytes of local memory.
     fn local(&self, address: u64, bytes: u64) -> u64 {
         (0..bytes).fold(0, |sum, at| sum | u64::from(self.byte(LOCAL_WINDOW + address + at).unwrap_or(0)) << (8 * at))

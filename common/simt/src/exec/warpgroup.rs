@@ -11,15 +11,15 @@ use crate::error::FaultKind;
 use crate::lower::inst::{Inst, NONE, Op};
 use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
-use crate::observe::{Observer, WarpgroupStep};
+use crate::observe::WarpgroupStep;
 
 /// Threads of a warpgroup.
 const THREADS: u64 = 128;
 
 #[inline(never)]
-pub(super) fn warpgroup<O: Observer>(
+pub(super) fn warpgroup(
     warp: &mut Warp,
-    context: &mut Context<'_, '_, O>,
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     mask: u32,
@@ -56,14 +56,14 @@ pub(super) fn warpgroup<O: Observer>(
             WarpgroupStep::Multiply { pieces: &pieces, own }
         }
     };
-    if O::ACTIVE {
-        context.observer.warpgroup(warp.number, inst.pc, step);
+    if let Some(observer) = &mut context.observer {
+        observer.warpgroup(warp.number, inst.pc, step);
     }
     Ok(())
 }
 
 /// Whether D is added, which all threads must say alike.
-fn adds<O>(context: &Context<'_, '_, O>, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
+fn adds(context: &Context<'_, '_>, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
     match warp.predicates[inst.c as usize] {
         0 => Ok(negated),
         u32::MAX => Ok(!negated),
@@ -77,16 +77,16 @@ fn adds<O>(context: &Context<'_, '_, O>, warp: &Warp, inst: &Inst, negated: bool
 }
 
 /// Where a product is executed.
-struct Place<'a, 'b, 'c, 'd, O> {
-    context: &'a Context<'b, 'c, O>,
+struct Place<'a, 'b, 'c, 'd> {
+    context: &'a Context<'b, 'c>,
     inst: &'a Inst,
     warp: u32,
     r: Registers<'d>,
 }
 
 /// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
-fn multiply<O>(
-    place: &Place<'_, '_, '_, '_, O>,
+fn multiply(
+    place: &Place<'_, '_, '_, '_>,
     product: &warpgroup::Product,
     registers: &[u32],
     adds: bool,
@@ -119,7 +119,7 @@ fn multiply<O>(
     Ok(of_a)
 }
 
-impl<O> Place<'_, '_, '_, '_, O> {
+impl Place<'_, '_, '_, '_> {
     /// The bits of some lines of an operand in shared memory, line after line.
     #[allow(clippy::too_many_arguments)]
     fn lines(
@@ -188,7 +188,7 @@ impl<O> Place<'_, '_, '_, '_, O> {
 }
 
 /// All four warps of a warpgroup must have executed the same products.
-pub(super) fn complete<O>(warps: &[Warp], context: &Context<'_, '_, O>) -> Result<(), Outcome> {
+pub(super) fn complete(warps: &[Warp], context: &Context<'_, '_>) -> Result<(), Outcome> {
     for four in warps.chunks(4) {
         if let Some(other) = four.iter().find(|warp| warp.together != four[0].together) {
             let text = format!(

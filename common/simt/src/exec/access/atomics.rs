@@ -7,25 +7,19 @@ use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::float::{canonical, canonical64, flush};
-use crate::exec::isa::Isa;
+use crate::exec::isa::Plain;
 use crate::exec::real::{Format, Real};
 use crate::exec::registers::Registers;
 use crate::lanes::{each, select};
 use crate::lower::inst::{AtomicOp, Inst, NONE, Rounding};
 use crate::lower::{COUNT_BITS, SHARED_WINDOW};
-use crate::observe::{Access, Observer};
+use crate::observe::Access;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
 #[inline(never)]
-pub(crate) fn atomic<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-) -> Checked<()> {
+pub(crate) fn atomic(context: &mut Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
     let atomic = context.code.atomics[inst.imm as usize];
     let all = addresses(r, inst.a, true, atomic.offset, lanes);
     let bytes = atomic.kind.bytes();
@@ -50,7 +44,7 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
         let mut addresses = all.map(|address| address.wrapping_sub(window));
         fill(&mut addresses, shared);
         let access = Access { bytes, ..request(inst, warp, shared, AccessKind::Atomic, Space::Shared, &addresses) };
-        check_shared::<I, _>(context, &access)?;
+        check_shared::<Plain>(context, &access)?;
         let mut written = shared;
         for lane in each(shared) {
             let (b, c) = operands(lane);
@@ -66,7 +60,7 @@ pub(crate) fn atomic<I: Isa, O: Observer>(
         let mut addresses = all;
         fill(&mut addresses, global);
         let access = Access { bytes, ..request(inst, warp, global, AccessKind::Atomic, Space::Global, &addresses) };
-        let (cache, _) = check_global::<I, _>(context, &access)?;
+        let (cache, _) = check_global::<Plain>(context, &access)?;
         let mut written = global;
         for lane in each(global) {
             let (b, c) = operands(lane);

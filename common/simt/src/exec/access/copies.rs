@@ -6,18 +6,18 @@ use super::request::{check_global, check_shared};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
-use crate::exec::isa::Isa;
+use crate::exec::isa::Plain;
 use crate::exec::registers::Registers;
 use crate::exec::warp::{Pending, Warp};
 use crate::lanes::{each, select};
 use crate::lower::inst::{CopyCount, Inst, NONE};
-use crate::observe::{Access, CopyAccess, Observer};
+use crate::observe::{Access, CopyAccess};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Starts a copy.
 #[inline(never)]
-pub(crate) fn copy_async<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn copy_async(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: &mut Warp,
@@ -55,10 +55,10 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
     };
     let (kind, space) = (AccessKind::CopyDestination, Space::Shared);
     let writing = Access { kind, space, addresses: &to, written: lanes, ..reading };
-    check_shared::<I, _>(context, &writing)?;
+    check_shared::<Plain>(context, &writing)?;
     let mut cache = None;
     if each(lanes).all(|lane| source[lane] == copy.bytes) {
-        cache = check_global::<I, _>(context, &reading)?.0;
+        cache = check_global::<Plain>(context, &reading)?.0;
     } else {
         for lane in each(lanes) {
             // Lanes that read nothing may name any source, but it must be aligned all the same.
@@ -68,8 +68,8 @@ pub(crate) fn copy_async<I: Isa, O: Observer>(
             }
         }
     }
-    if O::ACTIVE {
-        context.observer.copy(&CopyAccess {
+    if let Some(observer) = &mut context.observer {
+        observer.copy(&CopyAccess {
             warp: warp.number,
             instruction: inst.pc,
             lanes,

@@ -11,13 +11,12 @@ use crate::exec::warp::Warp;
 use crate::lanes::select;
 use crate::lower::inst::Inst;
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
-use crate::observe::Observer;
 
 /// A load or store of any memory. The load of one memory may overwrite the address register that the next needs, but
 /// never in the same lanes.
 #[inline(never)]
-pub(crate) fn generic<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn generic<I: Isa>(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: &mut Warp,
@@ -30,16 +29,16 @@ pub(crate) fn generic<I: Isa, O: Observer>(
     let global = lanes & !shared & !own;
     if global != 0 {
         if load {
-            load_global::<I, _>(context, inst, r, warp.number, global)?;
+            load_global::<I>(context, inst, r, warp.number, global)?;
         } else {
-            store_global::<I, _>(context, inst, r, warp.number, global)?;
+            store_global::<I>(context, inst, r, warp.number, global)?;
         }
     }
     if shared != 0 {
         if load {
-            load_shared::<I, _>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
+            load_shared::<I>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
         } else {
-            store_shared::<I, _>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
+            store_shared::<I>(context, inst, r, warp.number, shared, SHARED_WINDOW)?;
         }
     }
     if own != 0 {

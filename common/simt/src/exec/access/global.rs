@@ -9,16 +9,12 @@ use crate::exec::isa::Isa;
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Shape};
-use crate::observe::{Access, Observer};
+use crate::observe::Access;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The words of the allocation that holds an address already checked, and the position in it.
 #[inline]
-pub(super) fn place<'a, O>(
-    context: &Context<'a, '_, O>,
-    cache: Option<Cache<'a>>,
-    address: u64,
-) -> (&'a [AtomicU32], usize) {
+pub(super) fn place<'a>(context: &Context<'a, '_>, cache: Option<Cache<'a>>, address: u64) -> (&'a [AtomicU32], usize) {
     if let Some(cache) = cache {
         return (cache.words, (address - cache.base) as usize);
     }
@@ -29,8 +25,8 @@ pub(super) fn place<'a, O>(
 }
 
 #[inline(always)]
-pub(crate) fn load_global<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn load_global<I: Isa>(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -39,7 +35,7 @@ pub(crate) fn load_global<I: Isa, O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let access = request(inst, warp, lanes, AccessKind::Load, Space::Global, &addresses);
-    let (cache, summary) = check_global::<I, _>(context, &access)?;
+    let (cache, summary) = check_global::<I>(context, &access)?;
     show(context, &access);
     if let (4, false, Some(cache)) = (shape.bytes, shape.wide, cache) {
         let first = ((addresses[0] - cache.base) / 4) as usize;
@@ -74,8 +70,8 @@ pub(crate) fn load_global<I: Isa, O: Observer>(
 }
 
 #[inline(always)]
-pub(crate) fn store_global<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn store_global<I: Isa>(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -83,10 +79,10 @@ pub(crate) fn store_global<I: Isa, O: Observer>(
 ) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
-    let data = stored::<O>(inst, r, lanes);
+    let data = stored(context, inst, r, lanes);
     let access =
         Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Global, &addresses) };
-    let (cache, _) = check_global::<I, _>(context, &access)?;
+    let (cache, _) = check_global::<I>(context, &access)?;
     show(context, &access);
     for lane in each(lanes) {
         let (words, start) = place(context, cache, addresses[lane]);

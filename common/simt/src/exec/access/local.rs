@@ -9,13 +9,12 @@ use crate::exec::registers::Registers;
 use crate::exec::warp::Warp;
 use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
-use crate::observe::Observer;
 
 /// A load or store of local memory: `Warp::local` holds the lanes' areas one after the other. `window` is where local
 /// memory starts in the addresses of this instruction.
 #[inline(never)]
-pub(crate) fn local<O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn local(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: &mut Warp,
@@ -45,13 +44,7 @@ pub(crate) fn local<O: Observer>(
 
 /// A load from the parameter area at an address computed by the kernel.
 #[inline(never)]
-pub(crate) fn load_param<O>(
-    context: &Context<'_, '_, O>,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-) -> Checked<()> {
+pub(crate) fn load_param(context: &Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let params = &context.launch.params;

@@ -6,38 +6,32 @@ use super::request::{check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::isa::Isa;
+use crate::exec::isa::Plain;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::exec::registers::Registers;
 use crate::lower::SHARED_WINDOW;
 use crate::lower::fragment::Fragment;
 use crate::lower::inst::Inst;
 use crate::lower::matrix::{Matrix, MatrixOp};
-use crate::observe::{Access, Observer};
+use crate::observe::Access;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `ldmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
-pub(crate) fn matrix<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    mask: u32,
-) -> Checked<()> {
+pub(crate) fn matrix(context: &mut Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
         MatrixOp::Multiply(_) | MatrixOp::Warpgroup(_) => {}
-        MatrixOp::Rows { count, exchanged } => load_rows::<I, O>(context, inst, r, warp, matrix, count, exchanged)?,
+        MatrixOp::Rows { count, exchanged } => load_rows(context, inst, r, warp, matrix, count, exchanged)?,
         MatrixOp::Move { fragment, by_column, space, store } => {
             let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];
             let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
             let window = if shared && space == Space::Generic { SHARED_WINDOW } else { 0 };
             let stride = u64::from(r.lane::<u32>(inst.b, 0)) * u64::from(fragment.kind.bytes());
             let place = Area { base: base.wrapping_sub(window), stride, shared, fragment, by_column };
-            place.transfer::<I, O>(context, inst, r, warp, &matrix.registers, store)?;
+            place.transfer(context, inst, r, warp, &matrix.registers, store)?;
         }
     }
     Ok(())
@@ -55,9 +49,9 @@ struct Area {
 
 impl Area {
     /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whatever they keep of them.
-    fn transfer<I: Isa, O: Observer>(
+    fn transfer(
         &self,
-        context: &mut Context<'_, '_, O>,
+        context: &mut Context<'_, '_>,
         inst: &Inst,
         r: Registers,
         warp: u32,
@@ -108,12 +102,12 @@ impl Area {
                 data: store.then_some(&data),
             };
             let cache = if self.shared {
-                check_shared::<I, _>(context, &access)?;
+                check_shared::<Plain>(context, &access)?;
                 None
             } else {
-                check_global::<I, _>(context, &access)?.0
+                check_global::<Plain>(context, &access)?.0
             };
-            tell(context, &access);
+            show(context, &access);
             for lane in 0..32 {
                 if store {
                     self.write(context, cache, addresses[lane], values[lane] as u32);
@@ -137,7 +131,7 @@ impl Area {
         Ok(())
     }
 
-    fn read<'a, O>(&self, context: &Context<'a, '_, O>, cache: Option<Cache<'a>>, address: u64) -> u32 {
+    fn read<'a>(&self, context: &Context<'a, '_>, cache: Option<Cache<'a>>, address: u64) -> u32 {
         if self.shared {
             return context.shared[address as usize / 4];
         }
@@ -145,7 +139,7 @@ impl Area {
         words[at / 4].load(Relaxed)
     }
 
-    fn write<'a, O>(&self, context: &mut Context<'a, '_, O>, cache: Option<Cache<'a>>, address: u64, value: u32) {
+    fn write<'a>(&self, context: &mut Context<'a, '_>, cache: Option<Cache<'a>>, address: u64, value: u32) {
         if self.shared {
             context.shared[address as usize / 4] = value;
         } else {
@@ -153,12 +147,6 @@ impl Area {
             words[at / 4].store(value, Relaxed);
         }
     }
-}
-
-/// Shows the observer a request, out of line: what observers do belongs into the loads and stores of all kernels.
-#[inline(never)]
-fn tell<O: Observer>(context: &mut Context<'_, '_, O>, access: &Access<'_>) {
-    show(context, access);
 }
 
 /// A load from shared memory.
@@ -169,8 +157,8 @@ fn load<'a>(inst: &Inst, warp: u32, addresses: &'a [u64; 32], bytes: u32, lanes:
 
 /// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a
 /// column if the matrix is exchanged.
-fn load_rows<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+fn load_rows(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -181,10 +169,10 @@ fn load_rows<I: Isa, O: Observer>(
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
-    check_shared::<I, _>(context, &load(inst, warp, &rows, 16, u32::MAX >> (32 - 8 * count)))?;
+    check_shared::<Plain>(context, &load(inst, warp, &rows, 16, u32::MAX >> (32 - 8 * count)))?;
     for index in 0..count as usize {
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
-        tell(context, &load(inst, warp, &words, 4, u32::MAX));
+        show(context, &load(inst, warp, &words, 4, u32::MAX));
         let word = |row: usize, at: usize| context.shared[(given[8 * index + row] / 4) as usize + at];
         let out: [u32; 32] = std::array::from_fn(|lane| {
             if !exchanged {

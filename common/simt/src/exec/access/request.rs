@@ -9,7 +9,7 @@ use crate::exec::pattern::Summary;
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
-use crate::observe::{Access, Observer};
+use crate::observe::Access;
 
 /// The request of a load or store as its instruction describes it.
 #[inline(always)]
@@ -29,8 +29,8 @@ pub(super) fn request<'a>(
 
 /// What a store shows an observer of its data.
 #[inline(always)]
-pub(super) fn stored<O: Observer>(inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
-    O::ACTIVE.then(|| {
+pub(super) fn stored(context: &Context<'_, '_>, inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
+    context.observer.is_some().then(|| {
         let shape = Shape::unpack(inst.sub);
         let mut data = [[0; 4]; 32];
         for (register, before) in parts(inst, shape) {
@@ -44,15 +44,15 @@ pub(super) fn stored<O: Observer>(inst: &Inst, r: Registers, lanes: u32) -> Opti
 
 /// Shows the observer a request that has been checked.
 #[inline(always)]
-pub(super) fn show<O: Observer>(context: &mut Context<'_, '_, O>, access: &Access<'_>) {
-    if O::ACTIVE {
-        context.observer.access(access);
+pub(super) fn show(context: &mut Context<'_, '_>, access: &Access<'_>) {
+    if let Some(observer) = &mut context.observer {
+        observer.access(access);
     }
 }
 
 /// Checks a request to shared memory.
 #[inline(always)]
-pub(super) fn check_shared<I: Isa, O>(context: &Context<'_, '_, O>, access: &Access<'_>) -> Checked<()> {
+pub(super) fn check_shared<I: Isa>(context: &Context<'_, '_>, access: &Access<'_>) -> Checked<()> {
     let Summary { high, bits, .. } = I::summary(access.addresses);
     let (bytes, total) = (u64::from(access.bytes), u64::from(context.launch.shared_bytes));
     if bits & (bytes - 1) != 0 || high.saturating_add(bytes) > total {
@@ -64,8 +64,8 @@ pub(super) fn check_shared<I: Isa, O>(context: &Context<'_, '_, O>, access: &Acc
 /// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
 /// none.
 #[inline(always)]
-pub(super) fn check_global<'a, I: Isa, O>(
-    context: &mut Context<'a, '_, O>,
+pub(super) fn check_global<'a, I: Isa>(
+    context: &mut Context<'a, '_>,
     access: &Access<'_>,
 ) -> Checked<(Option<Cache<'a>>, Summary)> {
     let summary = I::summary(access.addresses);
@@ -98,7 +98,7 @@ pub(super) fn check_global<'a, I: Isa, O>(
 
 /// Checks a request to memory that starts at 0 and has `size` bytes: local memory and parameters.
 #[inline]
-pub(super) fn check_within<O>(context: &Context<'_, '_, O>, access: &Access<'_>, size: u64) -> Checked<()> {
+pub(super) fn check_within(context: &Context<'_, '_>, access: &Access<'_>, size: u64) -> Checked<()> {
     let bytes = u64::from(access.bytes);
     let inside = |address: u64| address.saturating_add(bytes) <= size;
     let good = |lane: usize| access.addresses[lane].is_multiple_of(bytes) && inside(access.addresses[lane]);

@@ -10,12 +10,12 @@ use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
-use crate::observe::{Access, Observer, SharedLoads};
+use crate::observe::{Access, SharedLoads};
 
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
-pub(crate) fn load_shared<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn load_shared<I: Isa>(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -25,7 +25,7 @@ pub(crate) fn load_shared<I: Isa, O: Observer>(
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
     let access = request(inst, warp, lanes, AccessKind::Load, Space::Shared, &addresses);
-    check_shared::<I, _>(context, &access)?;
+    check_shared::<I>(context, &access)?;
     show(context, &access);
     let words = &*context.shared;
     if shape.bytes == 4 && !shape.wide {
@@ -51,8 +51,8 @@ pub(crate) fn load_shared<I: Isa, O: Observer>(
 
 /// A store; `window` as for loads.
 #[inline(always)]
-pub(crate) fn store_shared<I: Isa, O: Observer>(
-    context: &mut Context<'_, '_, O>,
+pub(crate) fn store_shared<I: Isa>(
+    context: &mut Context<'_, '_>,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -61,10 +61,10 @@ pub(crate) fn store_shared<I: Isa, O: Observer>(
 ) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
-    let data = stored::<O>(inst, r, lanes);
+    let data = stored(context, inst, r, lanes);
     let access =
         Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Shared, &addresses) };
-    check_shared::<I, _>(context, &access)?;
+    check_shared::<I>(context, &access)?;
     show(context, &access);
     for lane in each(lanes) {
         for (register, before) in parts(inst, shape) {
@@ -78,7 +78,7 @@ pub(crate) fn store_shared<I: Isa, O: Observer>(
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
 /// the instructions one by one will find.
 #[inline(always)]
-pub(crate) fn bases<I: Isa, O>(context: &Context<'_, '_, O>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+pub(crate) fn bases<I: Isa>(context: &Context<'_, '_>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
         let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
@@ -104,7 +104,8 @@ pub(crate) fn bases<I: Isa, O>(context: &Context<'_, '_, O>, run: &Run, r: Regis
 
 /// Shows an observer the loads of a run.
 #[inline(never)]
-pub(crate) fn show_run<O: Observer>(context: &mut Context<'_, '_, O>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+pub(crate) fn show_run(context: &mut Context<'_, '_>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+    let Some(observer) = &mut context.observer else { return };
     let bases = bases.each_ref().map(|base| &base.index);
-    context.observer.shared_loads(&SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] });
+    observer.shared_loads(&SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] });
 }

@@ -1,0 +1,243 @@
+//! What must hold of the sources as a whole: files are short and say their idea, no two files of a crate use each other, and
+//! crates know only those they may.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use common::basics::workspace;
+use course::files::{below, read};
+
+/// Lines that a file may have: one idea fits in less.
+const LONGEST: usize = 600;
+
+/// A file's module, from the crate's root on, without `lib`, `main` and `mod`.
+type Module = Vec<String>;
+
+/// The modules that a file names, and the names that `use` gives to some of them.
+#[derive(Default)]
+struct Names {
+    paths: Vec<Vec<String>>,
+    imports: BTreeMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// Reads what stands in code; lines of comment and the tests at the end of a file do not count.
+    fn of(text: &str) -> Self {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code: String =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let code = code.replace("'{'", "").replace("'}'", "");
+        let tokens = tokens(&code);
+        let (mut names, mut at, mut depth) = (Self::default(), 0, 0_usize);
+        // Where modules within this file begin: within their braces, `super` is this file.
+        let mut within = vec![];
+        while at < tokens.len() {
+            let (is_use, known) = (tokens[at] == "use", names.paths.len());
+            let is_path = tokens.get(at + 1) == Some(&"::") && !["}", ">"].contains(&tokens[at]);
+            match tokens[at] {
+                "{" => depth += 1,
+                "}" => depth = depth.saturating_sub(1),
+                "mod" if tokens.get(at + 2) == Some(&"{") => within.push(depth),
+                _ => {}
+            }
+            within.retain(|&outside| depth > outside || tokens[at] != "}");
+            at = if is_use || is_path { names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty()) } else { at + 1 };
+            for path in &mut names.paths[known..] {
+                let inner = path.iter().take(within.len()).take_while(|first| *first == "super").count();
+                path.drain(..inner);
+            }
+        }
+        names
+    }
+
+    /// Reads `a::b::{c, d as e}` from a token on; gives the first token after it.
+    fn tree(&mut self, tokens: &[&str], mut at: usize, before: &[String], imported: bool) -> usize {
+        let mut path = before.to_vec();
+        loop {
+            match tokens.get(at).copied() {
+                Some("{") => {
+                    while tokens.get(at).is_some_and(|token| ["{", ","].contains(token)) {
+                        at = self.tree(tokens, at + 1, &path, imported);
+                    }
+                    return at + 1;
+                }
+                Some(token) if token != "}" => path.push(token.to_owned()),
+                _ => return at,
+            }
+            at += 1;
+            if tokens.get(at) != Some(&"::") {
+                break;
+            }
+            at += 1;
+        }
+        let renamed = tokens.get(at) == Some(&"as");
+        let name = if renamed { tokens.get(at + 1).map(|name| (*name).to_owned()) } else { path.last().cloned() };
+        if let (true, Some(name)) = (imported, name) {
+            self.imports.insert(name, path.clone());
+        }
+        self.paths.push(path);
+        if renamed { at + 2 } else { at }
+    }
+}
+
+/// Words, `::` and single characters.
+fn tokens(code: &str) -> Vec<&str> {
+    let mut rest = code.trim_start();
+    let mut found = vec![];
+    while let Some(first) = rest.chars().next() {
+        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let length = if word > 0 {
+            word
+        } else if rest.starts_with("::") {
+            2
+        } else {
+            first.len_utf8()
+        };
+        found.push(&rest[..length]);
+        rest = rest[length..].trim_start();
+    }
+    found
+}
+
+/// The file that a path leads to: modules as far as they go, and past names that their file only passes on.
+fn resolve(files: &BTreeMap<Module, Names>, from: &Module, path: &[String], depth: usize) -> Option<Module> {
+    let (mut whole, mut rest) = (from.clone(), path);
+    while let Some((first, more)) =
+        rest.split_first().filter(|(first, _)| ["crate", "self", "super"].contains(&first.as_str()))
+    {
+        match first.as_str() {
+            "crate" => whole.clear(),
+            "super" => drop(whole.pop()),
+            _ => {}
+        }
+        rest = more;
+    }
+    if rest.len() == path.len() && !files.contains_key(&[&whole[..], &path[..1]].concat()) {
+        return None; // another crate's, or of this file
+    }
+    whole.extend_from_slice(rest);
+    let length = (0..=whole.len()).rev().find(|&length| files.contains_key(&whole[..length]))?;
+    let file = whole[..length].to_vec();
+    let import = whole.get(length).and_then(|name| files[&file].imports.get(name));
+    let further =
+        import.filter(|_| depth < 16 && file != *from).and_then(|import| resolve(files, &file, import, depth + 1));
+    Some(further.unwrap_or(file))
+}
+
+/// The shortest circle of files that use each other, if there is one.
+fn circle(files: &BTreeMap<Module, Names>) -> Option<Vec<String>> {
+    let used = |file: &Module| -> BTreeSet<Module> {
+        let found = files[file].paths.iter().filter_map(|path| resolve(files, file, path, 0));
+        found.filter(|other| other != file).collect()
+    };
+    let uses: BTreeMap<&Module, BTreeSet<Module>> = files.keys().map(|file| (file, used(file))).collect();
+    let around = |first: &Module| {
+        let mut ways = VecDeque::from([vec![first.clone()]]);
+        let mut reached = BTreeSet::new();
+        while let Some(way) = ways.pop_front() {
+            for next in way.last().and_then(|last| uses.get(last)).into_iter().flatten() {
+                if next == first {
+                    return Some(way.iter().map(|module| module.join("::")).collect());
+                }
+                if reached.insert(next) {
+                    ways.push_back([&way[..], std::slice::from_ref(next)].concat());
+                }
+            }
+        }
+        None
+    };
+    files.keys().filter_map(around).min_by_key(Vec::len)
+}
+
+/// The files of a crate by their modules, without those that are there in tests only.
+fn files(src: &Path) -> BTreeMap<Module, Names> {
+    let beside_a_library = src.join("lib.rs").is_file();
+    let mut files = BTreeMap::new();
+    for path in below(src, "rs") {
+        let parts = path.strip_prefix(src).unwrap().with_extension("");
+        let mut module: Module = parts.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let text = read(&path).unwrap();
+        assert!(text.starts_with("//! "), "{} does not begin with //! and its idea", workspace::display(&path));
+        if module.iter().any(|name| name == "tests") || module == ["main"] && beside_a_library {
+            continue; // a program beside a library is a crate of its own
+        }
+        module.pop_if(|name| ["lib", "main", "mod"].contains(&name.as_str()));
+        files.insert(module, Names::of(&text));
+    }
+    files
+}
+
+/// The folders of all crates: `common`, the steps, and those within them.
+fn crates() -> Vec<PathBuf> {
+    let mut folders = vec![workspace::root().join("common")];
+    folders.extend(course::steps::find().unwrap().into_iter().map(|step| step.path));
+    let within =
+        folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let mut all: Vec<PathBuf> =
+        within.chain(folders.clone()).filter(|folder| folder.join("Cargo.toml").is_file()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn no_two_files_use_each_other_and_each_is_short() {
+    let folders = crates();
+    assert!(folders.len() > 10, "{folders:?}");
+    for folder in folders {
+        let name = workspace::display(&folder);
+        assert_eq!(circle(&files(&folder.join("src"))), None, "{name}");
+        for file in ["src", "tests", "benches", "examples"].iter().flat_map(|part| below(&folder.join(part), "rs")) {
+            let lines = read(&file).unwrap().lines().count();
+            assert!(lines <= LONGEST, "{} has {lines} lines", workspace::display(&file));
+        }
+    }
+}
+
+/// The crates of ours that a crate's programs and library may use, as beginnings of their names.
+fn may_use(name: &str) -> &'static [&'static str] {
+    match name {
+        "common/simt" | "common/plan" | "common/gpu" => &[],
+        "common" | "common/explorer" => &["simt", "plan"],
+        "common/course" | "common/maintain" => &["common", "course", "explorer", "plan", "several", "simt", "step"],
+        "common/several" | "step06_prefetch/beyond" => &["common", "plan", "gpu", "step06_prefetch"],
+        _ => &["common", "plan", "gpu"],
+    }
+}
+
+#[test]
+fn steps_depend_on_common_only_and_the_simulator_on_nothing_of_ours() {
+    for folder in crates() {
+        let name = workspace::display(&folder);
+        let manifest = read(&folder.join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default().split("\n[").next().unwrap();
+        let ours = ["common", "plan", "gpu", "simt", "explorer", "several", "course", "maintain", "beyond", "step"];
+        for line in dependencies.lines().filter(|line| ours.iter().any(|ours| line.starts_with(ours))) {
+            assert!(may_use(&name).iter().any(|of| line.starts_with(of)), "{name} depends on {line}");
+        }
+    }
+}
+
+#[test]
+fn a_circle_is_found_however_the_names_are_written() {
+    let files = |files: &[(&str, &str)]| -> BTreeMap<Module, Names> {
+        let module = |name: &str| name.split_terminator('/').map(str::to_owned).collect();
+        files.iter().map(|&(name, text)| (module(name), Names::of(text))).collect()
+    };
+    for (a, b) in [
+        ("use crate::b::B;", "use crate::a::A;"),
+        ("use super::b::{B, C};", "fn f() -> crate::a::A { todo() }"),
+        ("fn f() { crate::b::f::<u8>() }", "use crate::{b::X, a::A};"),
+        // Through what the crate's root passes on.
+        ("use crate::B;", "use crate::One;"),
+    ] {
+        let found = circle(&files(&[("", "pub use a::A as One; pub use b::B;"), ("a", a), ("b", b)]));
+        assert_eq!(found.unwrap(), ["a", "b"], "{a} {b}");
+    }
+    // A parent that passes on what its children define is none; a child that takes what its parent defines is one.
+    let parent = ("a", "pub use one::One; use two::Two; use std::fmt::{self, Debug}; mod own { use super::One; }");
+    let tests = "pub struct One;\n#[cfg(test)]\nmod tests { use crate::a::two::Two; }";
+    let found = circle(&files(&[("", "pub use a::two::Two;"), parent, ("a/one", tests), ("a/two", "use super::One;")]));
+    assert_eq!(found, None);
+    let found = circle(&files(&[("", "pub struct Here; use a::A;"), ("a", "use crate::Here; pub struct A;")]));
+    assert_eq!(found.unwrap(), ["", "a"]);
+}

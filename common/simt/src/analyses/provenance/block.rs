@@ -1,0 +1,549 @@
+//! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
+
+use super::nodes::{Node, Nodes, Tag};
+use super::{Launch, Store};
+use crate::ast::{Space, Type};
+use crate::dim3::Dim3;
+use crate::error::AccessKind;
+use crate::lanes::each;
+use crate::lower::Place;
+use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape, sub};
+use crate::observe::{Access, BlockInfo, CopyAccess, Executed, Observer};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The tags of a register in all lanes.
+type Tags = [Tag; 32];
+
+/// What is in a word of shared memory, and who put it there.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    value: Tag,
+    stored: Option<u32>,
+    by: u32,
+}
+
+/// A value that arrived in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    pub tag: Tag,
+    pub position: u32,
+    pub stored: u32,
+    pub by: u32,
+}
+
+/// An access of the instruction that is being executed.
+#[derive(Debug)]
+struct Request {
+    space: Space,
+    kind: AccessKind,
+    lanes: u32,
+    addresses: [u64; 32],
+}
+
+/// An asynchronous copy of a lane that has not landed.
+#[derive(Debug)]
+struct Flight {
+    lane: usize,
+    group: u32,
+    instruction: u32,
+    to: u32,
+    words: Vec<Tag>,
+}
+
+#[derive(Debug)]
+struct Warp {
+    /// As the registers lie: 32 for each word of a value.
+    tags: Vec<Tag>,
+    flights: Vec<Flight>,
+    /// Groups of copies that each lane has closed.
+    groups: [u32; 32],
+}
+
+/// What is known of the values of a block.
+#[derive(Debug)]
+pub struct BlockOrigins {
+    launch: Arc<Launch>,
+    pub(super) index: Dim3,
+    pub(super) nodes: Nodes,
+    pub(super) stores: Vec<Store>,
+    pub(super) placed: Vec<Placed>,
+    warps: Vec<Warp>,
+    constants: HashMap<u32, bool>,
+    shared: Vec<Cell>,
+    /// By thread and word.
+    local: HashMap<(u32, u32), Tag>,
+    /// What the block itself has stored to global memory, by address.
+    global: HashMap<u64, Tag>,
+    requests: Vec<Request>,
+    copies: Vec<(u32, [u64; 32], [u64; 32], [u32; 32], u32)>,
+    /// Copies are waited for: how many groups may be left, if not all must land.
+    wait: Option<Option<u32>>,
+}
+
+impl BlockOrigins {
+    pub(super) fn new(launch: Arc<Launch>, block: &BlockInfo) -> Self {
+        let words = launch.code.planes as usize * 32;
+        let warp = |_| Warp { tags: vec![0; words], flights: vec![], groups: [0; 32] };
+        Self {
+            index: block.index,
+            nodes: Nodes::default(),
+            stores: vec![],
+            placed: vec![],
+            warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
+            constants: launch.constants(),
+            shared: vec![Cell::default(); launch.shared_words],
+            local: HashMap::new(),
+            global: HashMap::new(),
+            requests: vec![],
+            copies: vec![],
+            wait: None,
+            launch,
+        }
+    }
+
+    /// The tags of an operand, before the instruction changes them.
+    fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
+        if let Some(&wide) = self.constants.get(&place) {
+            let place = if wide { Place::Double(place) } else { Place::Word(place) };
+            return [self.nodes.constant(step.registers.values(place)[0]); 32];
+        }
+        let start = place as usize;
+        let tags = &self.warps[step.warp as usize].tags;
+        // The special registers and parameters among the presets have no tags; neither has a place that there is not.
+        tags.get(start..start.saturating_add(32)).and_then(|tags| tags.try_into().ok()).unwrap_or([0; 32])
+    }
+
+    fn set(&mut self, step: &Executed<'_>, place: u32, tags: &Tags) {
+        let start = place as usize;
+        let all = &mut self.warps[step.warp as usize].tags;
+        let Some(to) = start.checked_add(32).and_then(|end| all.get_mut(start..end)) else { return };
+        each(step.lanes).for_each(|lane| to[lane] = tags[lane]);
+    }
+
+    /// The result of an operation, if anything is known of its operands.
+    fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
+        let number = if operation == Operation::MultiplyAdd { 3 } else { 2 };
+        let mut operands = [[0; 32]; 3];
+        for (tags, place) in operands.iter_mut().zip([inst.a, inst.b, inst.c]).take(number) {
+            *tags = self.operand(step, place);
+        }
+        let mut out = [0; 32];
+        let known = |lane: &usize| operands[..number].iter().all(|tags| tags[*lane] != 0);
+        if each(step.lanes).any(|lane| known(&lane)) {
+            let bits = values(step, inst.d, wide);
+            for lane in each(step.lanes).filter(known) {
+                let [a, b, c] = operands.map(|tags| tags[lane]);
+                out[lane] = if [a, b, c].iter().take(number).all(|&tag| self.nodes.is_constant(tag)) {
+                    self.nodes.constant(bits[lane])
+                } else {
+                    let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
+                    let node = match operation {
+                        Operation::Multiply => Node::Product { a, b, instruction, thread },
+                        Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
+                        Operation::Add => Node::Sum { a, b },
+                        Operation::Subtract => {
+                            let b = self.nodes.add(Node::Negated(b), 0);
+                            Node::Sum { a, b }
+                        }
+                    };
+                    self.nodes.add(node, bits[lane])
+                };
+            }
+        }
+        self.result(step, inst.d, wide, &out);
+    }
+
+    /// A value with one operand. Constants without an instruction get this one.
+    fn derived(
+        &mut self,
+        step: &Executed<'_>,
+        inst: &Inst,
+        (from_wide, wide): (bool, bool),
+        node: impl Fn(Tag) -> Option<Node>,
+    ) {
+        let from = self.operand(step, inst.a);
+        let high = if from_wide { self.operand(step, inst.a.saturating_add(32)) } else { from };
+        let bits = values(step, inst.d, wide);
+        let mut out = [0; 32];
+        // All lanes of a constant share a node.
+        let mut constant = None;
+        for lane in each(step.lanes).filter(|&lane| from[lane] != 0 && from[lane] == high[lane]) {
+            out[lane] = match node(from[lane]) {
+                _ if self.nodes.is_constant(from[lane]) => match constant {
+                    Some((known, tag)) if known == bits[lane] => tag,
+                    _ => {
+                        let tag = self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, bits[lane]);
+                        constant = Some((bits[lane], tag));
+                        tag
+                    }
+                },
+                Some(node) => self.nodes.add(node, bits[lane]),
+                None => from[lane],
+            };
+        }
+        self.result(step, inst.d, wide, &out);
+    }
+
+    /// Sets a register; both words of a wide one belong to one value.
+    fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
+        self.set(step, place, tags);
+        if wide {
+            self.set(step, place.saturating_add(32), tags);
+        }
+    }
+
+    /// Takes the tags of another place, word by word.
+    fn moved(&mut self, step: &Executed<'_>, inst: &Inst) {
+        for word in [0, 32] {
+            let from = self.operand(step, inst.a.saturating_add(word));
+            self.set(step, inst.d.saturating_add(word), &from);
+        }
+    }
+
+    fn generic(&mut self, step: &Executed<'_>, inst: &Inst, detail: &Detail) {
+        let wide = detail.wide[0];
+        match detail.function {
+            Function::MulSingle | Function::MulDouble | Function::MulLo => {
+                self.computed(step, inst, wide, Operation::Multiply);
+            }
+            Function::AddSingle | Function::AddDouble | Function::AddFloat => {
+                self.computed(step, inst, wide, Operation::Add);
+            }
+            Function::SubSingle | Function::SubDouble => self.computed(step, inst, wide, Operation::Subtract),
+            Function::FmaSingle | Function::FmaDouble | Function::MadLo | Function::FmaFloat => {
+                self.computed(step, inst, wide, Operation::MultiplyAdd);
+            }
+            Function::NegDouble => self.derived(step, inst, (true, true), |tag| Some(Node::Negated(tag))),
+            Function::Cvt => {
+                let float = |kind: Type| matches!(kind, Type::F32 | Type::F64);
+                let keeps = float(detail.kind) && float(detail.source);
+                let instruction = step.instruction;
+                let node = |value| (!keeps).then_some(Node::Converted { value, instruction });
+                self.derived(step, inst, (detail.wide[1], detail.wide[0]), node);
+            }
+            Function::Pack if detail.wide[0] && detail.kind == Type::B32 => {
+                for (place, word) in [(inst.a, 0), (inst.b, 32)] {
+                    let from = self.operand(step, place);
+                    self.set(step, inst.d.saturating_add(word), &from);
+                }
+            }
+            Function::Unpack if detail.wide[1] && detail.kind == Type::B32 => {
+                let from = self.operand(step, inst.a.saturating_add(32 * u32::from(detail.lut)));
+                self.set(step, inst.d, &from);
+            }
+            _ => self.forget(step),
+        }
+    }
+
+    /// Nothing is known of what the instruction writes.
+    fn forget(&mut self, step: &Executed<'_>) {
+        let launch = self.launch.clone();
+        let first = launch.code.writes.partition_point(|write| write.instruction < step.instruction);
+        for write in launch.code.writes[first..].iter().take_while(|write| write.instruction == step.instruction) {
+            match write.place {
+                Place::Predicate(_) => {}
+                Place::Word(place) => self.result(step, place, false, &[0; 32]),
+                Place::Double(place) => self.result(step, place, true, &[0; 32]),
+            }
+        }
+    }
+
+    fn shuffled(&mut self, step: &Executed<'_>, inst: &Inst) {
+        let from = self.operand(step, inst.a);
+        let [value, by, clamp] = [inst.d, inst.b, inst.c].map(|place| values(step, place, false));
+        let mut out = [0; 32];
+        for lane in each(step.lanes) {
+            let (by, segment) = ((by[lane] & 31) as usize, (clamp[lane] >> 8 & 31) as usize);
+            let other = match inst.sub {
+                sub::UP => lane.wrapping_sub(by),
+                sub::DOWN => lane + by,
+                sub::BFLY => lane ^ by,
+                _ => lane & segment | by & !segment,
+            };
+            // Who asks beyond the segment gets its own.
+            let candidates = [other, lane].into_iter().filter_map(|lane| from.get(lane).copied());
+            let fits = |&tag: &Tag| tag != 0 && self.nodes.bits(tag) == value[lane];
+            out[lane] = candidates.into_iter().find(fits).unwrap_or(0);
+        }
+        self.set(step, inst.d, &out);
+    }
+
+    /// The word of the memory that a request goes to, before the instruction if it loads.
+    fn load(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
+        let shape = Shape::unpack(inst.sub);
+        let registers = [inst.d, inst.b, inst.c, inst.e];
+        for (part, &place) in registers.iter().enumerate().take(shape.count as usize) {
+            if place == NONE {
+                continue;
+            }
+            let bits = values(step, place, shape.wide);
+            for half in 0..if shape.wide { 2 } else { 1 } {
+                let mut out = [0; 32];
+                if shape.bytes >= 4 && (shape.bytes == 8) == shape.wide {
+                    for lane in each(request.lanes) {
+                        let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes) + 4 * half;
+                        let bits = if shape.wide { bits[lane] >> (32 * half) & 0xffff_ffff } else { bits[lane] };
+                        out[lane] = self.loaded(step, request.space, address, lane, bits);
+                    }
+                }
+                let step = Executed { lanes: request.lanes, ..*step };
+                self.set(&step, place.saturating_add(32 * half as u32), &out);
+            }
+        }
+        if shape.wide {
+            self.join(step, inst, request.lanes, shape);
+        }
+    }
+
+    /// The halves of a number of 64 bits that were stored together are one value again.
+    fn join(&mut self, step: &Executed<'_>, inst: &Inst, lanes: u32, shape: Shape) {
+        for &place in [inst.d, inst.b, inst.c, inst.e].iter().take(shape.count as usize).filter(|&&place| place != NONE)
+        {
+            let (low, high) = (self.operand(step, place), self.operand(step, place.saturating_add(32)));
+            let bits = values(step, place, true);
+            let whole = |lane: &usize| low[*lane] == high[*lane] && self.nodes.bits(low[*lane]) == bits[*lane];
+            let apart: u32 =
+                each(lanes).filter(|lane| low[*lane] == high[*lane] && !whole(lane)).fold(0, |m, l| m | 1 << l);
+            let step = Executed { lanes: apart, ..*step };
+            self.result(&step, place, true, &[0; 32]);
+        }
+    }
+
+    /// The tag of a word of memory whose value has just been loaded.
+    fn loaded(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, bits: u64) -> Tag {
+        let is = |nodes: &Nodes, tag: Tag| {
+            let known = nodes.bits(tag);
+            tag != 0 && (known == bits || known & 0xffff_ffff == bits || known >> 32 == bits)
+        };
+        match space {
+            Space::Global => match self.global.get(&address) {
+                Some(&tag) => {
+                    if is(&self.nodes, tag) {
+                        tag
+                    } else {
+                        0
+                    }
+                }
+                None => self.element(address, step.instruction, bits),
+            },
+            Space::Shared => {
+                let position = (address / 4) as u32;
+                let Some(&cell) = self.shared.get(position as usize) else { return 0 };
+                let value = if is(&self.nodes, cell.value) { cell.value } else { 0 };
+                let Cell { stored, by, .. } = cell;
+                let bits = if value == 0 { bits } else { self.nodes.bits(value) };
+                self.nodes.add(Node::Via { value, position, stored, by, loaded: step.instruction }, bits)
+            }
+            Space::Local => {
+                let thread = 32 * step.warp + lane as u32;
+                let tag = self.local.get(&(thread, (address / 4) as u32)).copied().unwrap_or(0);
+                if is(&self.nodes, tag) { tag } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {
+        let Some((array, word)) = self.launch.word(address) else { return 0 };
+        self.nodes.add(Node::Element { array: array as u32, word: word as u32, loaded }, bits)
+    }
+
+    fn store(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
+        let shape = Shape::unpack(inst.sub);
+        let registers = [inst.d, inst.b, inst.c, inst.e];
+        for (part, &place) in registers.iter().enumerate().take(shape.count as usize) {
+            let tags = [self.operand(step, place), self.operand(step, place.saturating_add(32))];
+            for half in 0..u64::from(shape.bytes.div_ceil(4)) {
+                for lane in each(request.lanes) {
+                    let tag = if shape.bytes < 4 { 0 } else { tags[half as usize & 1][lane] };
+                    let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes) + 4 * half;
+                    self.put(step, request.space, address & !3, lane, tag);
+                }
+            }
+        }
+    }
+
+    /// A word of memory gets a value.
+    fn put(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, value: Tag) {
+        let (number, instruction) = (32 * step.warp + lane as u32, step.instruction);
+        match space {
+            Space::Global => {
+                let Some((array, index)) = self.launch.word(address) else { return };
+                self.global.insert(address, value);
+                let (block, thread) = (self.index, self.launch.threads.index(number.into()));
+                let order = self.launch.next_store();
+                self.stores.push(Store { array, index, block, thread, instruction, number, of_block: 0, order, value });
+            }
+            Space::Shared => self.arrive((address / 4) as u32, instruction, number, value),
+            Space::Local => {
+                self.local.insert((number, (address / 4) as u32), value);
+            }
+            _ => {}
+        }
+    }
+
+    fn arrive(&mut self, position: u32, stored: u32, by: u32, value: Tag) {
+        if let Some(cell) = self.shared.get_mut(position as usize) {
+            *cell = Cell { value, stored: Some(stored), by };
+            self.placed.push(Placed { tag: value, position, stored, by });
+        }
+    }
+
+    /// An atomic addition to global memory goes on with the sum that is there; of the others nothing is known.
+    fn updated(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
+        let atomic = self.launch.code.atomics[inst.imm as usize];
+        let added = if inst.b == NONE { [0; 32] } else { self.operand(step, inst.b) };
+        for lane in each(request.lanes) {
+            let address = request.addresses[lane];
+            let mut tag = 0;
+            if atomic.op == AtomicOp::Add
+                && request.space == Space::Global
+                && atomic.kind.bytes() == 4
+                && added[lane] != 0
+            {
+                let bits = word(step, address);
+                let known = self.global.get(&address).copied();
+                let a = known.unwrap_or_else(|| self.element(address, step.instruction, 0));
+                tag = self.nodes.add(Node::Sum { a, b: added[lane] }, bits);
+            }
+            self.put(step, request.space, address & !3, lane, tag);
+        }
+        self.forget(step);
+    }
+
+    /// What copies brought that somebody has waited for.
+    fn land(&mut self, step: &Executed<'_>, keep: Option<u32>) {
+        let groups = self.warps[step.warp as usize].groups;
+        let lands = |flight: &mut Flight| {
+            let old = keep.is_none_or(|keep| flight.group.saturating_add(keep) < groups[flight.lane]);
+            step.lanes >> flight.lane & 1 != 0 && old
+        };
+        let landed: Vec<Flight> = self.warps[step.warp as usize].flights.extract_if(.., lands).collect();
+        for Flight { lane, instruction, to, words, .. } in landed {
+            for (position, tag) in (to / 4..).zip(words) {
+                self.arrive(position, instruction, 32 * step.warp + lane as u32, tag);
+            }
+        }
+    }
+
+    fn take_off(&mut self, step: &Executed<'_>) {
+        for (lanes, from, to, source, bytes) in std::mem::take(&mut self.copies) {
+            for lane in each(lanes) {
+                let copied = |part: u32| {
+                    let address = from[lane] + 4 * u64::from(part);
+                    if 4 * part < source[lane] {
+                        self.element(address, step.instruction, word(step, address))
+                    } else {
+                        self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, 0)
+                    }
+                };
+                let words = (0..bytes / 4).map(copied).collect();
+                let warp = &mut self.warps[step.warp as usize];
+                let (group, instruction, to) = (warp.groups[lane], step.instruction, to[lane] as u32);
+                warp.flights.push(Flight { lane, group, instruction, to, words });
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Multiply,
+    Add,
+    Subtract,
+    MultiplyAdd,
+}
+
+fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
+    step.registers.values(if wide { Place::Double(place) } else { Place::Word(place) })
+}
+
+/// A word of global memory.
+fn word(step: &Executed<'_>, address: u64) -> u64 {
+    let mut word = [0u32];
+    let allocation = step.memory.holding(address, 4);
+    let found = allocation
+        .map(|array| step.memory.download(array.base(), (address - array.base().0) / 4, &mut word))
+        .is_some_and(|read| read.is_ok());
+    if found { word[0].into() } else { 0 }
+}
+
+impl Observer for BlockOrigins {
+    const STEPS: bool = true;
+
+    fn access(&mut self, access: &Access<'_>) {
+        let &Access { space, kind, lanes, addresses, .. } = access;
+        self.requests.push(Request { space, kind, lanes, addresses: *addresses });
+    }
+
+    fn copy(&mut self, copy: &CopyAccess<'_>) {
+        self.copies.push((copy.lanes, *copy.from, *copy.to, *copy.source_bytes, copy.bytes));
+    }
+
+    fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
+        each(lanes).for_each(|lane| self.warps[warp as usize].groups[lane] += 1);
+    }
+
+    fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
+        self.wait = Some(pending);
+    }
+
+    fn executed(&mut self, step: &Executed<'_>) {
+        let requests = std::mem::take(&mut self.requests);
+        if step.lanes == 0 {
+            return;
+        }
+        let launch = self.launch.clone();
+        let inst = &launch.instructions[step.instruction as usize];
+        self.take_off(step);
+        if let Some(keep) = self.wait.take() {
+            self.land(step, keep);
+        }
+        for request in &requests {
+            match request.kind {
+                AccessKind::Load => self.load(step, inst, request),
+                AccessKind::Store => self.store(step, inst, request),
+                AccessKind::Atomic => self.updated(step, inst, request),
+                _ => {}
+            }
+        }
+        let instruction = step.instruction;
+        match inst.op {
+            _ if !requests.is_empty() => {}
+            Op::Mov32 => self.derived(step, inst, (false, false), |_| None),
+            Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), |_| None),
+            Op::Mov64 => self.moved(step, inst),
+            Op::Selp32 | Op::Selp64 => {
+                let chosen = step.registers.values(Place::Predicate(inst.c));
+                let (one, other) = (self.operand(step, inst.a), self.operand(step, inst.b));
+                let tags = std::array::from_fn(|lane| if chosen[lane] != 0 { one[lane] } else { other[lane] });
+                self.result(step, inst.d, inst.op == Op::Selp64, &tags);
+            }
+            Op::MulF32 | Op::Mul32 => self.computed(step, inst, false, Operation::Multiply),
+            Op::AddF32 | Op::Add32 => self.computed(step, inst, false, Operation::Add),
+            Op::SubF32 | Op::Sub32 => self.computed(step, inst, false, Operation::Subtract),
+            Op::FmaF32 | Op::Mad32 => self.computed(step, inst, false, Operation::MultiplyAdd),
+            Op::MulF64 => self.computed(step, inst, true, Operation::Multiply),
+            Op::AddF64 => self.computed(step, inst, true, Operation::Add),
+            Op::SubF64 => self.computed(step, inst, true, Operation::Subtract),
+            Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
+            Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), |tag| Some(Node::Negated(tag))),
+            Op::CvtF32S32 | Op::CvtF32U32 => {
+                self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
+            }
+            // Some bits of a number, as where it is split for tensor cores.
+            Op::And32 => {
+                let constant = self.constants.contains_key(&inst.b);
+                if constant {
+                    self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
+                } else {
+                    self.forget(step);
+                }
+            }
+            Op::Generic => self.generic(step, inst, &launch.code.details[inst.imm as usize]),
+            Op::Shfl => self.shuffled(step, inst),
+            _ => self.forget(step),
+        }
+    }
+}

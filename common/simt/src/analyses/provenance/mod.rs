@@ -1,0 +1,194 @@
+//! Where values come from: every word that a kernel stores to global memory, with the elements that were multiplied and
+//! added up to form it, and the way that each of them took through shared memory.
+//!
+//! Registers, shared and local memory carry tags beside their values. What is not followed (sums of tensor cores, numbers of
+//! half precision) has no tag, and a tag is only believed if the value in memory is the one that it was made for: an origin
+//! may be unknown, but it is never wrong.
+
+mod block;
+mod nodes;
+
+use crate::config::LaunchConfig;
+use crate::dim3::Dim3;
+use crate::error::Error;
+use crate::exec::{Arg, Report, launch};
+use crate::lower::Code;
+use crate::lower::inst::{Inst, Op};
+use crate::memory::GlobalMemory;
+use crate::module::Kernel;
+use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+pub use block::BlockOrigins;
+use block::Placed;
+use nodes::Tag;
+pub use nodes::{Formed, Passage, Source, Term, Value};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Follows the values of a launch. Each multiply-add of a thread takes some 50 bytes, so this is for small launches.
+#[derive(Debug, Default)]
+pub struct Provenance {
+    launch: Arc<Launch>,
+    blocks: Mutex<Vec<BlockOrigins>>,
+}
+
+/// What is known of the launch before it starts.
+#[derive(Debug, Default)]
+struct Launch {
+    code: Arc<Code>,
+    /// By instruction number.
+    instructions: Vec<Inst>,
+    /// Start and size in bytes of the arrays in global memory.
+    arrays: Vec<(u64, u64)>,
+    threads: Dim3,
+    shared_words: usize,
+    /// Stores to global memory so far.
+    stores: AtomicU64,
+}
+
+/// A store of a word to global memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Store {
+    /// The array, by its place among the allocations.
+    pub array: usize,
+    /// The word in it.
+    pub index: u64,
+    /// Index of the block.
+    pub block: Dim3,
+    /// Index of the thread.
+    pub thread: Dim3,
+    /// The instruction.
+    pub instruction: u32,
+    number: u32,
+    of_block: usize,
+    order: u64,
+    value: Tag,
+}
+
+/// An element that was put into shared memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    /// Index of the block.
+    pub block: Dim3,
+    /// The word in the block's shared memory.
+    pub position: u32,
+    /// The instruction that stored or copied it.
+    pub stored: u32,
+    /// The number of the thread.
+    pub by: u32,
+    /// The element.
+    pub value: Value,
+}
+
+impl Provenance {
+    /// Runs a launch and follows its values, as far as it comes.
+    pub fn of(
+        kernel: &Kernel,
+        memory: &mut GlobalMemory,
+        config: &LaunchConfig,
+        arguments: &[Arg],
+    ) -> (Self, Result<Report, Error>) {
+        let mut provenance = Self::default();
+        let ended = launch(kernel, memory, config, arguments, &mut provenance);
+        (provenance, ended)
+    }
+
+    /// Every store to global memory that was followed, in order.
+    pub fn stores(&self) -> Vec<Store> {
+        let blocks = self.locked();
+        let mut stores: Vec<Store> = vec![];
+        for (of_block, block) in blocks.iter().enumerate() {
+            stores.extend(block.stores.iter().map(|store| Store { of_block, ..*store }));
+        }
+        stores.sort_by_key(|store| store.order);
+        stores
+    }
+
+    /// What a stored word is the sum of.
+    pub fn formed(&self, store: &Store) -> Formed {
+        self.locked()[store.of_block].nodes.formed(store.value)
+    }
+
+    /// All products that the thread of a store has formed, whether they are part of what it stored or not; and of each whether
+    /// its sum goes on from the stored one.
+    pub fn products(&self, store: &Store) -> Vec<(Term, bool)> {
+        let nodes = &self.locked()[store.of_block].nodes;
+        let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
+        nodes.products(store.number).map(|(tag, term)| (term, later(tag))).collect()
+    }
+
+    /// The elements that each block put into shared memory, in order.
+    pub fn arrived(&self) -> Vec<Arrived> {
+        let blocks = self.locked();
+        let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
+            let arrived = |&Placed { tag, position, stored, by }: &Placed| {
+                let value = block.nodes.value(tag);
+                Arrived { block: block.index, position, stored, by, value }
+            };
+            block.placed.iter().map(arrived).collect()
+        };
+        blocks.iter().flat_map(of_block).collect()
+    }
+
+    /// The index of a thread by its number in its block.
+    pub fn thread(&self, number: u32) -> Dim3 {
+        self.launch.threads.index(number.into())
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<BlockOrigins>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Analysis for Provenance {
+    type Block = BlockOrigins;
+
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        let code = launch.kernel.code.clone();
+        let mut instructions = vec![Inst::new(Op::Nop); code.facts.len()];
+        for inst in code.insts.iter().filter(|inst| !matches!(inst.op, Op::Enter | Op::Run)) {
+            instructions[inst.pc as usize] = *inst;
+        }
+        let arrays = launch.memory.allocations().iter().map(|array| (array.base().0, array.bytes())).collect();
+        self.launch = Arc::new(Launch {
+            code,
+            instructions,
+            arrays,
+            threads: launch.config.block,
+            shared_words: launch.shared_bytes.div_ceil(4) as usize,
+            stores: AtomicU64::new(0),
+        });
+        self.locked().clear();
+    }
+
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn block(&self, block: &BlockInfo) -> BlockOrigins {
+        BlockOrigins::new(self.launch.clone(), block)
+    }
+
+    fn end(&self, block: BlockOrigins) {
+        self.locked().push(block);
+    }
+}
+
+impl Launch {
+    /// The array of an address in global memory, and the word in it.
+    fn word(&self, address: u64) -> Option<(usize, u64)> {
+        let array = self.arrays.iter().position(|&(base, bytes)| address >= base && address - base < bytes)?;
+        Some((array, (address - self.arrays[array].0) / 4))
+    }
+
+    fn next_store(&self) -> u64 {
+        self.stores.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The places of constants that the kernel names, with whether they are 64 bits wide.
+    fn constants(&self) -> HashMap<u32, bool> {
+        use crate::lower::Preset;
+        let constants = self.code.presets.iter().filter(|(_, _, preset)| matches!(preset, Preset::Constant(_)));
+        constants.map(|&(place, wide, _)| (place, wide)).collect()
+    }
+}

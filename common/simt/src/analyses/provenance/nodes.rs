@@ -1,0 +1,285 @@
+//! What a value is made of: nodes that point to earlier nodes, and the list of products that follows from them.
+
+use std::collections::HashMap;
+
+/// Number of a node; 0 is a value of unknown origin.
+pub(super) type Tag = u32;
+
+/// One step in the life of a value. Instructions, threads and positions are numbers, as observers see them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Node {
+    Unknown,
+    /// A number of the kernel; the instruction that put it into a register, if one did.
+    Constant {
+        instruction: Option<u32>,
+    },
+    /// A word that was loaded from global memory.
+    Element {
+        array: u32,
+        word: u32,
+        loaded: u32,
+    },
+    /// A value that was read from shared memory: where, who had stored it there, and by which instructions.
+    Via {
+        value: Tag,
+        position: u32,
+        stored: Option<u32>,
+        by: u32,
+        loaded: u32,
+    },
+    /// Another type, or some bits of the value.
+    Converted {
+        value: Tag,
+        instruction: u32,
+    },
+    Negated(Tag),
+    Product {
+        a: Tag,
+        b: Tag,
+        instruction: u32,
+        thread: u32,
+    },
+    Sum {
+        a: Tag,
+        b: Tag,
+    },
+    MultiplyAdd {
+        a: Tag,
+        b: Tag,
+        c: Tag,
+        instruction: u32,
+        thread: u32,
+    },
+}
+
+/// Nodes that a block makes at most. What comes later is of unknown origin.
+const MOST: usize = 24 << 20;
+
+/// The nodes of a block, each with the bits of its value.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    nodes: Vec<(Node, u64)>,
+    constants: HashMap<u64, Tag>,
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self { nodes: vec![(Node::Unknown, 0)], constants: HashMap::new() }
+    }
+}
+
+impl Nodes {
+    pub fn add(&mut self, node: Node, bits: u64) -> Tag {
+        if self.nodes.len() >= MOST {
+            return 0;
+        }
+        self.nodes.push((node, bits));
+        (self.nodes.len() - 1) as Tag
+    }
+
+    /// A constant without an instruction of its own.
+    pub fn constant(&mut self, bits: u64) -> Tag {
+        if let Some(&tag) = self.constants.get(&bits) {
+            return tag;
+        }
+        let tag = self.add(Node::Constant { instruction: None }, bits);
+        self.constants.insert(bits, tag);
+        tag
+    }
+
+    pub fn is_constant(&self, tag: Tag) -> bool {
+        matches!(self.nodes[tag as usize].0, Node::Constant { .. })
+    }
+
+    pub fn bits(&self, tag: Tag) -> u64 {
+        self.nodes[tag as usize].1
+    }
+
+    /// Where a value comes from, if it is not computed.
+    pub fn value(&self, mut tag: Tag) -> Value {
+        let mut value = Value { bits: self.bits(tag), ..Value::default() };
+        loop {
+            match self.nodes[tag as usize].0 {
+                Node::Constant { instruction } => {
+                    value.source = Source::Constant(self.bits(tag));
+                    value.loaded = instruction;
+                    return value;
+                }
+                Node::Element { array, word, loaded } => {
+                    value.source = Source::Element { array: array as usize, index: word.into() };
+                    value.loaded = Some(loaded);
+                    return value;
+                }
+                Node::Via { value: of, position, stored, by, loaded } => {
+                    value.shared.get_or_insert(Passage { position, stored, by, loaded });
+                    tag = of;
+                }
+                Node::Converted { value: of, instruction } => {
+                    value.converted.get_or_insert(instruction);
+                    tag = of;
+                }
+                Node::Negated(of) => {
+                    value.negated = !value.negated;
+                    tag = of;
+                }
+                Node::Unknown => return value,
+                Node::Product { instruction, .. } | Node::MultiplyAdd { instruction, .. } => {
+                    value.source = Source::Computed;
+                    value.loaded = Some(instruction);
+                    return value;
+                }
+                Node::Sum { .. } => {
+                    value.source = Source::Computed;
+                    return value;
+                }
+            }
+        }
+    }
+
+    /// What a value is the sum of.
+    pub fn formed(&self, tag: Tag) -> Formed {
+        let mut formed = Formed::default();
+        // The sum's tag, whether it is subtracted, and by what it was converted.
+        let mut waiting = vec![(tag, false)];
+        while let Some((tag, negative)) = waiting.pop() {
+            let mut term = |a, b, instruction, thread| {
+                let factors = [a, b].map(|factor| self.value(factor));
+                let negative = negative ^ factors[0].negated ^ factors[1].negated;
+                formed.terms.push(Term { factors, instruction, thread, negative });
+            };
+            match self.nodes[tag as usize].0 {
+                Node::Product { a, b, instruction, thread } => term(a, b, instruction, thread),
+                Node::MultiplyAdd { a, b, c, instruction, thread } => {
+                    term(a, b, instruction, thread);
+                    waiting.push((c, negative));
+                }
+                Node::Sum { a, b } => waiting.extend([(a, negative), (b, negative)]),
+                Node::Negated(of) => waiting.push((of, !negative)),
+                Node::Converted { value, instruction } if self.is_sum(value) => {
+                    formed.conversions.push(instruction);
+                    waiting.push((value, negative));
+                }
+                Node::Via { value, .. } if self.is_sum(value) => waiting.push((value, negative)),
+                _ => formed.rest.push(self.value(tag)),
+            }
+        }
+        formed.terms.reverse();
+        formed
+    }
+
+    /// Whether this is a product or a sum, seen through conversions and shared memory.
+    fn is_sum(&self, mut tag: Tag) -> bool {
+        loop {
+            match self.nodes[tag as usize].0 {
+                Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } => return true,
+                Node::Via { value, .. } | Node::Converted { value, .. } | Node::Negated(value) => tag = value,
+                _ => return false,
+            }
+        }
+    }
+
+    /// All products that a thread has formed, in order.
+    pub fn products(&self, of: u32) -> impl Iterator<Item = (Tag, Term)> {
+        self.nodes.iter().enumerate().filter_map(move |(tag, (node, _))| match *node {
+            Node::Product { a, b, instruction, thread } | Node::MultiplyAdd { a, b, instruction, thread, .. }
+                if thread == of =>
+            {
+                let factors = [a, b].map(|factor| self.value(factor));
+                Some((tag as Tag, Term { factors, instruction, thread, negative: false }))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the sum `later` goes on from the sum `earlier`.
+    pub fn continues(&self, mut later: Tag, earlier: Tag) -> bool {
+        while later != earlier {
+            later = match self.nodes[later as usize].0 {
+                Node::MultiplyAdd { c, .. } => c,
+                Node::Sum { a, b } => {
+                    if self.is_sum(a) {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                Node::Converted { value, .. } | Node::Negated(value) => value,
+                _ => return false,
+            };
+        }
+        true
+    }
+}
+
+/// What a stored value is the sum of.
+#[derive(Debug, Clone, Default)]
+pub struct Formed {
+    /// The products, in the order in which they were added.
+    pub terms: Vec<Term>,
+    /// What was added alone: the number that the sum began with, or what was not followed.
+    pub rest: Vec<Value>,
+    /// Instructions that gave the sum another type.
+    pub conversions: Vec<u32>,
+}
+
+/// A product that is part of a sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Term {
+    /// The factors, in the order of the instruction.
+    pub factors: [Value; 2],
+    /// The instruction that multiplies.
+    pub instruction: u32,
+    /// The number in its block of the thread that does.
+    pub thread: u32,
+    /// It is subtracted.
+    pub negative: bool,
+}
+
+/// A value and the way that it came.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Value {
+    /// Where it began.
+    pub source: Source,
+    /// Its bits where it was used.
+    pub bits: u64,
+    /// The instruction that loaded it from global memory, set the constant, or computed it.
+    pub loaded: Option<u32>,
+    /// Its latest way through shared memory.
+    pub shared: Option<Passage>,
+    /// The latest instruction that gave it another type or took a part of its bits.
+    pub converted: Option<u32>,
+    /// Its sign was changed.
+    pub negated: bool,
+}
+
+/// Where a value began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Source {
+    /// It was not followed.
+    #[default]
+    Unknown,
+    /// A number of the kernel, by its bits.
+    Constant(u64),
+    /// A word of an array in global memory, by the array's place among the allocations.
+    Element {
+        /// The array.
+        array: usize,
+        /// The word.
+        index: u64,
+    },
+    /// A product or a sum.
+    Computed,
+}
+
+/// A value's way through shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage {
+    /// The word in the block's shared memory.
+    pub position: u32,
+    /// The instruction that put it there; none if nobody did.
+    pub stored: Option<u32>,
+    /// The number in its block of the thread that did.
+    pub by: u32,
+    /// The instruction that read it.
+    pub loaded: u32,
+}

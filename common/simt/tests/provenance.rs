@@ -1,0 +1,94 @@
+//! Where values come from: each element of C of the course's kernels is the sum of the right products, in order.
+
+use simt::analyses::provenance::{Source, Value};
+use simt::{Arg, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
+use std::path::Path;
+
+/// Multiplies M×K by K×N with a kernel of the course; gives C and where it came from.
+fn run(
+    file: &str,
+    (tile, block): ([u32; 2], [u32; 2]),
+    [m, n, k]: [usize; 3],
+    shared: u32,
+) -> (Provenance, Kernel, Vec<u32>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let kernel = Module::parse(&std::fs::read_to_string(path).unwrap()).unwrap().kernel("matmul").unwrap();
+    let mut memory = GlobalMemory::new();
+    let pointers = [("A", m * k), ("B", k * n), ("C", m * n)].map(|(name, elements)| {
+        let pointer = memory.alloc(name, 4 * elements as u64, 4).unwrap();
+        let values: Vec<u32> =
+            (0..elements as u32)
+                .map(|i| {
+                    if file.contains("i32") { i % 7919 } else { (i.wrapping_mul(2_654_435_761) as f32 / 4e9).to_bits() }
+                })
+                .collect();
+        memory.upload(pointer, 0, &values).unwrap();
+        pointer
+    });
+    let mut arguments: Vec<Arg> = pointers.map(Arg::Pointer).to_vec();
+    arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
+    let mut config =
+        LaunchConfig::new(((n as u32).div_ceil(tile[0]), (m as u32).div_ceil(tile[1])), (block[0], block[1]));
+    (config.dynamic_shared_bytes, config.shared_opt_in) = (shared, true);
+    let begin = std::time::Instant::now();
+    let (provenance, ended) = Provenance::of(&kernel, &mut memory, &config, &arguments);
+    ended.unwrap();
+    println!("{file}: {:?} with", begin.elapsed());
+    let mut c = vec![0; m * n];
+    memory.download(pointers[2], 0, &mut c).unwrap();
+    let begin = std::time::Instant::now();
+    simt::launch(&kernel, &mut memory, &config, &arguments, &mut ()).unwrap();
+    println!("{file}: {:?} without", begin.elapsed());
+    (provenance, kernel, c)
+}
+
+#[test]
+fn every_element_of_a_right_product_has_its_products_in_order() {
+    let cases = [
+        ("step02_gpu_naive/ptx/kernel-f32.sm75.ptx", ([32, 32], [32, 32])),
+        ("step03_single_block/ptx/kernel-f32.sm75.ptx", ([32, 32], [32, 32])),
+        ("step04_tiled/ptx/kernel-f32.sm75.ptx", ([32, 32], [32, 32])),
+        ("step04_tiled/ptx/kernel-i32.sm75.ptx", ([32, 32], [32, 32])),
+        ("step05_thread_tile/ptx/2_tile-f32.sm75.ptx", ([128, 64], [128, 1])),
+        ("step05_thread_tile/ptx/kernel-f32-v4.sm75.ptx", ([128, 64], [128, 1])),
+        ("step06_prefetch/ptx/1_two_buffers-f32-64x128v4.sm80.ptx", ([128, 64], [128, 1])),
+        ("step06_prefetch/ptx/2_async_copies-f32-64x128v4.sm80.ptx", ([128, 64], [128, 1])),
+        ("step06_prefetch/ptx/kernel-f32-64x128v1.sm80.ptx", ([128, 64], [128, 1])),
+    ];
+    for (file, shape) in cases {
+        let [m, n, k] = if file.contains("step03") { [20, 30, 45] } else { [37, 64, 45] };
+        let shared = if file.contains("step03") { 4 * (m * k + k * n) as u32 } else { 0 };
+        let (provenance, kernel, c) = run(file, shape, [m, n, k], shared);
+        let stores = provenance.stores();
+        assert_eq!(stores.len(), m * n, "{file}");
+        for store in stores {
+            assert_eq!(store.array, 2);
+            let (row, col) = (store.index as usize / n, store.index as usize % n);
+            let formed = provenance.formed(&store);
+            let element = |value: &Value| match value.source {
+                Source::Element { array, index } => Some((array, index as usize)),
+                _ => None,
+            };
+            let mut pairs = vec![];
+            let mut sum = formed.rest.first().map_or(0, |value| value.bits as u32);
+            for term in &formed.terms {
+                let [a, b] = term.factors.map(|factor| factor.bits as u32);
+                sum = if file.contains("i32") {
+                    a.wrapping_mul(b).wrapping_add(sum)
+                } else {
+                    f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(sum)).to_bits()
+                };
+                let mut pair = [&term.factors[0], &term.factors[1]].map(element);
+                pair.sort_unstable();
+                if let [Some(a), Some(b)] = pair {
+                    pairs.push((a, b));
+                    assert!(kernel.source_line(term.instruction).is_some());
+                }
+            }
+            let expected: Vec<_> = (0..k).map(|p| ((0, row * k + p), (1, p * n + col))).collect();
+            assert_eq!(pairs, expected, "{file}: C[{row}][{col}]");
+            assert_eq!(sum, c[row * n + col], "{file}: C[{row}][{col}]");
+            assert!(formed.rest.iter().all(|value| value.source == Source::Constant(0)), "{file}");
+        }
+    }
+}

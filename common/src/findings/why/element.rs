@@ -1,0 +1,213 @@
+//! A launch of a product as the simulator followed it: each element of C with the pairs of A and B that formed it.
+
+use std::collections::BTreeMap;
+
+use plan::Problem;
+use simt::analyses::declarations::Extents;
+use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, Store, Term, Value};
+use simt::{Kernel, Location};
+
+/// One of the two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    A,
+    B,
+}
+
+impl Side {
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    pub fn name(self) -> &'static str {
+        ["A", "B"][self as usize]
+    }
+
+    /// What counts along M of A, and along N of B.
+    pub fn line(self) -> &'static str {
+        ["row", "column"][self as usize]
+    }
+
+    /// An element, by its row of A or column of B and its k.
+    pub fn element(self, (own, k): Place) -> String {
+        match self {
+            Self::A => format!("A[{own}][{k}]"),
+            Self::B => format!("B[{k}][{own}]"),
+        }
+    }
+}
+
+/// The row of A or the column of B, and the k.
+pub type Place = (u64, u64);
+
+/// What a factor is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Factor {
+    Of(Side, Place),
+    /// What the kernel takes for an element beyond the edge.
+    Zero,
+    Number(f32),
+    /// A word of shared memory that nobody has stored.
+    Unset,
+    /// An element of another array, C for instance.
+    Other,
+    Unknown,
+}
+
+/// A product in a sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// That of A first, if one is.
+    pub factors: [(Factor, Value); 2],
+    pub term: Term,
+}
+
+impl Pair {
+    /// The element of an operand that is multiplied here.
+    pub fn of(&self, side: Side) -> Option<(Place, Value)> {
+        self.factors.iter().find_map(|&(factor, value)| match factor {
+            Factor::Of(of, place) if of == side => Some((place, value)),
+            _ => None,
+        })
+    }
+}
+
+/// An element of C.
+#[derive(Clone, Debug)]
+pub struct Element {
+    pub row: u64,
+    pub col: u64,
+    /// Who stored it last, if anybody did.
+    pub store: Option<Store>,
+    /// Without those with a zero.
+    pub pairs: Vec<Pair>,
+    pub formed: Formed,
+    /// The stores before the last one.
+    pub earlier: Vec<Store>,
+}
+
+impl Element {
+    pub fn name(&self) -> String {
+        format!("C[{}][{}]", self.row, self.col)
+    }
+
+    /// The row of A, or column of B, that it needs.
+    pub fn own(&self, side: Side) -> u64 {
+        [self.row, self.col][side as usize]
+    }
+}
+
+/// A launch whose values were followed.
+#[derive(Debug)]
+pub struct Origins {
+    pub kernel: Kernel,
+    provenance: Provenance,
+    /// The arrays in global memory, by their names.
+    arrays: Vec<String>,
+    extents: Vec<(String, Extents)>,
+}
+
+impl Origins {
+    pub fn new(
+        kernel: Kernel,
+        provenance: Provenance,
+        memory: &simt::GlobalMemory,
+        extents: Vec<(String, Extents)>,
+    ) -> Self {
+        let arrays = memory.allocations().iter().map(|array| array.name().to_owned()).collect();
+        Self { kernel, provenance, arrays, extents }
+    }
+
+    /// All elements of C, row by row.
+    pub fn elements(&self, problem: &Problem) -> Vec<Element> {
+        let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
+        for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
+            stores.entry(store.index).or_default().push(store);
+        }
+        let element = |index| {
+            let mut earlier = stores.remove(&index).unwrap_or_default();
+            let store = earlier.pop();
+            let formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
+            let pairs = formed.terms.iter().map(|term| self.pair(problem, term));
+            let pairs = pairs.filter(|pair| pair.factors.iter().all(|(factor, _)| *factor != Factor::Zero)).collect();
+            Element { row: index / problem.n, col: index % problem.n, store, pairs, formed, earlier }
+        };
+        (0..problem.c_elements()).map(element).collect()
+    }
+
+    /// The pairs of another store of the element.
+    pub fn pairs(&self, problem: &Problem, store: &Store) -> Vec<Pair> {
+        self.provenance.formed(store).terms.iter().map(|term| self.pair(problem, term)).collect()
+    }
+
+    /// All products that the thread of a store formed, and of each whether it goes on with the sum that was stored.
+    pub fn products(&self, problem: &Problem, store: &Store) -> Vec<(Pair, bool)> {
+        let products = self.provenance.products(store);
+        products.into_iter().map(|(term, later)| (self.pair(problem, &term), later)).collect()
+    }
+
+    fn pair(&self, problem: &Problem, term: &Term) -> Pair {
+        let mut factors = term.factors.map(|value| (self.factor(problem, &value), value));
+        if matches!(factors[1].0, Factor::Of(Side::A, _)) && !matches!(factors[0].0, Factor::Of(Side::A, _))
+            || matches!(factors[0].0, Factor::Of(Side::B, _)) && !matches!(factors[1].0, Factor::Of(Side::B, _))
+        {
+            factors.swap(0, 1);
+        }
+        Pair { factors, term: *term }
+    }
+
+    pub fn factor(&self, problem: &Problem, value: &Value) -> Factor {
+        match value.source {
+            Source::Element { array, index } => match self.arrays[array].as_str() {
+                "A" => Factor::Of(Side::A, (index / problem.k, index % problem.k)),
+                "B" => Factor::Of(Side::B, (index % problem.n, index / problem.n)),
+                _ => Factor::Other,
+            },
+            Source::Constant(bits) if bits as u32 & 0x7fff_ffff == 0 => Factor::Zero,
+            Source::Constant(bits) => Factor::Number(f32::from_bits(bits as u32)),
+            _ if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
+            _ => Factor::Unknown,
+        }
+    }
+
+    /// The elements of an operand that a block put into shared memory, in order.
+    pub fn arrived(&self, problem: &Problem, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
+        let all = self.provenance.arrived().into_iter().filter(|arrived| arrived.block == block);
+        let place = |arrived: Arrived| match self.factor(problem, &arrived.value) {
+            Factor::Of(of, place) if of == side => Some((place, arrived)),
+            _ => None,
+        };
+        all.filter_map(place).collect()
+    }
+
+    pub fn location(&self, instruction: u32) -> Location {
+        self.kernel.location(instruction)
+    }
+
+    pub fn line(&self, instruction: u32) -> Option<u32> {
+        self.kernel.source_line(instruction).map(|(_, line)| line)
+    }
+
+    pub fn thread(&self, number: u32) -> simt::Dim3 {
+        self.provenance.thread(number)
+    }
+
+    /// The indices of a word of shared memory in its array.
+    pub fn indices(&self, position: u32) -> Option<(&str, Vec<u32>)> {
+        let at = 4 * position;
+        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at)?;
+        let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
+        let mut rest = (at - array.offset) / 4;
+        let mut indices = vec![];
+        for (dimension, &extent) in extents.into_iter().flatten().enumerate().rev() {
+            indices.insert(0, if dimension == 0 { rest } else { rest % extent.max(1) });
+            rest /= extent.max(1);
+        }
+        let indices = if indices.is_empty() { vec![rest] } else { indices };
+        Some((&array.source_name, indices))
+    }
+
+    /// The cell's name, `As[3][17]`.
+    pub fn cell(&self, passage: &Passage) -> String {
+        let Some((name, indices)) = self.indices(passage.position) else { return "shared memory".into() };
+        indices.iter().fold(name.to_owned(), |text, index| format!("{text}[{index}]"))
+    }
+}

@@ -1,0 +1,141 @@
+//! What is wrong with an element of C, by the pairs that formed it and those that it should have.
+
+use std::collections::BTreeMap;
+
+use plan::Problem;
+
+use super::element::{Element, Factor, Origins, Pair, Place, Side};
+
+/// What is wrong with an element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Right,
+    /// Not everything could be followed.
+    Unknown,
+    /// Nobody stored it.
+    Unwritten,
+    /// It was right, and another sum was stored over it.
+    Overwritten,
+    /// This pair multiplies a word that nobody set.
+    Unset(usize),
+    /// This pair is not one of A and one of B.
+    Operands(usize),
+    /// The sum begins with something else than 0.
+    Beginning,
+    /// It is subtracted.
+    Sign(usize),
+    /// It is B·A.
+    Swapped,
+    /// The whole sum belongs to another element.
+    Elsewhere(Place),
+    /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
+    Factor(Side, usize, u64),
+    /// Some k are missing, or are there more than once.
+    Part { missing: Vec<u64>, repeated: Vec<u64> },
+    /// The sum or a factor was given another type on its way.
+    Converted(u32),
+}
+
+/// The verdict on an element.
+pub fn judge(origins: &Origins, problem: &Problem, element: &Element) -> Verdict {
+    let Some(_) = element.store else { return Verdict::Unwritten };
+    let verdict = of_sum(problem, element);
+    let rights = |store| {
+        let pairs = origins.pairs(problem, store);
+        let pairs = pairs.into_iter().filter(|pair| pair.factors.iter().all(|(factor, _)| *factor != Factor::Zero));
+        let other = Element { pairs: pairs.collect(), ..element.clone() };
+        of_sum(problem, &other) == Verdict::Right
+    };
+    if verdict != Verdict::Right && element.earlier.iter().any(rights) {
+        return Verdict::Overwritten;
+    }
+    verdict
+}
+
+fn of_sum(problem: &Problem, element: &Element) -> Verdict {
+    let pairs = &element.pairs;
+    let has = |wanted: fn(&Factor) -> bool| pairs.iter().position(|pair| pair.factors.iter().any(|(factor, _)| wanted(factor)));
+    if let Some(at) = has(|factor| *factor == Factor::Unset) {
+        return Verdict::Unset(at);
+    }
+    if has(|factor| *factor == Factor::Unknown).is_some() {
+        return Verdict::Unknown;
+    }
+    if let Some(at) = pairs.iter().position(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_none())) {
+        return Verdict::Operands(at);
+    }
+    let k = problem.k as usize;
+    let places: Vec<[Place; 2]> = pairs.iter().map(places).collect();
+    let right = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
+    let rest = element.formed.rest.iter().any(|value| value.bits as u32 & 0x7fff_ffff != 0);
+    // What comes before a whole sum is what that began with.
+    let whole = |part: &[[Place; 2]]| {
+        part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<std::collections::BTreeSet<_>>().len() == k
+    };
+    if rest || places.len() > k && whole(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right) {
+        return Verdict::Beginning;
+    }
+    if places.iter().all(right) {
+        if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
+            return Verdict::Sign(at);
+        }
+        return coverage(problem, element, &places);
+    }
+    let swapped = |&[(row, p), (col, q)]: &[Place; 2]| p == element.col && q == element.row && row == col;
+    if element.row != element.col && places.iter().all(swapped) {
+        return Verdict::Swapped;
+    }
+    let [(row, _), (col, _)] = places[0];
+    let other = |&[(r, p), (c, q)]: &[Place; 2]| p == q && r == row && c == col;
+    if row != element.row && col != element.col && places.iter().all(other) {
+        return Verdict::Elsewhere((row, col));
+    }
+    wrong_side(problem, element, &places)
+}
+
+fn places(pair: &Pair) -> [Place; 2] {
+    Side::BOTH.map(|side| pair.of(side).map_or((0, 0), |(place, _)| place))
+}
+
+/// Which operand's elements are the wrong ones, if the two do not fit.
+fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
+    let fits = |side: Side| {
+        let mut last = None;
+        let mut ascending = true;
+        let mut own = true;
+        for place in places {
+            let (line, k) = place[side as usize];
+            own &= line == element.own(side);
+            ascending &= last < Some(k);
+            last = Some(k);
+        }
+        // In the right row, and each k once: in order, or in any order.
+        (own, ascending, places.len() as u64 == problem.k)
+    };
+    let [a, b] = Side::BOTH.map(fits);
+    let side = if b > a { Side::A } else { Side::B };
+    let other = if side == Side::A { (b, Side::B) } else { (a, Side::A) };
+    let expected = |n: usize| if other.0.0 && other.0.1 { places[n][other.1 as usize].1 } else { n as u64 };
+    let wrong = (0..places.len()).filter(|&n| places[n][side as usize] != (element.own(side), expected(n)));
+    // The clearest example has neither index 0.
+    let clear = |&n: &usize| expected(n) > 0 && places[n][side as usize] != (0, 0);
+    let wrong: Vec<usize> = wrong.collect();
+    let at = wrong.iter().copied().find(clear).or(wrong.first().copied()).unwrap_or(0);
+    Verdict::Factor(side, at, expected(at))
+}
+
+/// Whether every k is there once.
+fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    places.iter().for_each(|[(_, k), _]| *counts.entry(*k).or_default() += 1);
+    let missing: Vec<u64> = (0..problem.k).filter(|k| !counts.contains_key(k)).collect();
+    let repeated: Vec<u64> = counts.into_iter().filter(|&(_, count)| count > 1).map(|(k, _)| k).collect();
+    if !(missing.is_empty() && repeated.is_empty()) {
+        return Verdict::Part { missing, repeated };
+    }
+    let factors = element.pairs.iter().flat_map(|pair| pair.factors);
+    match element.formed.conversions.first().copied().or(factors.filter_map(|(_, value)| value.converted).next()) {
+        Some(instruction) => Verdict::Converted(instruction),
+        None => Verdict::Right,
+    }
+}
