@@ -41,7 +41,11 @@ impl Names {
                 _ => {}
             }
             within.retain(|&outside| depth > outside || tokens[at] != "}");
-            at = if is_use || is_path { names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty()) } else { at + 1 };
+            at = if is_use || is_path {
+                names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty())
+            } else {
+                at + 1
+            };
             for path in &mut names.paths[known..] {
                 let inner = path.iter().take(within.len()).take_while(|first| *first == "super").count();
                 path.drain(..inner);

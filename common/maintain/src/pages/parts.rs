@@ -59,11 +59,6 @@ pub const PARTS: &[Part] = &[
         make: bound::at_one_size,
     },
     Part {
-        name: "bounds",
-        shows: "[RECORD]: a table of all steps' times over the least ones, at all sizes",
-        make: bound::at_all_sizes,
-    },
-    Part {
         name: "record",
         shows: "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some",
         make: timed::of_step,

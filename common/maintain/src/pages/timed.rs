@@ -9,7 +9,7 @@ use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
 
-use crate::charts::{CHARTS, Chart};
+use crate::charts::{CHARTS, Chart, sheet};
 use crate::record::acceptance::{self, Acceptance};
 use crate::table;
 
@@ -157,7 +157,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
         let row = |entry: &Entry| {
             let step = record.steps.iter().find(|step| step.name == entry.name);
             let title = step.map_or("the vendor's library", |step| &step.title);
-            row([&entry.name, title], record, size, entry)
+            row([&sheet::short(&entry.name), title], record, size, entry)
         };
         let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
         let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
@@ -171,8 +171,10 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
         let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
-        let of_cublas = format!("{last} of cuBLAS");
-        let head = [&["M×N×K"], &names[..], &[&of_cublas]].concat();
+        let of_cublas = format!("{} of cuBLAS", sheet::short(last));
+        let short: Vec<String> = names.iter().map(|name| sheet::short(name)).collect();
+        let short: Vec<&str> = short.iter().map(String::as_str).collect();
+        let head = [&["M×N×K"], &short[..], &[&of_cublas]].concat();
         let row = |size: &SizeRecord| {
             let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
             let share = or_dash(size.share_of_cublas(last), percent);
@@ -267,7 +269,7 @@ mod tests {
         let page = Page { path: &workspace::root().join("README.md"), records: &records };
         for words in [&[][..], &["h100"]] {
             let fresh = ladder(&page, words).unwrap();
-            assert!(fresh.contains("| step04_two | the title of step04_two |"), "{fresh}");
+            assert!(fresh.contains("| step 4 | the title of step04_two |"), "{fresh}");
             assert!(fresh.contains("| 50.0 % | 4.00 × |"), "{fresh}");
             assert!(fresh.contains("driver 580.1") && fresh.contains("Outdated"), "{fresh}");
         }
