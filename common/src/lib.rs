@@ -13,11 +13,12 @@ pub mod device;
 pub mod findings;
 pub mod measure;
 pub mod program;
-pub mod step;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod verify;
 
-pub use plan::{Arg, DeviceInfo, Dtype, Fill, Kind, Launch, MAX_GRID_YZ, Plan, Problem, Specialisation};
+pub use plan::{
+    Arg, Defect, DeviceInfo, Dtype, Fill, HostProduct, Idea, Kind, Launch, MAX_GRID_YZ, Plan, PlanFn, Problem,
+    Specialisation, Step, Variant,
+};
 pub use program::run;
-pub use step::{Defect, HostProduct, Idea, PlanFn, Step, Variant};

@@ -16,10 +16,10 @@ use kernel::{Kernel, is_whole, trial};
 use crate::code::nvrtc;
 use crate::device::{self, Choice, SimOptions};
 use crate::findings::fault::KernelFault;
-use crate::program::on_host::host_product;
-use crate::step::{Defect, Idea, Step};
+use crate::measure::verify_on_host;
 use crate::verify::Verification;
 use plan::DeviceInfo;
+use plan::{Defect, Idea, Step};
 use plan::{Dtype, Fill, Problem};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
@@ -177,9 +177,9 @@ fn host_is_right(step: &Step) -> Result<()> {
     let Some(host) = step.host else { return Ok(()) };
     for &[m, n, k] in SHAPES.iter().chain([&TALL]) {
         let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 2 };
-        let found = host_product(&problem, host)?;
+        let found = verify_on_host(&problem, host)?;
         ensure!(found.ok, "{m}×{n}×{k}: {}", found.diagnosis.unwrap_or_default());
-        let found = host_product(&Problem { dtype: Dtype::I32, ..problem }, host)?;
+        let found = verify_on_host(&Problem { dtype: Dtype::I32, ..problem }, host)?;
         ensure!(found.ok, "{m}×{n}×{k} i32: {}", found.diagnosis.unwrap_or_default());
     }
     Ok(())

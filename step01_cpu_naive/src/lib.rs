@@ -4,17 +4,17 @@ use std::num::Wrapping;
 use std::ops::{Add, Mul};
 
 use anyhow::Result;
-use common::{Arg, DeviceInfo, Dtype, HostProduct, Kind, Launch, Plan, Problem, Specialisation, Step};
+use plan::{Arg, DefaultSize, DeviceInfo, Dtype, HostProduct, Launch, Plan, Problem, Specialisation, Step};
 
 /// The step. It runs on the host; `--device sim` or `--device cuda` runs the same loops as one GPU thread.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step01_cpu_naive",
     title: "three loops on the host",
     plan,
     specialisations,
     variants: &[],
-    default_size,
+    default_size: DefaultSize { host: [512; 3], ..DefaultSize::everywhere([64; 3]) },
     host: Some(HostProduct { f32: matmul::<f32>, i32: matmul::<Wrapping<i32>> }),
 };
 
@@ -54,13 +54,6 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     vec![Specialisation::single(dtype, &[])]
-}
-
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Host => [512; 3],
-        _ => [64; 3],
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Step 2: one thread per element of C, all operands in global memory.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// Threads of a block, columns and rows: a warp covers 32 neighbouring columns of one row of C. (On an H100 16 rows are
 /// 8 % faster than 32: four blocks of 512 threads fill an SM more evenly than two of 1024.)
@@ -10,12 +10,12 @@ pub const BLOCK: [u32; 2] = [32, 16];
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step02_gpu_naive",
     title: "one thread per element of C",
     plan,
     specialisations,
-    variants: &[Variant { plan: Some(plan_uncoalesced), ..Variant::same_launch("uncoalesced") }],
-    default_size,
+    variants: &[Variant::same_launch("uncoalesced").planned(plan_uncoalesced)],
+    default_size: DefaultSize::cubes(2048, 256),
     host: None,
 };
 
@@ -32,11 +32,4 @@ fn plan_uncoalesced(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     vec![Specialisation::single(dtype, &[])]
-}
-
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Cuda => [2048; 3],
-        _ => [256; 3],
-    }
 }

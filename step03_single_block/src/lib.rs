@@ -1,17 +1,17 @@
 //! Step 3: A and B whole in shared memory; one block computes C.
 
 use anyhow::{Result, ensure};
-use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation, Step};
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step};
 
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step03_single_block",
     title: "A and B whole in shared memory, one block",
     plan,
     specialisations,
     variants: &[],
-    default_size: |_| [32, 32, 128],
+    default_size: DefaultSize::everywhere([32, 32, 128]),
     host: None,
 };
 

@@ -1,7 +1,7 @@
 //! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
 
 use anyhow::{Result, ensure};
-use common::{Defect, DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+use plan::{DefaultSize, Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
 pub const TILE: u32 = 32;
@@ -13,7 +13,7 @@ pub const BAND: u32 = 32;
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step04_tiled",
     title: "a tile of C per block, through shared memory",
     plan,
     specialisations,
@@ -27,7 +27,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("no_edges").with_defect(Defect::Edges),
         Variant::same_launch("bands").planned(plan_bands),
     ],
-    default_size,
+    default_size: DefaultSize::cubes(4096, 256),
     host: None,
 };
 
@@ -51,11 +51,4 @@ fn plan_bands(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     vec![Specialisation::single(dtype, &[("TILE", TILE)])]
-}
-
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Cuda => [4096; 3],
-        _ => [256; 3],
-    }
 }

@@ -1,7 +1,7 @@
 //! Step 5: a tile of C per thread, in registers.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Kind, Plan, Problem, Specialisation, Step, Variant};
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// Rows and columns of C that a block computes.
 pub const TILE_M: u32 = 64;
@@ -19,7 +19,7 @@ pub const THREADS: u32 = TILE_M * TILE_N / (THREAD_M * THREAD_N);
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step05_thread_tile",
     title: "a tile of C per thread, in registers",
     plan,
     specialisations,
@@ -33,7 +33,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("no_padding"),
         Variant::same_launch("plain_lanes"),
     ],
-    default_size,
+    default_size: DefaultSize::cubes(4096, 512),
     host: None,
 };
 
@@ -89,11 +89,4 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     let vectors: &[u32] = if dtype == Dtype::F32 { &[4, 1] } else { &[1] };
     vectors.iter().map(|&vector| specialisation(dtype, vector)).collect()
-}
-
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Cuda => [4096; 3],
-        _ => [512; 3],
-    }
 }

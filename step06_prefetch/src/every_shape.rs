@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, bail};
 use common::Arg;
 use common::measure::cost::{self, Choice, GpuCosts, Work};
-use common::step::Role;
-use common::{DeviceInfo, Dtype, Idea, Plan, Problem, Specialisation, Variant};
+use plan::Role;
+use plan::{DeviceInfo, Dtype, Idea, Plan, Problem, Specialisation, Variant};
 
 use crate::tilings::tile_defines;
 

@@ -5,14 +5,14 @@ mod tensor_cores;
 mod tilings;
 mod vector;
 
-use common::{DeviceInfo, Kind, Step, Variant};
+use plan::{DefaultSize, Step, Variant};
 
 use tilings::{plan, plan_other, specialisations};
 
 /// The step.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    folder: env!("CARGO_MANIFEST_DIR"),
+    folder: "step06_prefetch",
     title: "fetch the next tiles while multiplying the current ones",
     plan,
     specialisations,
@@ -26,21 +26,14 @@ pub const STEP: Step = Step {
         every_shape::VARIANT,
         tensor_cores::VARIANT,
     ],
-    default_size,
+    default_size: DefaultSize::cubes(4096, 256),
     host: None,
 };
-
-fn default_size(device: &DeviceInfo) -> [u64; 3] {
-    match device.kind {
-        Kind::Cuda => [4096; 3],
-        _ => [256; 3],
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::{Dtype, Fill, Problem};
+    use plan::{DeviceInfo, Dtype, Fill, Kind, Problem};
 
     #[test]
     fn what_does_not_compile_takes_what_is_committed() {

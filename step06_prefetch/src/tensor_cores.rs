@@ -1,8 +1,8 @@
 //! Beyond step 6: FP32 products on the tensor cores of compute capability 9.0, and the same kernel with one thing undone.
 
 use anyhow::{Result, ensure};
-use common::step::Role;
-use common::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
+use plan::Role;
+use plan::{Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Variant};
 
 use crate::tilings;
 
@@ -94,7 +94,7 @@ fn plan_long(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
+    use plan::Fill;
 
     fn problem(m: u64, n: u64, k: u64, dtype: Dtype) -> Problem {
         Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 1 }

@@ -1,7 +1,7 @@
 //! Step 6's tilings, and which of them a product takes.
 
 use anyhow::Result;
-use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation};
+use plan::{DeviceInfo, Dtype, Plan, Problem, Specialisation};
 
 use crate::vector::vector;
 

@@ -1,6 +1,6 @@
 //! How many elements of B one copy brings.
 
-use common::{DeviceInfo, Dtype, Problem};
+use plan::{DeviceInfo, Dtype, Problem};
 
 /// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers are committed once, in the form
 /// that takes any N.

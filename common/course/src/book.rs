@@ -21,7 +21,7 @@ pub struct Options {
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let chapter = match &options.step {
-        Some(name) => format!("{}/README.html", steps::expect(&steps::find()?, name)?.name),
+        Some(name) => format!("{}/README.html", steps::expect(name)?.name),
         None => "index.html".to_owned(),
     };
     let (built, log) = build()?;

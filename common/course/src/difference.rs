@@ -11,7 +11,7 @@ use common::basics::output::print;
 use common::code::Source;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use crate::steps::{self, Kernel};
+use crate::steps::Kernel;
 
 /// Options of `cargo course diff`.
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) fn named(name: &str) -> Result<Source> {
     if path.extension().is_some_and(|extension| extension == "cu") {
         return Source::read(path);
     }
-    Source::read(&Kernel::named(&steps::find()?, name)?.source())
+    Source::read(&Kernel::named(name)?.file())
 }
 
 /// Lines that are gone in red, lines that are new in green.

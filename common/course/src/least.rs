@@ -5,17 +5,15 @@ use std::path::Path;
 
 use anyhow::Result;
 use common::code::Source;
-use common::device::bound::LeastTime;
-use common::device::gpus::Gpu;
 use common::device::product::Product as _;
 use common::device::session::Session;
 use common::device::{Device as _, SimDevice, SimOptions};
-use common::program::describe::Request;
-use common::{Plan, Problem};
+use common::measure::{self, Gpu, LeastTime};
+use plan::{Plan, Problem};
 use simt::Works;
 
 use crate::record::Record;
-use crate::steps;
+use crate::steps::Kernel;
 
 /// The least time of the plan; none if its blocks' work is not known for certain. `committed` is the folder of the source's
 /// PTX.
@@ -28,7 +26,7 @@ pub fn least_time(
 ) -> Result<Option<LeastTime>> {
     let options = SimOptions { sample: true, ..SimOptions::default() };
     let (session, works) = count(source, committed, plan, problem, options)?;
-    Ok(works.map(|works| session.least_time(gpu, &works)))
+    Ok(works.map(|works| measure::least_time(&session, gpu, &works)))
 }
 
 /// The plan on the simulator, and the work of its launches.
@@ -63,26 +61,22 @@ fn choose(
     let Some(figures) = &record.figures else { return Ok(BTreeMap::new()) };
     let gpu = Gpu::of(&record.device, figures);
     let problems: Vec<Problem> = record.sizes.iter().map(|size| record.problem([size.m, size.n, size.k])).collect();
-    let folders = steps::find()?;
     let mut found = BTreeMap::new();
     for step in record.steps.iter().filter(|step| !step.host) {
-        let (name, variant) = steps::split(&step.name);
-        let Some(folder) = folders.iter().find(|folder| folder.name == name) else { continue };
-        let source = Source::read(&folder.source(variant));
+        let Some(kernel) = Kernel::recorded(&step.name) else { continue };
+        let source = Source::read(&kernel.file());
         let Some(source) = source.ok().filter(|source| source.hash == step.hash) else { continue };
         let committed = source.committed_folder();
-        let variant = variant.map(str::to_owned);
-        let request =
-            Request { device: Some(record.device.clone()), problems: problems.clone(), variant, ..Request::default() };
-        for (at, plan) in folder.describe(&request)?.plans.iter().enumerate() {
+        for (at, problem) in problems.iter().enumerate() {
+            let plan = kernel.plan(problem, &record.device);
             let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
             let (Some(place), Ok(plan)) = (place, plan) else { continue };
             let entry = &record.sizes[at].entries[place];
             if entry.spread().is_none() {
                 continue;
             }
-            let count = || least_time(&source, committed.as_deref(), plan, &problems[at], &gpu).ok().flatten();
-            if let Some(least) = wanted(&problems[at], entry.least_time.as_ref(), &count) {
+            let count = || least_time(&source, committed.as_deref(), &plan, problem, &gpu).ok().flatten();
+            if let Some(least) = wanted(problem, entry.least_time.as_ref(), &count) {
                 found.insert((at, place), least);
             }
         }
@@ -92,27 +86,27 @@ fn choose(
 
 #[cfg(test)]
 mod tests {
-    use simt::Work;
-
+    use common::basics::host;
     use common::basics::units::ms;
+    use plan::DeviceInfo;
+    use simt::Work;
 
     use super::*;
     use crate::record;
+    use crate::steps::STEPS;
 
     /// What a few blocks stand for is what all of them do, or a little less if the matrices' rows start anywhere.
     #[test]
     fn a_sample_counts_no_more_than_all_blocks() {
         let mut equal = 0;
-        for folder in steps::find().unwrap() {
-            let sizes = [[256, 256, 64], [129, 520, 48], [200, 133, 67]];
-            let problems = sizes.map(Problem::uniform);
-            let description = folder.describe(&Request { problems: problems.to_vec(), ..Request::default() }).unwrap();
-            let source = Source::read(&folder.source(None));
-            for (plan, problem) in description.plans.iter().zip(&problems).filter(|_| !description.host) {
-                let (Ok(plan), Ok(source)) = (plan, &source) else { continue };
+        for &step in STEPS.iter().filter(|step| step.host.is_none()) {
+            let kernel = Kernel { step, variant: None };
+            let source = Source::read(&kernel.file()).unwrap();
+            for problem in [[256, 256, 64], [129, 520, 48], [200, 133, 67]].map(Problem::uniform) {
+                let Ok(plan) = kernel.plan(&problem, &DeviceInfo::simulated(host::total_bytes())) else { continue };
                 let committed = source.committed_folder();
                 let total = |options| {
-                    let works = count(source, committed.as_deref(), plan, problem, options).unwrap().1.unwrap();
+                    let works = count(&source, committed.as_deref(), &plan, &problem, options).unwrap().1.unwrap();
                     let kinds = works.iter().flat_map(Works::kinds);
                     kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
                         let Work { fma: f, issued: i, passes: p } = work;
@@ -124,7 +118,7 @@ mod tests {
                 equal += usize::from(sampled == all);
                 for (sampled, all) in sampled.into_iter().zip(all) {
                     let share = sampled as f64 / all as f64;
-                    assert!((0.95..=1.0).contains(&share), "{} {problem:?}: {sampled} of {all}", folder.name);
+                    assert!((0.95..=1.0).contains(&share), "{} {problem:?}: {sampled} of {all}", step.name);
                 }
             }
         }

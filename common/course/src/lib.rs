@@ -12,7 +12,6 @@ pub mod files;
 pub mod lab;
 pub mod least;
 pub mod mine;
-pub mod programs;
 mod progress;
 pub mod record;
 pub mod standing;

@@ -1,53 +1,32 @@
-//! The steps of the workspace: every folder `stepNN_name` with a `Cargo.toml`. A learner's own step joins by existing.
-//!
-//! The program knows no step by name. It builds and runs each step's own program and asks it to describe itself.
+//! The steps of the course and their kernels, as learners name them.
 
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use common::basics::workspace;
-use common::program::describe::{Description, Request};
-use common::step::{Role, source_path};
+use anyhow::{Context, Result, anyhow};
+use common::code::{file_of, folder_of};
+use plan::{DeviceInfo, Plan, Problem, Role, Specialisation, Step, Variant};
 
-use crate::{files, programs};
-
-/// A step's folder.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StepFolder {
-    /// Name of the folder and of the crate.
-    pub name: String,
-    /// Where it lies.
-    pub path: PathBuf,
-}
-
-/// All steps, in order.
-pub fn find() -> Result<Vec<StepFolder>> {
-    let root = workspace::root();
-    let entries = std::fs::read_dir(root)
-        .with_context(|| format!("the workspace {} cannot be read; run this inside the course", root.display()))?;
-    let mut steps: Vec<StepFolder> = entries
-        .flatten()
-        .map(|entry| StepFolder { name: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
-        .filter(|step| step.name.starts_with("step") && step.path.join("Cargo.toml").is_file())
-        .collect();
-    steps.sort();
-    ensure!(!steps.is_empty(), "there are no steps in {}; run this inside the course", root.display());
-    Ok(steps)
-}
+pub use explorer::steps::STEPS;
 
 /// The step that a learner names: by its number, or by the start of its name.
-pub fn named<'a>(steps: &'a [StepFolder], name: &str) -> Option<&'a StepFolder> {
+pub fn named(name: &str) -> Option<&'static Step> {
     let start = name.parse::<u32>().map_or_else(|_| name.to_owned(), |number| format!("step{number:02}_"));
-    steps.iter().find(|step| !start.is_empty() && step.name.starts_with(&start))
+    STEPS.iter().copied().find(|step| !start.is_empty() && step.name.starts_with(&start))
 }
 
-/// The same; if there is none, the error names them all.
-pub fn expect<'a>(steps: &'a [StepFolder], name: &str) -> Result<&'a StepFolder> {
-    named(steps, name).ok_or_else(|| {
-        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+/// The step that a learner names; if there is none, the error names them all.
+pub fn expect(name: &str) -> Result<&'static Step> {
+    named(name).ok_or_else(|| {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         anyhow!("there is no step {name:?}; choose one of {}, or its number", names.join(", "))
     })
+}
+
+/// The step's number as people write it: `4`.
+pub fn number(step: &Step) -> &'static str {
+    let digits = step.name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].trim_start_matches('0')
 }
 
 /// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.
@@ -55,83 +34,92 @@ pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
 }
 
-/// A kernel of the course: a step's own, or its variant of this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A kernel of the course: a step's own, or one of its variants.
+#[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// The step.
-    pub step: StepFolder,
-    /// Name of a rung or a counter-example; `None` for the step's `kernel.cu`.
-    pub variant: Option<String>,
+    pub step: &'static Step,
+    /// The rung or counter-example; `None` for the step's `kernel.cu`.
+    pub variant: Option<&'static Variant>,
 }
 
 impl Kernel {
     /// The kernel that is named: `5`, `step05`, `5/1_column`, `step05_thread_tile/1_column`.
-    pub fn named(steps: &[StepFolder], name: &str) -> Result<Self> {
+    pub fn named(name: &str) -> Result<Self> {
         let (step, variant) = split(name);
-        let kernel = Self { step: expect(steps, step)?.clone(), variant: variant.map(str::to_owned) };
-        let there = !name.contains("..") && kernel.source().is_file();
-        ensure!(
-            there,
-            "{} has no kernel {name:?}; choose one of {}",
-            kernel.step.name,
-            kernel.step.kernels().join(", ")
-        );
-        Ok(kernel)
+        let step = expect(step)?;
+        let variant = variant.map(|variant| step.variants.iter().find(|known| known.name == variant));
+        let missing = || {
+            let mut names: Vec<String> = Self::of(step).map(|kernel| kernel.name()).collect();
+            names.sort();
+            format!("{} has no kernel {name:?}; choose one of {}", step.name, names.join(", "))
+        };
+        Ok(Self { step, variant: variant.map(|variant| variant.with_context(missing)).transpose()? })
+    }
+
+    /// The kernel that a record names; `None` if there is none of this very name any more.
+    pub fn recorded(name: &str) -> Option<Self> {
+        Self::named(name).ok().filter(|kernel| kernel.name() == name)
+    }
+
+    /// The kernels of a step in the order of the path: its rungs, its own, its counter-examples, and what lies beyond.
+    pub fn of(step: &'static Step) -> impl Iterator<Item = Self> {
+        let [rungs, counter_examples, beyond] = Role::ALL
+            .map(|role| step.variants.iter().filter(move |variant| variant.role == role).map(Some).collect::<Vec<_>>());
+        let all = [rungs, vec![None], counter_examples, beyond];
+        all.into_iter().flatten().map(move |variant| Self { step, variant })
+    }
+
+    /// Its name as records have it: `step05_thread_tile/1_column`.
+    pub fn name(&self) -> String {
+        self.variant.map_or_else(|| self.step.name.to_owned(), |variant| format!("{}/{}", self.step.name, variant.name))
+    }
+
+    /// The name of its variant.
+    pub fn variant_name(&self) -> Option<&'static str> {
+        self.variant.map(|variant| variant.name)
+    }
+
+    /// What it is to the step; `None` for the step's own.
+    pub fn role(&self) -> Option<Role> {
+        self.variant.map(|variant| variant.role)
+    }
+
+    /// Whether the step runs it on the host.
+    pub fn is_on_host(&self) -> bool {
+        self.variant.is_none() && self.step.host.is_some()
     }
 
     /// Its file.
-    pub fn source(&self) -> PathBuf {
-        self.step.source(self.variant.as_deref())
-    }
-}
-
-impl StepFolder {
-    /// The names of the step's kernels, its own first.
-    fn kernels(&self) -> Vec<String> {
-        let mut names = vec![self.name.clone()];
-        for role in Role::ALL {
-            let files = files::below(&self.path.join(role.folder()), "cu");
-            let stems = files.iter().filter_map(|file| file.file_stem());
-            names.extend(stems.map(|stem| format!("{}/{}", self.name, stem.to_string_lossy())));
-        }
-        names
+    pub fn file(&self) -> PathBuf {
+        file_of(self.step, self.variant)
     }
 
-    /// The step's number as people write it: `4`.
-    pub fn number(&self) -> &str {
-        let digits = self.name.trim_start_matches(|c: char| !c.is_ascii_digit());
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits[..end].trim_start_matches('0')
+    /// The folder of the step's committed PTX.
+    pub fn committed_folder(&self) -> PathBuf {
+        folder_of(self.step).join("ptx")
     }
 
-    /// The file of the step's kernel, or of a variant.
-    pub fn source(&self, variant: Option<&str>) -> PathBuf {
-        source_path(&self.path, variant)
+    /// The specialisations for which PTX is committed.
+    pub fn committed(&self) -> Vec<Specialisation> {
+        self.step.committed_of(self.variant)
     }
 
-    /// The step's program, built if it is not up to date.
-    pub fn program(&self) -> Result<PathBuf> {
-        programs::built(&self.name)
-    }
-
-    /// Asks the step's program to describe itself.
-    pub fn describe(&self, request: &Request) -> Result<Description> {
-        let output = Command::new(self.program()?).arg("--describe").arg(serde_json::to_string(request)?).output()?;
-        let error = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{} does not describe itself: {}", self.name, error.trim());
-        serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("{} describes itself in another way; build it against this course", self.name))
+    /// Its plan of a problem; the error says which limit the problem breaks.
+    pub fn plan(&self, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+        self.step.plan_of(self.variant)(problem, device)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use common::basics::workspace;
+
     use super::*;
 
     #[test]
     fn a_kernel_is_a_step_or_one_of_its_variants() {
-        let steps = find().unwrap();
-        let named = |name: &str| Kernel::named(&steps, name).map(|kernel| kernel.source());
+        let named = |name: &str| Kernel::named(name).map(|kernel| kernel.file());
         for (name, file) in [
             ("5", "step05_thread_tile/kernel.cu"),
             ("5/1_column", "step05_thread_tile/rungs/1_column.cu"),
@@ -145,17 +133,37 @@ mod tests {
         for name in ["99/1_column", "5/", "5/../kernel"] {
             assert!(named(name).is_err(), "{name}");
         }
+        assert!(Kernel::recorded("step05_thread_tile/1_column").is_some() && Kernel::recorded("5").is_none());
     }
 
     #[test]
     fn a_step_is_found_by_number_and_by_name_and_others_are_named() {
-        let steps = find().unwrap();
         for (name, found) in [("4", "step04_tiled"), ("04", "step04_tiled"), ("step02", "step02_gpu_naive")] {
-            assert_eq!(expect(&steps, name).unwrap().name, found);
+            assert_eq!(expect(name).unwrap().name, found);
         }
-        assert_eq!(expect(&steps, "step02").unwrap().number(), "2");
+        assert_eq!(number(expect("step02").unwrap()), "2");
         for name in ["", "99", "4_", "tiled"] {
-            assert!(expect(&steps, name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
+            assert!(expect(name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
         }
+    }
+
+    /// Who adds a step to the folder may forget the list.
+    #[test]
+    fn every_step_of_the_folder_is_in_the_list_with_all_its_kernels() {
+        for entry in std::fs::read_dir(workspace::root()).unwrap() {
+            let folder = entry.unwrap().path();
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            if !name.starts_with("step") || !folder.join("Cargo.toml").is_file() {
+                continue;
+            }
+            let step = STEPS.iter().find(|step| step.name == name);
+            let step = step.unwrap_or_else(|| panic!("{name} is missing in common/explorer/src/steps.rs"));
+            for role in Role::ALL {
+                for file in crate::files::below(&folder.join(role.folder()), "cu") {
+                    assert!(Kernel::of(step).any(|kernel| kernel.file() == file), "{} is no variant", file.display());
+                }
+            }
+        }
+        assert!(STEPS.iter().flat_map(|step| Kernel::of(step)).all(|kernel| kernel.file().is_file()));
     }
 }

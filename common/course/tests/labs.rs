@@ -218,7 +218,14 @@ const WRONG: &[Case] = &[
         &[("// One thread", "// launch: block 32\n// One thread")]),
 ];
 
+/// The environment variable with which this program runs the step that it names.
+const STEP: &str = "COURSE_TESTS_STEP";
+
 fn main() -> ExitCode {
+    if let Some(name) = std::env::var_os(STEP) {
+        let step = course::steps::STEPS.iter().find(|step| name == step.name);
+        return common::run(step.expect("a test names a step"));
+    }
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(
         ANSWERS.iter().map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))),
@@ -271,7 +278,7 @@ fn kernel(&(name, _, kernel, _, replace): &Case) -> Result<PathBuf> {
 /// What the program prints, and its exit status; it may ask for an answer.
 fn course(arguments: &[&str], variables: &[(&str, &Path)], answer: &str) -> Result<(String, Option<i32>)> {
     let mut command = Command::new(PROGRAM);
-    command.args(arguments).current_dir(root()).envs(support::programs()).envs(variables.iter().copied());
+    command.args(arguments).current_dir(root()).envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("the program does not start")?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -322,16 +329,15 @@ fn first_failed(text: &str) -> Option<&str> {
 
 /// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
 fn every_answer() -> Result<()> {
-    let steps = course::steps::find()?;
-    for step in &steps {
-        for file in course::files::below(&step.path.join("lab"), "json") {
+    for step in course::steps::STEPS {
+        for file in course::files::below(&common::code::folder_of(step).join("lab"), "json") {
             let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
             let folder = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-            let name = if folder == "lab" { step.number() } else { &folder };
+            let name = if folder == "lab" { course::steps::number(step) } else { &folder };
             for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
                 let Some(named) = data["answer"].as_str() else { continue };
                 let beside = file.with_file_name(named);
-                let of_the_course = || course::steps::Kernel::named(&steps, named).map(|kernel| kernel.source());
+                let of_the_course = || course::steps::Kernel::named(named).map(|kernel| kernel.file());
                 let kernel = if beside.is_file() { beside } else { of_the_course()? };
                 let tested = |case: &&Answer| case.0 == name && root().join(case.2) == kernel;
                 // An open challenge's answer passes at least what comes before it.
@@ -412,8 +418,11 @@ fn shows_why() -> Result<()> {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");
         let command = text.lines().find_map(|line| line.strip_prefix(&prefix)).context(text.clone())?;
-        let output =
-            Command::new(course::programs::built(step)?).args(command.split(' ')).current_dir(root()).output()?;
+        let output = Command::new(std::env::current_exe()?)
+            .args(command.split(' '))
+            .current_dir(root())
+            .env(STEP, step)
+            .output()?;
         let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         ensure!(printed.contains(shown), "{shown:?} is not in what {command} prints: {printed}");
         ensure!(!printed.contains("out of bounds"), "the launch is not that of the lab: {printed}");
@@ -434,7 +443,6 @@ fn watched() -> Result<()> {
     let mut child = Command::new(PROGRAM)
         .args(["lab", "1", "--watch"])
         .current_dir(root())
-        .envs(support::programs())
         .env(course::mine::VARIABLE, &folder)
         .stdout(std::fs::File::create(&output)?)
         .stderr(Stdio::null())

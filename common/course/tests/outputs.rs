@@ -42,9 +42,6 @@ fn run(file: &str, folder: &Path) -> Result<()> {
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "0");
-    if let Some((variable, programs)) = support::programs() {
-        cases.env(variable, programs.display().to_string());
-    }
     cases.case(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/outputs/{file}.trycmd"))).run();
     Ok(())
 }

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut engine = Engine::new();
     let run = json!({
         "do": "run", "m": size[0], "n": size[1], "k": size[2], "dtype": form["dtype"], "order": order,
-        "kernel": { "ptx": form["ptx"], "source": kernel["source"], "file": kernel["file"], "plan": form["plan"] },
+        "kernel": { "ptx": form["ptx"], "source": kernel["source"], "file": kernel["file"], "planner": form["planner"] },
     });
     let start = std::time::Instant::now();
     let mut answer: Value = serde_json::from_str(&engine.answer(&run.to_string()))?;

@@ -12,17 +12,8 @@ const ORDERS = [
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 
-/// Whether a form of a kernel can run a size.
-export function fits(form, [m, n, k]) {
-  const sides = { M: m, N: n, K: k };
-  return (
-    Object.entries(form.when ?? {}).every(([side, factor]) => sides[side] % factor === 0) &&
-    (form.plan?.sizes ? lists(form, [m, n, k]) : Math.max(m, n, k) <= LONGEST)
-  );
-}
-
-/// Whether a form is packed for this very size, which may be larger than others.
-const lists = (form, size) => form.plan?.sizes?.some((one) => one.join() === size.join()) ?? false;
+/// Whether a form is there for this very size, which may be larger than others.
+const lists = (form, size) => form.sizes?.some((one) => one.join() === size.join()) ?? false;
 
 /// Whether a kernel can be asked to run a size: its sides are whole and not too long.
 export function isSize(data, { name, size }) {
@@ -31,12 +22,6 @@ export function isSize(data, { name, size }) {
     size.every((side) => Number.isInteger(side) && side >= 1 && side <= LONGEST) ||
     (kernel?.forms.some((form) => lists(form, size)) ?? false)
   );
-}
-
-/// The forms of a kernel that can run a choice, the one to take first.
-export function formsFor(kernel, { dtype, size, form }) {
-  const able = kernel.forms.filter((one) => one.dtype === dtype && fits(one, size));
-  return [...able.filter((one) => one.id === form), ...able.filter((one) => one.id !== form)];
 }
 
 /// A kernel's name as the list shows it.
@@ -142,8 +127,8 @@ export function makeChoice(root, data, { changed, stop, predict }) {
   }
 
   return {
-    /// Shows a choice.
-    show(next) {
+    /// Shows a choice, and the forms that can run it.
+    show(next, able) {
       choice = next;
       const chosen = data.kernels.find(({ id }) => id === next.name);
       kernel.value = next.name;
@@ -161,7 +146,6 @@ export function makeChoice(root, data, { changed, stop, predict }) {
         ),
       );
       dtype.value = next.dtype;
-      const able = formsFor(chosen, { ...next, form: null });
       formLabel.hidden = able.length < 2;
       fill(
         form,
@@ -169,7 +153,7 @@ export function makeChoice(root, data, { changed, stop, predict }) {
           element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id }),
         ),
       );
-      form.value = next.form ?? able[0]?.id ?? "";
+      form.value = able.some(({ id }) => id === next.form) ? next.form : (able[0]?.id ?? "");
     },
     /// Whether there are questions, and whether they are shown.
     asking(number, shown) {

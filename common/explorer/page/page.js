@@ -123,7 +123,8 @@ export class Page {
     const refused = isSize(this.data, wanted)
       ? undefined
       : wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
-    if (refused === undefined || !this.choice) this.take(wanted);
+    const kept = refused !== undefined && this.choice !== null;
+    if (!kept && !(await this.take(wanted))) return;
     if (refused !== undefined) {
       this.tell(
         `A side of ${refused} does not fit here: choose whole numbers from 1 to 64. Larger products run with \`cargo run\`, in the course's own folder.`,
@@ -134,12 +135,20 @@ export class Page {
     if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.questions, question);
   }
 
-  /// Takes a choice over, as far as it can be run. Another kernel may need another size.
-  take(wanted) {
+  /// Takes a choice over, as far as it can be run; `false` if another one was made meanwhile. Another kernel may need another size.
+  async take(wanted) {
     const before = this.choice;
-    this.choice = sensible(this.data, wanted);
-    if (before && before.name !== this.choice.name) this.choice.size = this.runner.fittingSize(this.choice);
-    this.controls.show(this.choice);
+    const choice = sensible(this.data, wanted);
+    this.choice = choice;
+    try {
+      if (before && before.name !== choice.name) choice.size = await this.runner.fittingSize(choice);
+      const able = await this.runner.formsFor(choice);
+      if (this.choice !== choice) return false;
+      this.controls.show(choice, able);
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
     this.keepChoice();
     const kernel = this.runner.kernel(this.choice.name);
     this.parts.idea.textContent = kernel.about ?? "";
@@ -147,6 +156,7 @@ export class Page {
     this.chapter = this.data.chapters.find(({ kernels }) => kernels.includes(kernel.id)) ?? this.data.chapters[0];
     this.parts.predict.hidden ||= this.chapter.questions.length === 0;
     this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
+    return true;
   }
 
   /// Shows the chapter's questions, or hides them.
@@ -219,8 +229,7 @@ export class Page {
       this.choice.size.join() === wanted.size.join();
     if (!same || this.runs.length === 0) {
       this.choice = null;
-      this.take(wanted);
-      await this.make();
+      if (await this.take(wanted)) await this.make();
     }
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     return this.runs[0].question(question);

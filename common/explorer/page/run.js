@@ -52,11 +52,11 @@ export class Run {
 
   /// Runs the kernel from its beginning to its end, and looks at the beginning.
   async start({ size: [m, n, k], order, fill, limit }) {
-    const { ptx, plan, dtype } = this.form;
+    const { ptx, planner, dtype } = this.form;
     const { source, file } = this.kernel;
     const request = {
       do: "run",
-      kernel: { ptx, source, file, plan },
+      kernel: { ptx, source, file, planner },
       m,
       n,
       k,

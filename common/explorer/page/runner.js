@@ -1,6 +1,6 @@
 // Makes the runs of a choice: one, or two that are compared. A run that is no longer wanted is ended.
 
-import { formsFor, kernelTitle } from "./choice.js";
+import { kernelTitle } from "./choice.js";
 import { Engine } from "./engine.js";
 import { Run } from "./run.js";
 
@@ -11,6 +11,8 @@ export class Runner {
   constructor(data, wasm) {
     this.data = data;
     this.engines = [new Engine(wasm), new Engine(wasm)];
+    // Plans are asked for while a kernel runs.
+    this.planning = new Engine(wasm);
     this.making = null;
   }
 
@@ -23,9 +25,17 @@ export class Runner {
     return this.kernel(name)?.size ?? USUAL_SIZE;
   }
 
+  /// The forms of a kernel that can run a size, the course's own first: those that the plan of the product takes.
+  async formsFor({ name, dtype, size: [m, n, k] }) {
+    const forms = this.kernel(name).forms.filter((form) => form.dtype === dtype);
+    const ask = ({ planner }) => this.planning.ask({ do: "plan", planner, m, n, k, dtype });
+    const answers = await Promise.all(forms.map(ask));
+    return forms.filter((form, index) => answers[index].answer.plan?.specialisation.name === form.specialisation);
+  }
+
   /// The size of a choice if a form of its kernel can run it, or else the kernel's usual one.
-  fittingSize(choice) {
-    return formsFor(this.kernel(choice.name), choice).length > 0 ? choice.size : this.usualSize(choice.name);
+  async fittingSize(choice) {
+    return (await this.formsFor(choice)).length > 0 ? choice.size : this.usualSize(choice.name);
   }
 
   /// The runs of a choice; null if another choice was made meanwhile. Runs that are being made are not begun again.
@@ -54,7 +64,8 @@ export class Runner {
 
   async runOf(name, choice, engine) {
     const kernel = this.kernel(name);
-    const form = formsFor(kernel, choice)[0];
+    const able = await this.formsFor({ ...choice, name });
+    const form = able.find(({ id }) => id === choice.form) ?? able[0];
     const [asked, usual] = [choice.size, this.usualSize(name)].map((size) => size.join("×"));
     if (!form) {
       throw new Error(

@@ -3,7 +3,7 @@
 use crate::answer::{counts, error, real};
 use crate::look::{self, Looked};
 use crate::question::question;
-use crate::request::{LookRequest, Request};
+use crate::request::{LookRequest, Request, problem};
 use crate::run::{Run, Wrong};
 use crate::seek::seek;
 use crate::state::State;
@@ -59,6 +59,13 @@ impl Engine {
             return Ok(summary);
         }
         match request {
+            Request::Plan(request) => {
+                let problem = problem([request.m, request.n, request.k], request.dtype);
+                Ok(match request.planner.plan(&problem, "") {
+                    Ok(plan) => json!({ "plan": plan, "refused": null }),
+                    Err(sentence) => json!({ "plan": null, "refused": sentence }),
+                })
+            }
             Request::Look(request) => self.look(&request),
             other => {
                 let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
@@ -142,7 +149,7 @@ fn summary(run: &Run) -> Value {
             "right": wrong.is_empty() && run.stopped.is_none(), "wrong": wrong.len(), "unwritten": unwritten, "first": first,
             "stopped": run.stopped,
         },
-        "launches": launches, "tile": run.work.tile, "tile_k": run.work.tile_k, "instructions": instructions, "lines": lines,
+        "launches": launches, "tile": run.plan.tile, "tile_k": run.plan.tile_k, "instructions": instructions, "lines": lines,
         "arrays": [
             { "name": "A", "rows": m, "columns": k }, { "name": "B", "rows": k, "columns": n }, { "name": "C", "rows": m, "columns": n },
         ],

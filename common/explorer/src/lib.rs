@@ -1,12 +1,12 @@
 //! The explorer's engine: a kernel runs, is recorded, and a page asks what it looked like at any time.
 //!
-//! It knows PTX, plans (as data) and matrices, and nothing of how a page draws. [`engine::Engine`] answers requests in JSON;
+//! It knows PTX, the steps and their plans, and matrices, and nothing of how a page draws. [`engine::Engine`] answers requests in JSON;
 //! `INTERFACE.md` beside the sources says which. On the target `wasm32-unknown-unknown` the crate is a module with a few exported
 //! functions (`wasm`); everywhere else it is a library, for tests and for the course's programs.
 //!
 //! # How it is built
 //!
-//! [`plan`] and [`matrices`] say what is launched on what; `recorder` watches the launch through `simt`'s observer and writes a `tape`:
+//! [`planner`] and [`matrices`] say what is launched on what; `recorder` watches the launch through `simt`'s observer and writes a `tape`:
 //! every instruction that a warp executes, with the values that it wrote, packed. `state` applies what is on the tape, forwards, and
 //! the tape keeps whole states now and then, so that any time is a short way from one. `look`, `seek` and `question` answer from
 //! the tape and a state.
@@ -19,7 +19,7 @@ pub mod instructions;
 pub mod log;
 mod look;
 pub mod matrices;
-pub mod plan;
+pub mod planner;
 mod product;
 mod question;
 mod recorder;
@@ -27,6 +27,7 @@ pub mod request;
 pub mod run;
 mod seek;
 pub mod state;
+pub mod steps;
 mod sums;
 pub mod tape;
 mod variables;

@@ -320,7 +320,7 @@ fn cut([row, column, rows, columns]: [u32; 4], [height, width]: [u32; 2]) -> Val
 
 fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -> Value {
     let [m, n, k] = run.size;
-    let [width, height] = run.work.tile;
+    let [width, height] = run.plan.tile;
     let [x, y, _] = launch.grid;
     let (row, column) = (chosen.block / x % y * height, chosen.block % x * width);
     let mut tiles = Map::new();
@@ -333,12 +333,12 @@ fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -
         let (mask, addresses) = access.or_else(|| run.tape.copy(number).map(reads))?;
         Some(addresses[mask.trailing_zeros() as usize & 31] / 4)
     };
-    let pass = |k: u32| k / run.work.tile_k * run.work.tile_k;
+    let pass = |k: u32| k / run.plan.tile_k * run.plan.tile_k;
     if let Some(at) = latest(A).and_then(address) {
-        tiles.insert("A".into(), cut([row, pass(at % k), height, run.work.tile_k], [m, k]));
+        tiles.insert("A".into(), cut([row, pass(at % k), height, run.plan.tile_k], [m, k]));
     }
     if let Some(at) = latest(B).and_then(address) {
-        tiles.insert("B".into(), cut([pass(at / n), column, run.work.tile_k, width], [k, n]));
+        tiles.insert("B".into(), cut([pass(at / n), column, run.plan.tile_k, width], [k, n]));
     }
     Value::Object(tiles)
 }

@@ -1,32 +1,10 @@
 //! A, B and C: small numbers whose sums are exact, so that a product is right or wrong and nothing in between.
 
-use serde::{Deserialize, Serialize};
-
-/// What an element is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dtype {
-    /// Single precision.
-    #[default]
-    F32,
-    /// Integers that wrap around.
-    I32,
-}
-
-/// What A and B hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fill {
-    /// Quarters from -2 to 2 (integers from -9 to 9), none of them zero.
-    #[default]
-    Uniform,
-    /// Whole numbers from 1 to 9.
-    Integers,
-}
+use plan::{Dtype, Fill};
 
 /// C before anything is stored: a NaN, or a number that no product gives.
 pub const UNWRITTEN: u32 = 0xaaaa_aaaa;
-/// The same in floating-point numbers.
+/// See [`UNWRITTEN`]; in floating-point numbers.
 pub const UNWRITTEN_F32: u32 = 0x7fff_ffff;
 
 /// A number that looks random, of two numbers.
@@ -37,7 +15,8 @@ fn mixed(seed: u32, index: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The elements of matrix number `seed`, as bits.
+/// The elements of matrix number `seed`, as bits: whole numbers from 1 to 9, or quarters from -2 to 2 (integers from -9 to 9), none of
+/// them zero.
 pub fn elements(seed: u32, count: u32, dtype: Dtype, fill: Fill) -> Vec<u32> {
     let element = |index: u32| {
         let word = mixed(seed, index);

@@ -1,13 +1,15 @@
 //! What the page asks, as data.
 
-use crate::matrices::{Dtype, Fill};
-use crate::plan::Plan;
+use crate::planner::Planner;
+use plan::{Dtype, Fill, Problem};
 use serde::Deserialize;
 
 /// A request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
+    /// The plan of a product.
+    Plan(Box<PlanRequest>),
     /// Runs a kernel.
     Run(Box<RunRequest>),
     /// What everything looks like at a time.
@@ -53,8 +55,30 @@ pub struct Kernel {
     /// The source's file, as the PTX names it.
     #[serde(default)]
     pub file: String,
-    /// Its launches.
-    pub plan: Plan,
+    /// Who plans its launches.
+    pub planner: Planner,
+}
+
+/// The plan of a product.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PlanRequest {
+    /// Who plans it.
+    pub planner: Planner,
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A, rows of B.
+    pub k: u32,
+    /// What an element is.
+    #[serde(default)]
+    pub dtype: Dtype,
+}
+
+/// The product of these sizes, as steps plan it.
+pub fn problem([m, n, k]: [u32; 3], dtype: Dtype) -> Problem {
+    let [m, n, k] = [m, n, k].map(u64::from);
+    Problem { m, n, k, dtype, fill: Fill::Integers, seed: 1 }
 }
 
 /// Runs a kernel.

@@ -2,12 +2,12 @@
 
 use crate::instructions::Program;
 use crate::log::{Array, LaunchTape};
-use crate::matrices::{self, Dtype, UNWRITTEN, UNWRITTEN_F32};
-use crate::plan::{Argument, Launch, Work};
+use crate::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
 use crate::recorder::Recorder;
-use crate::request::{Order, RunRequest};
+use crate::request::{Order, RunRequest, problem};
 use crate::tape::Tape;
 use crate::variables::variables;
+use plan::{Dtype, Launch, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
@@ -48,7 +48,7 @@ pub struct Run {
     /// The order of execution.
     pub order: Order,
     /// What was launched.
-    pub work: Work,
+    pub plan: Plan,
     /// The lines of the source.
     pub source: Vec<String>,
     /// The source's file.
@@ -80,11 +80,12 @@ impl Run {
     pub fn new(request: &RunRequest) -> Result<Self, String> {
         let RunRequest { kernel, m, n, k, dtype, fill, order, limit } = request;
         let size = [*m, *n, *k];
-        let work = kernel.plan.work(size)?;
+        let plan = kernel.planner.plan(&problem(size, *dtype), &kernel.source)?;
         let said = |error: Error| error.to_string();
         let module = Module::parse(&kernel.ptx).map_err(said)?;
+        let defines = &plan.specialisation.defines;
         let constants: Vec<(&str, i64)> =
-            kernel.plan.defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
+            defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
         let extents = shared_extents(&kernel.source, &constants);
 
         let a = matrices::elements(1, m * k, *dtype, *fill);
@@ -93,7 +94,7 @@ impl Run {
         let unwritten = if *dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
         let mut memory = GlobalMemory::new();
         let mut pointers = vec![];
-        let workspace = work.workspace_elements.min(1 << 20) as usize;
+        let workspace = plan.workspace_elements.min(1 << 20) as usize;
         for (name, words) in
             [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", vec![unwritten; workspace])]
         {
@@ -113,11 +114,11 @@ impl Run {
             stopped: None,
             endless: false,
             extents,
-            work,
+            plan,
         };
         let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
         let mut written = vec![];
-        for launch in run.work.launches.clone() {
+        for launch in run.plan.launches.clone() {
             let stopped = run.launch(&module, &mut memory, &launch, &pointers, limit, &mut written)?;
             if stopped.is_some() {
                 run.stopped = stopped;
@@ -151,8 +152,8 @@ impl Run {
         }
         for argument in &launch.args {
             let array = match argument {
-                Argument::C(_) => C,
-                Argument::Workspace(_) if !written.contains(&pointers[WORKSPACE]) => WORKSPACE,
+                plan::Arg::C(_) => C,
+                plan::Arg::Workspace(_) if !written.contains(&pointers[WORKSPACE]) => WORKSPACE,
                 _ => continue,
             };
             hazards = hazards.output(pointers[array]);
@@ -162,11 +163,11 @@ impl Run {
             .args
             .iter()
             .map(|argument| match *argument {
-                Argument::A(offset) => pointer(A, offset),
-                Argument::B(offset) => pointer(B, offset),
-                Argument::C(offset) => pointer(C, offset),
-                Argument::Workspace(offset) => pointer(WORKSPACE, offset),
-                Argument::Int(value) => Arg::U32(value as u32),
+                plan::Arg::A(offset) => pointer(A, offset),
+                plan::Arg::B(offset) => pointer(B, offset),
+                plan::Arg::C(offset) => pointer(C, offset),
+                plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
+                plan::Arg::Int(value) => Arg::U32(value as u32),
             })
             .collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));

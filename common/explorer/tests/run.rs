@@ -1,10 +1,10 @@
 //! Runs of the course's kernels, as the page asks for them.
 
 use explorer::engine::Engine;
-use explorer::matrices::{Dtype, Fill};
-use explorer::plan::{Amount, Plan, Rule, Shared};
+use explorer::planner::Planner;
 use explorer::request::{Kernel, Order, RunRequest};
 use explorer::run::{C, Run};
+use plan::{Dtype, Fill};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -13,14 +13,12 @@ fn kernel(name: &str) -> Kernel {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step04_tiled");
     let file = if name == "kernel" { "kernel.cu".to_owned() } else { format!("variants/{name}.cu") };
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
-    let tile = Amount::Fixed(32);
-    let rule = Rule { tile: [tile; 2], tile_k: tile, block: [tile; 2], shared: Shared::Bytes(0), multiples: [1; 3] };
-    let defines = vec![("TILE".to_owned(), "32".to_owned())];
+    let variant = (name != "kernel").then(|| name.to_owned());
     Kernel {
         ptx: read(&format!("ptx/{name}-f32.sm75.ptx")),
         source: read(&file),
         file: format!("step04_tiled/{file}"),
-        plan: Plan { defines, rule: Some(rule), ..Plan::default() },
+        planner: Planner { step: Some("step04_tiled".into()), variant, ..Planner::default() },
     }
 }
 
@@ -35,8 +33,8 @@ fn run(name: &str, size: [u32; 3], order: Order) -> Run {
 /// An engine that has run a kernel, and what it said.
 fn engine(name: &str, [m, n, k]: [u32; 3], order: &str) -> (Engine, Value) {
     let mut engine = Engine::new();
-    let Kernel { ptx, source, file, plan } = kernel(name);
-    let kernel = json!({ "ptx": ptx, "source": source, "file": file, "plan": plan });
+    let Kernel { ptx, source, file, planner } = kernel(name);
+    let kernel = json!({ "ptx": ptx, "source": source, "file": file, "planner": planner });
     let request = json!({ "do": "run", "kernel": kernel, "m": m, "n": n, "k": k, "order": order });
     let answer = ask(&mut engine, &request);
     (engine, answer)
@@ -274,7 +272,7 @@ fn bad_requests_are_answered_by_a_sentence() {
     assert!(run(&|request| request.kernel.ptx = "not PTX".into()).unwrap_err().contains("not valid PTX"));
     assert!(run(&|request| request.kernel.ptx.clear()).is_err());
     assert!(run(&|request| request.m = 65).unwrap_err().contains("from 1 to 64"));
-    assert!(run(&|request| request.kernel.plan = Plan::default()).unwrap_err().contains("no launch"));
+    assert!(run(&|request| request.kernel.planner = Planner::default()).unwrap_err().contains("no step plans"));
     let unknown = |request: &mut RunRequest| request.kernel.ptx = request.kernel.ptx.replace("bar.sync", "bar.dance");
     assert!(run(&unknown).is_err());
     let endless = |request: &mut RunRequest| request.limit = Some(1000);
@@ -315,16 +313,10 @@ fn integers_and_whole_numbers_are_exact_too() {
 fn a_product_of_four_warps_is_shown_with_its_fragments() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step06_prefetch");
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
-    let sizes = [64, 128, 64].map(|size| json!({ "int": size }));
-    let args = [json!({ "a": 0 }), json!({ "b": 0 }), json!({ "c": 0 })].into_iter().chain(sizes);
-    let launch = json!({
-        "entry": "matmul", "grid": [1, 1, 1], "block": [256, 1, 1], "shared_bytes": 101_376, "args": args.collect::<Vec<_>>(),
-    });
-    let plan =
-        json!({ "sizes": [[64, 128, 64]], "works": [{ "tile": [128, 64], "tile_k": 32, "launches": [launch] }] });
+    let planner = json!({ "step": "step06_prefetch", "variant": "long_sums", "shortened": [[64, 128, 64], 1024] });
     let kernel = json!({
         "ptx": read("ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
-        "file": "step06_prefetch/beyond/tensor_cores.cu", "plan": plan,
+        "file": "step06_prefetch/beyond/tensor_cores.cu", "planner": planner,
     });
     let mut engine = Engine::new();
     let facts = ask(&mut engine, &json!({ "do": "run", "kernel": kernel, "m": 64, "n": 128, "k": 64 }));

@@ -76,4 +76,27 @@ mod tests {
             }
         }
     }
+
+    /// mdBook puts nothing in the place of a part that a file does not have.
+    #[test]
+    fn every_part_that_is_included_is_there() {
+        let mut parts = 0;
+        for page in all().unwrap() {
+            let text = read(&page).unwrap();
+            for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
+                let Some((file, part)) = include.0.trim().split_once(':') else { continue };
+                let included = read(&page.parent().unwrap().join(file)).unwrap();
+                for mark in ["ANCHOR", "ANCHOR_END"].map(|mark| format!("{mark}: {part}")) {
+                    let is_mark = |line: &str| {
+                        line.split_once(&mark).is_some_and(|(_, rest)| {
+                            !rest.starts_with(|c: char| c.is_alphanumeric() || "-_".contains(c))
+                        })
+                    };
+                    assert!(included.lines().any(is_mark), "{}: {file} has no {mark}", workspace::display(&page));
+                }
+                parts += 1;
+            }
+        }
+        assert!(parts > 20, "{parts}");
+    }
 }

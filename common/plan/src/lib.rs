@@ -1,10 +1,18 @@
-//! How a step would run a problem on a device: plain data, which programs, the explorer's engine and records share.
+//! A step of the course as plain data, and how it would run a problem on a device: for programs, the explorer's engine and
+//! records alike. Nothing here touches a file or a device.
 
+pub mod choice;
 pub mod info;
 pub mod occupancy;
+mod own;
 mod plan;
 mod problem;
+mod step;
 
 pub use info::{DeviceInfo, Kind};
+pub use own::OwnLaunch;
 pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Shape, Specialisation};
 pub use problem::{Dtype, Fill, Problem};
+pub use step::{
+    ChoicesFn, DefaultSize, Defect, HostFn, HostProduct, Idea, PlanFn, Role, SpecialisationsFn, Step, Variant,
+};

@@ -1,10 +1,12 @@
 //! From a kernel's source to code that a device can load: NVRTC where it is found, else the committed PTX.
 
 pub mod assembled;
+mod folder;
 mod headers;
 pub mod libraries;
 pub mod nvrtc;
 pub mod places;
 mod source;
 
+pub use folder::{file_of, folder_of};
 pub use source::{Code, Source, check_signature, hash};

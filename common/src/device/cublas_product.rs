@@ -1,10 +1,10 @@
 //! cuBLAS as something that computes a product: on a CUDA device, in matrices that are there already.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::device::Device;
 use crate::device::cublas::{self, Cublas};
 use crate::device::product::{FirstRun, Matrices, Product};
-use crate::device::{CudaDevice, Device};
 
 /// The vendor's library, ready to multiply the matrices of somebody else.
 pub struct CublasProduct {
@@ -19,10 +19,10 @@ impl CublasProduct {
         if let Some(reason) = cublas::refuses(&matrices.problem) {
             bail!("{reason}");
         }
-        Ok(Self { library: cuda(device)?.cublas()?, matrices: *matrices, first_run: FirstRun::default() })
+        Ok(Self { library: device.cublas()?, matrices: *matrices, first_run: FirstRun::default() })
     }
 
-    /// The same in TF32: faster, and far less accurate.
+    /// Rounds A and B to TF32: faster than FP32, and far less accurate.
     pub fn in_tf32(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
         let product = Self::new(device, matrices)?;
         product.library.round_to_tf32()?;
@@ -35,17 +35,13 @@ impl CublasProduct {
     }
 }
 
-fn cuda(device: &dyn Device) -> Result<&CudaDevice> {
-    device.as_any().downcast_ref().context("cuBLAS runs on CUDA only; take --device cuda")
-}
-
 impl Product for CublasProduct {
     fn matrices(&self) -> &Matrices {
         &self.matrices
     }
 
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
-        cuda(device)?.launch_cublas(&self.library, &self.matrices.problem, self.matrices.buffers())
+        device.launch_cublas(&self.library, &self.matrices.problem, self.matrices.buffers())
     }
 
     fn first_run(&self) -> &FirstRun {

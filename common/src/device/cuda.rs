@@ -5,7 +5,6 @@
 
 #![allow(unsafe_code, reason = "launches kernels through the CUDA driver")]
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -390,26 +389,13 @@ impl Device for CudaDevice {
         })
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-/// What the vendor's library needs of the device.
-impl CudaDevice {
-    /// Opens cuBLAS on the device's stream.
-    pub fn cublas(&self) -> Result<Cublas> {
+    fn cublas(&self) -> Result<Cublas> {
         self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
         // SAFETY: the stream is the device's own and lives as long as the device, which outlives its sessions.
         unsafe { Cublas::new(self.stream.cu_stream().cast()) }
     }
 
-    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
-    pub fn launch_cublas(&self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
+    fn launch_cublas(&self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
         let bytes = |buffer| self.slice(buffer).map(|slice| slice.len() as u64);
         let fits = bytes(a)? >= problem.a_elements() * 4
             && bytes(b)? >= problem.b_elements() * 4

@@ -1,12 +1,12 @@
 //! What every device can do: memory, kernels, launches, time.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::code::Code;
+use crate::device::cublas::Cublas;
 use crate::findings::analysis::Observations;
 use plan::Problem;
 use plan::info::{DeviceInfo, Figures, KernelResources};
@@ -115,9 +115,13 @@ pub trait Device {
         None
     }
 
-    /// The device as what it is, for libraries that run on one kind only.
-    fn as_any(&self) -> &dyn Any;
+    /// Opens cuBLAS on the device's stream.
+    fn cublas(&self) -> Result<Cublas> {
+        bail!("cuBLAS runs on CUDA only; take --device cuda")
+    }
 
-    /// The same, to change it.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
+    fn launch_cublas(&self, _cublas: &Cublas, _problem: &Problem, _matrices: [Buffer; 3]) -> Result<()> {
+        bail!("cuBLAS runs on CUDA only; take --device cuda")
+    }
 }

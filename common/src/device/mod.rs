@@ -2,11 +2,9 @@
 //!
 //! Choosing a device never panics: what is missing is said in a sentence with its remedy.
 
-pub mod bound;
 pub mod cublas;
 pub mod cublas_product;
 mod cuda;
-pub mod gpus;
 mod interface;
 pub mod product;
 mod sample;

@@ -7,11 +7,8 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use anyhow::Result;
-use simt::Works;
 
 use crate::basics::matrix::Operands;
-use crate::device::bound::{self, LeastTime};
-use crate::device::gpus::Gpu;
 use crate::device::{Buffer, Device, Kernel};
 use plan::Problem;
 use plan::Shape;
@@ -95,9 +92,10 @@ pub trait Product {
     /// Starts the product; on a GPU it may still run when this returns.
     fn launch(&self, device: &mut dyn Device) -> Result<()>;
 
-    /// The least time that it can take on a GPU, by the work of each of its launches.
-    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
-        bound::least_time(gpu, works.iter().map(|works| (works, 0.0)), &self.matrices().problem)
+    /// Of each launch, the instructions that come with each multiply-add of a warp on a GPU of this compute capability, beside
+    /// those that the simulator counts; empty if that is not known.
+    fn others_per_fma(&self, _capability: u32) -> Vec<f64> {
+        Vec::new()
     }
 
     /// Keeps the time of the first run.

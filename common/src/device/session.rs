@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
-use simt::Works;
 
 use crate::code::assembled::{CAPABILITY, Kernels};
 use crate::code::{Code, check_signature};
-use crate::device::bound::{self, LeastTime};
-use crate::device::gpus::Gpu;
 use crate::device::product::{FirstRun, Matrices, Product};
 use crate::device::{Buffer, Device, Kernel, Value};
 use plan::Problem;
@@ -124,14 +121,9 @@ impl Product for Session {
         Ok(())
     }
 
-    fn least_time(&self, gpu: &Gpu, works: &[Works]) -> LeastTime {
-        let others = |entry| match self.machine.get(entry) {
-            Some(code) if gpu.compute_capability == CAPABILITY => code.others_per_fma(),
-            _ => 0.0,
-        };
-        let launches = self.plan.launches.iter().zip(works);
-        let launches = launches.map(|(launch, works)| (works, others(&launch.entry)));
-        bound::least_time(gpu, launches, &self.matrices.problem)
+    fn others_per_fma(&self, capability: u32) -> Vec<f64> {
+        let others = |launch: &Launch| self.machine.get(&launch.entry).map_or(0.0, |code| code.others_per_fma());
+        if capability == CAPABILITY { self.plan.launches.iter().map(others).collect() } else { Vec::new() }
     }
 
     fn first_run(&self) -> &FirstRun {

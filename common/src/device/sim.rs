@@ -1,7 +1,5 @@
 //! The embedded GPU as a device.
 
-use std::any::Any;
-
 use anyhow::{Context, Result, anyhow};
 
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
@@ -347,13 +345,5 @@ impl Device for SimDevice {
 
     fn elapsed_ms(&self, _from: Mark, _to: Mark) -> Result<f64> {
         Err(anyhow!("the simulator has no clock; its speed is not a GPU's"))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -12,7 +12,6 @@ pub use ratios::{RATIOS, Ratio};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
 use crate::findings::hazard_kind::ReportKind;
-use crate::verify::Verification;
 
 /// What the analyses that were asked for saw since they were asked last.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,16 +27,6 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some
-    /// of them were written never or twice.
-    #[must_use]
-    pub fn beside(mut self, verification: &Verification) -> Self {
-        if !verification.ok && !verification.unclear {
-            self.forget_coverage();
-        }
-        self
-    }
-
     /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
     pub fn forget_coverage(&mut self) {
         let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());

@@ -14,19 +14,19 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 
 use crate::basics::matrix::Operands;
 use crate::basics::units::number;
-use crate::code::{Code, Source};
+use crate::code::{Code, Source, file_of, folder_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimDevice, SimOptions};
 use crate::findings::analysis::RATIOS;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache};
-use crate::program::on_host::host_product;
-use crate::step::{HostProduct, Role, Step, Variant};
+use crate::measure::verify_on_host;
 use crate::verify::on_device::verify_on;
 use plan::Kind;
 use plan::Plan;
 use plan::Problem;
+use plan::{HostProduct, Role, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
@@ -155,8 +155,8 @@ fn on_device(
         }
     };
     capacity::ensure_fits(&problem, Some(&plan), device)?;
-    let source = Source::read(&step.source_path(variant))?;
-    let code = source.code(&plan.specialisation, device.info(), Some(&step.path().join("ptx")))?;
+    let source = Source::read(&file_of(step, variant))?;
+    let code = source.code(&plan.specialisation, device.info(), Some(&folder_of(step).join("ptx")))?;
     if device.info().kind == Kind::Sim {
         eprintln!("{}", counted(&problem, plan.clone(), &code)?);
     }
@@ -199,7 +199,7 @@ fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Dur
 }
 
 fn on_host(host: HostProduct, criterion: &mut Criterion<FlopPerSecond>, named: &Named) -> Result<()> {
-    let verification = host_product(&named.problem, host)?;
+    let verification = verify_on_host(&named.problem, host)?;
     ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
     let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
     let size = [named.problem.m, named.problem.n, named.problem.k].map(|size| size as usize);

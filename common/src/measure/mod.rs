@@ -5,4 +5,11 @@ pub mod baseline;
 pub mod bench;
 pub mod capacity;
 pub mod cost;
+mod gpus;
+mod host_product;
+mod least_time;
 pub mod timing;
+
+pub use gpus::Gpu;
+pub use host_product::{time_on_host, verify_on_host};
+pub use least_time::{LeastTime, ResourceTime, of_product as least_time};

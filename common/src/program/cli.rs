@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::device::Choice;
-use crate::device::gpus::Gpu;
+use crate::measure::Gpu;
 use crate::measure::baseline;
 use plan::{Dtype, Fill, Problem};
 
@@ -115,9 +115,9 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub instruction_limit: Option<u64>,
 
-    /// For the course's own program: describe the step, and plan the problems of this JSON request
-    #[arg(long, value_name = "JSON", hide = true, num_args = 0..=1, default_missing_value = "")]
-    pub describe: Option<String>,
+    /// Print what would be launched as one JSON object and exit: device, problem, constants, launches and their arguments
+    #[arg(long)]
+    pub plan: bool,
 }
 
 /// How much `--counters` shows.

@@ -3,8 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source};
-use crate::device::gpus::Gpu;
+use crate::code::{Code, Source, file_of, folder_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
@@ -13,15 +12,16 @@ use crate::findings::fault::KernelFault;
 use crate::measure::baseline::Baseline;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache, Timing};
+use crate::measure::{self, Gpu};
 use crate::program::cli::Args;
-use crate::program::own_launch::{OwnLaunch, without_own_constants};
 use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
-use crate::step::{Step, Variant};
 use crate::verify::Verification;
 use crate::verify::on_device::verify_on;
+use plan::OwnLaunch;
 use plan::Plan;
 use plan::Problem;
 use plan::info::{DeviceInfo, Kind};
+use plan::{Step, Variant};
 
 /// Runs the kernel on the device that the command line chooses.
 pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
@@ -31,7 +31,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
-    let least_time = works.map(|works| run.session.least_time(&gpu(args), works));
+    let least_time = works.map(|works| measure::least_time(&run.session, &gpu(args), works));
     let plan = run.session.plan();
     Ok(Report {
         step: step.name.into(),
@@ -58,6 +58,17 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     })
 }
 
+/// What the run would launch on the device that the command line chooses, as JSON.
+pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
+    let device = open(args)?;
+    let (source, problem, plan) = plan(step, variant, args, device.info())?;
+    let variant = variant.map(|variant| variant.name);
+    let planned = serde_json::json!({
+        "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
+    });
+    Ok(serde_json::to_string_pretty(&planned)? + "\n")
+}
+
 /// A kernel on an open device, ready to compute.
 struct Run {
     device: Box<dyn Device>,
@@ -69,13 +80,8 @@ struct Run {
 
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let source = match &args.kernel {
-            Some(kernel) => Source::read(kernel)?.with_headers_of(&step.path()),
-            None => Source::read(&step.source_path(variant))?,
-        };
         let mut device = open(args)?;
-        let problem = args.problem((step.default_size)(device.info()));
-        let plan = plan(step, variant, args, &source, &problem, device.info())?;
+        let (source, problem, plan) = plan(step, variant, args, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
         capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
@@ -99,7 +105,7 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let observations = observations.beside(&verification);
+        let observations = verification.beside(observations);
         Ok((verification, observations))
     }
 
@@ -143,24 +149,20 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
-fn plan(
-    step: &Step,
-    variant: Option<&Variant>,
-    args: &Args,
-    source: &Source,
-    problem: &Problem,
-    device: &DeviceInfo,
-) -> Result<Plan> {
+/// The kernel's source, the problem, and the step's plan or the launch that the learner describes for their own kernel: by options,
+/// else in the file.
+fn plan(step: &Step, variant: Option<&Variant>, args: &Args, device: &DeviceInfo) -> Result<(Source, Problem, Plan)> {
+    let problem = args.problem(step.default_size.on(device.kind));
     let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
-    if args.kernel.is_none() {
-        return steps;
-    }
+    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(&problem, device);
+    let Some(kernel) = &args.kernel else {
+        return Ok((Source::read(&file_of(step, variant))?, problem, steps?));
+    };
+    let source = Source::read(kernel)?.with_headers_of(&folder_of(step));
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-    let mut plan = options.or(OwnLaunch::of(source)?).plan(problem, steps)?;
-    plan.specialisation = without_own_constants(plan.specialisation, &source.text);
-    Ok(plan)
+    let launch = options.or(OwnLaunch::of(&source.display, &source.text)?);
+    let plan = launch.plan(&source.text, &problem, steps)?;
+    Ok((source, problem, plan))
 }
 
 /// Whether `--check` has something to show of a launch that broke off.

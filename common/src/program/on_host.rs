@@ -1,71 +1,25 @@
 //! A step that runs on the host: computed, verified and timed there (step01).
 
-use std::num::Wrapping;
-use std::time::Instant;
-
 use anyhow::{Context, Result};
 
 use crate::basics::host;
-use crate::basics::matrix::{Operands, vec_of};
-use crate::code::Source;
+use crate::code::{Source, folder_of};
 use crate::measure::baseline::Baseline;
 use crate::measure::capacity;
+use crate::measure::time_on_host;
 use crate::measure::timing::{Spread, Timing};
 use crate::program::cli::Args;
 use crate::program::report::{DeviceReport, KernelReport, Report};
-use crate::step::{HostProduct, Step};
-use crate::verify::{self, HostRows, Verification};
-use plan::Shape;
 use plan::info::{DeviceInfo, Kind};
-use plan::{Dtype, Problem};
-
-/// Seconds that samples on the host take at most.
-const HOST_SECONDS: f64 = 2.0;
-const HOST_SAMPLES: usize = 5;
-
-/// Computes on the host, `samples` times or as often as time allows, and verifies; milliseconds of each run.
-fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>) -> Result<(Verification, Vec<f64>)> {
-    let operands = Operands::new(problem)?;
-    let size = [problem.m as usize, problem.n as usize, problem.k as usize];
-    let elements = problem.c_elements() as usize;
-    let (mut c_f32, mut c_i32) = match problem.dtype {
-        Dtype::F32 => (vec_of::<f32>(elements)?, Vec::new()),
-        Dtype::I32 => (Vec::new(), vec_of::<Wrapping<i32>>(elements)?),
-    };
-    let poison = problem.dtype.poison();
-    c_f32.fill(f32::from_bits(poison));
-    c_i32.fill(Wrapping(poison as i32));
-    let mut product = || {
-        let begin = Instant::now();
-        match &operands {
-            Operands::F32 { a, b } => (host.f32)(a, b, &mut c_f32, size),
-            Operands::I32 { a, b } => (host.i32)(a, b, &mut c_i32, size),
-        }
-        begin.elapsed().as_secs_f64() * 1e3
-    };
-    let first = product();
-    let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
-    // The first run is a sample if there is no time for another; else it was the warm-up.
-    let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
-    let words: &[u32] =
-        if problem.dtype == Dtype::F32 { bytemuck::cast_slice(&c_f32) } else { bytemuck::cast_slice(&c_i32) };
-    let mut rows = HostRows { words, n: problem.n };
-    let verification = verify::verify(problem, &operands, Shape::whole(problem), &mut rows)?;
-    Ok((verification, samples))
-}
-
-/// Computes once on the host and verifies.
-pub fn host_product(problem: &Problem, host: HostProduct) -> Result<Verification> {
-    time_on_host(problem, host, Some(1)).map(|(verification, _)| verification)
-}
+use plan::{HostProduct, Step};
 
 /// Runs the step on the host.
 pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
     let simulated = DeviceInfo::simulated(host::total_bytes());
     let info = DeviceInfo { kind: Kind::Host, name: host::processor(), ..simulated };
-    let problem = args.problem((step.default_size)(&info));
+    let problem = args.problem(step.default_size.on(info.kind));
     capacity::ensure_fits_host(&problem)?;
-    let source = Source::read(&step.path().join("src/lib.rs"))?;
+    let source = Source::read(&folder_of(step).join("src/lib.rs"))?;
     let (verification, samples) = time_on_host(&problem, host, args.samples)?;
     let spread = Spread::of(&samples).context("no sample was taken; choose --samples from 1 on")?;
     let timing = verification.ok.then(|| Timing::on_host(&problem, spread, samples.len()));

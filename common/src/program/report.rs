@@ -5,10 +5,10 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::basics::units::ms;
-use crate::device::bound::LeastTime;
 use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
 use crate::findings::diagnostic;
 use crate::findings::hazard_kind::ReportKind;
+use crate::measure::LeastTime;
 use crate::measure::baseline::Baseline;
 use crate::measure::timing::Timing;
 use crate::program::cli::CounterDetail;

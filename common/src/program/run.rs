@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::basics::output::print;
+use crate::code::{Source, file_of};
 use crate::device::Choice;
 use crate::findings::analysis::HazardReport;
 use crate::program::cli::Args;
-use crate::program::describe;
 use crate::program::exit;
 use crate::program::on_device;
 use crate::program::on_host;
 use crate::program::report::Report;
-use crate::step::Step;
+use plan::Step;
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
 /// or environment.
@@ -25,12 +25,12 @@ pub fn run(step: &Step) -> ExitCode {
 /// Whether the product is right and nothing was found in its kernel.
 fn execute(step: &Step, args: &Args) -> Result<bool> {
     if args.list_variants {
-        return print(&describe::list_variants(step)?).map(|()| true);
-    }
-    if let Some(request) = &args.describe {
-        return print(&describe::describe(step, request)?).map(|()| true);
+        return print(&list_variants(step)?).map(|()| true);
     }
     let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+    if args.plan {
+        return print(&on_device::planned(step, variant, args)?).map(|()| true);
+    }
     // A step of the host still has a kernel, which runs on a device if one is asked for.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let report = match step.host.filter(|_| on_host) {
@@ -43,4 +43,20 @@ fn execute(step: &Step, args: &Args) -> Result<bool> {
 fn show(report: &Report, args: &Args) -> Result<bool> {
     print(&if args.json { report.json()? } else { report.text(args.counters) })?;
     Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
+}
+
+/// A line for each variant: its name and the first comment of its file; below it the ideas that it can do without.
+fn list_variants(step: &Step) -> Result<String> {
+    let mut text = String::new();
+    for variant in step.variants {
+        let source = Source::read(&file_of(step, Some(variant)))?;
+        text += &format!("{:<24}{}\n", variant.name, source.comment());
+        for idea in variant.ideas {
+            text += &format!("  --without {:<12}{}\n", idea.name, idea.title);
+        }
+    }
+    if text.is_empty() {
+        text = format!("{} has no variants\n", step.name);
+    }
+    Ok(text)
 }

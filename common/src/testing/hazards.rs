@@ -16,10 +16,10 @@ use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
-use crate::step::{Defect, Step};
 use crate::verify::Verification;
 use plan::DeviceInfo;
 use plan::Plan;
+use plan::{Defect, Step};
 use plan::{Dtype, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.

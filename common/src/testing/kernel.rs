@@ -9,13 +9,13 @@ use libtest_mimic::Trial;
 use crate::basics::host;
 use crate::basics::matrix::Operands;
 use crate::code::nvrtc;
-use crate::code::{Code, Source};
+use crate::code::{Code, Source, file_of};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
-use crate::step::{Defect, Step, Variant};
 use crate::verify::Verification;
 use crate::verify::on_device::verify_on;
 use plan::Kind;
+use plan::{Defect, Step, Variant};
 use plan::{Dtype, Fill, Problem};
 use plan::{Plan, Specialisation};
 
@@ -48,7 +48,7 @@ impl Kernel {
     }
 
     pub(super) fn source(self) -> Result<Source> {
-        Source::read(&self.step.source_path(self.variant))
+        Source::read(&file_of(self.step, self.variant))
     }
 
     pub(super) fn problem(self, [m, n, k]: [u64; 3], seed: u64) -> Problem {

@@ -10,8 +10,8 @@ use libtest_mimic::Trial;
 use super::kernel::{Kernel, code, trial};
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::measure::capacity;
-use crate::step::Step;
 use plan::Dtype;
+use plan::Step;
 
 /// Edges of the cubes that are tried: a multiple of the tiles, and one that is none.
 const EDGES: [u64; 2] = [256, 400];
@@ -87,6 +87,5 @@ fn peak_so_far(run: &Child) -> Option<u64> {
 fn program(step: &Step) -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.ancestors().nth(2).context("the test has no folder")?;
-    let path = step.path();
-    Ok(folder.join(path.file_name().context("the step has no name")?))
+    Ok(folder.join(step.name))
 }

@@ -29,6 +29,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::basics::matrix::Operands;
+use crate::findings::analysis::Observations;
 use plan::{Dtype, Fill, Problem};
 
 pub use diagnose::TileMap;
@@ -79,6 +80,16 @@ impl Verification {
             map: None,
             seconds: 0.0,
         }
+    }
+
+    /// What was observed, without what the product itself tells better: if its elements give their cause away, it adds nothing
+    /// that some of them were written never or twice.
+    #[must_use]
+    pub fn beside(&self, mut observations: Observations) -> Observations {
+        if !self.ok && !self.unclear {
+            observations.forget_coverage();
+        }
+        observations
     }
 
     /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to

@@ -18,7 +18,7 @@ use common::basics::workspace;
 use common::device::cublas;
 use common::device::{self, SimOptions};
 use common::measure::timing::Cache;
-use common::{Kind, Problem};
+use plan::{Kind, Problem};
 
 use crate::record::{self, Record};
 use heading::{clocks, new_record};
@@ -49,7 +49,7 @@ fn compare(options: &Options) -> Result<bool> {
         None => new_record(options, device),
     };
     let problems: Vec<Problem> = sizes.iter().map(|&size| record.problem(size)).collect();
-    let mut participants = participants::all(&options.steps, options.rungs, device, &problems)?;
+    let mut participants = participants::all(&options.steps, options.rungs)?;
     if record.steps.is_empty() {
         record.steps = participants.iter().map(Participant::record).collect();
     }
@@ -65,8 +65,8 @@ fn compare(options: &Options) -> Result<bool> {
     }
     let mut cache =
         if options.flush_l2 && device.info().kind == Kind::Cuda { Cache::flushed(device)? } else { Cache::warm() };
-    for (at, problem) in problems.iter().enumerate().skip(record.sizes.len()) {
-        match one_size(options, device, &mut participants, &record, at, problem, &mut cache) {
+    for problem in problems.iter().skip(record.sizes.len()) {
+        match one_size(options, device, &mut participants, &record, problem, &mut cache) {
             Ok(size) => {
                 print(&table::of_size(&record, &size))?;
                 record.sizes.push(size);

@@ -3,52 +3,36 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use common::code::{Code, Source};
+use common::code::{Code, Source, folder_of};
 use common::device::Device;
-use common::device::bound::LeastTime;
-use common::device::gpus::Gpu;
-use common::program::describe::{Description, Request};
-use common::{Plan, Problem};
+use common::measure::{Gpu, LeastTime};
+use plan::{Plan, Problem, Role};
 
 use crate::least::least_time;
 use crate::record::StepRecord;
-use crate::steps::{self, StepFolder};
+use crate::steps::{Kernel, STEPS};
 
 pub struct Participant {
+    pub kernel: Kernel,
     /// The step, or `STEP/VARIANT`.
     pub name: String,
-    pub folder: StepFolder,
-    /// What the step says of the kernel, with a plan for each size, or why it does not.
-    pub description: Result<Description, String>,
-    /// Whether it is a rung on the way to its step's kernel.
-    rung: bool,
     source: Result<Source, String>,
     /// Code by specialisation.
     code: BTreeMap<String, Result<Code, String>>,
 }
 
 impl Participant {
-    fn new(folder: &StepFolder, variant: Option<&String>, request: &Request) -> Self {
-        let request = Request { variant: variant.cloned(), ..request.clone() };
-        let description = folder.describe(&request).map_err(|error| format!("{error:#}"));
-        let host = description.as_ref().is_ok_and(|description| description.host);
-        let path = if host { folder.path.join("src/lib.rs") } else { folder.source(variant.map(String::as_str)) };
-        let rung = |name: &String| description.as_ref().is_ok_and(|description| description.rungs.contains(name));
-        Self {
-            name: variant.map_or_else(|| folder.name.clone(), |variant| format!("{}/{variant}", folder.name)),
-            folder: folder.clone(),
-            rung: variant.is_some_and(rung),
-            source: Source::read(&path).map_err(|error| format!("{error:#}")),
-            description,
-            code: BTreeMap::new(),
-        }
+    fn new(kernel: Kernel) -> Self {
+        let file = if kernel.is_on_host() { folder_of(kernel.step).join("src/lib.rs") } else { kernel.file() };
+        let source = Source::read(&file).map_err(|error| format!("{error:#}"));
+        Self { kernel, name: kernel.name(), source, code: BTreeMap::new() }
     }
 
     /// The code of a plan, compiled or looked up once for each specialisation.
     pub fn code(&mut self, plan: &Plan, device: &dyn Device) -> Result<Code, String> {
         let source = self.source.clone()?;
         let key = format!("{:?}", plan.specialisation);
-        let committed = self.folder.path.join("ptx");
+        let committed = self.kernel.committed_folder();
         let make =
             || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
         self.code.entry(key).or_insert_with(make).clone()
@@ -57,7 +41,7 @@ impl Participant {
     /// The least time of a plan on a GPU, counted on the simulator.
     pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
         let gpu = Gpu::of(device.info(), &device.figures()?);
-        let committed = self.folder.path.join("ptx");
+        let committed = self.kernel.committed_folder();
         least_time(self.source.as_ref().ok()?, Some(&committed), plan, problem, &gpu).ok().flatten()
     }
 
@@ -65,15 +49,14 @@ impl Participant {
     pub fn record(&self) -> StepRecord {
         let (source, hash) = match &self.source {
             Ok(source) => (source.display.clone(), source.hash.clone()),
-            Err(_) => (format!("{}/kernel.cu", self.folder.name), String::new()),
+            Err(_) => (format!("{}/kernel.cu", self.kernel.step.name), String::new()),
         };
-        let description = self.description.as_ref().ok();
         let title = match &self.source {
-            Ok(source) if self.name != self.folder.name => first_sentence(&source.comment()),
-            _ => description.map_or_else(String::new, |description| description.title.clone()),
+            Ok(source) if self.kernel.variant.is_some() => first_sentence(&source.comment()),
+            _ => self.kernel.step.title.to_owned(),
         };
-        let host = description.is_some_and(|description| description.host);
-        StepRecord { name: self.name.clone(), title, source, hash, host, rung: self.rung }
+        let rung = self.kernel.role() == Some(Role::Rung);
+        StepRecord { name: self.name.clone(), title, source, hash, host: self.kernel.is_on_host(), rung }
     }
 }
 
@@ -91,28 +74,17 @@ fn first_sentence(text: &str) -> String {
 
 /// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if
 /// `rungs` says so, and with what lies beyond them.
-pub fn all(names: &[String], rungs: bool, device: &dyn Device, problems: &[Problem]) -> Result<Vec<Participant>> {
-    let chosen = |step: &StepFolder| names.is_empty() || names.iter().any(|name| step.name.starts_with(name.as_str()));
-    let folders: Vec<StepFolder> = steps::find()?.into_iter().filter(chosen).collect();
-    ensure!(!folders.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
-    let request = Request {
-        device: Some(device.info().clone()),
-        problems: problems.to_vec(),
-        variant: None,
-        ..Request::default()
+pub fn all(names: &[String], rungs: bool) -> Result<Vec<Participant>> {
+    let chosen = |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start.as_str()));
+    let kernels = STEPS.iter().filter(|step| chosen(step.name)).flat_map(|step| Kernel::of(step));
+    let takes_part = |kernel: &Kernel| match kernel.role() {
+        None | Some(Role::Beyond) => true,
+        Some(Role::Rung) => rungs,
+        Some(Role::CounterExample) => false,
     };
-    let mut participants = Vec::new();
-    for folder in &folders {
-        let step = Participant::new(folder, None, &request);
-        let named = |names: fn(&Description) -> &Vec<String>| -> Vec<Participant> {
-            let names = step.description.iter().flat_map(names);
-            names.map(|name| Participant::new(folder, Some(name), &request)).collect()
-        };
-        let before = if rungs { named(|description| &description.rungs) } else { Vec::new() };
-        let beyond = named(|description| &description.beyond);
-        participants.extend(before.into_iter().chain([step]).chain(beyond));
-    }
-    Ok(participants)
+    let all: Vec<Participant> = kernels.filter(takes_part).map(Participant::new).collect();
+    ensure!(!all.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! All steps at one size, on the same data.
 
-use std::process::Command;
-
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use common::basics::progress::Progress;
 use common::device::Device;
 use common::device::cublas_product::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
-use common::measure::capacity;
-use common::measure::timing::Cache;
-use common::program::report::{LaunchReport, Report};
-use common::{Kind, Problem};
+use common::measure::timing::{Cache, Spread};
+use common::measure::{capacity, time_on_host};
+use common::program::report::LaunchReport;
+use plan::{HostProduct, Kind, Problem};
 
 use crate::compare::heading::clocks;
 use crate::compare::options::Options;
@@ -28,7 +26,6 @@ pub fn one_size(
     device: &mut dyn Device,
     participants: &mut [Participant],
     record: &Record,
-    at: usize,
     problem: &Problem,
     cache: &mut Cache,
 ) -> Result<SizeRecord, Broken> {
@@ -47,7 +44,7 @@ pub fn one_size(
     };
     for participant in &mut *participants {
         let name = participant.name.clone();
-        match session(record, device, participant, at, &matrices) {
+        match session(record, device, participant, &matrices) {
             Ok((entry, product)) => {
                 runners.extend(product.map(|product| Runner { entry: entries.len(), product }));
                 entries.push(entry);
@@ -92,7 +89,6 @@ fn session(
     record: &Record,
     device: &mut dyn Device,
     participant: &mut Participant,
-    at: usize,
     matrices: &Matrices,
 ) -> Result<(Entry, Option<Box<dyn Product>>)> {
     let problem = &matrices.problem;
@@ -101,15 +97,12 @@ fn session(
     if let Some(reason) = record.faulted.get(&name) {
         return without(Outcome::Failed, reason.clone());
     }
-    let description = participant.description.as_ref().map_err(|error| anyhow!("{error}"))?;
-    if description.host {
-        return Ok((on_host(participant, problem)?, None));
+    if let Some(product) = participant.kernel.step.host.filter(|_| participant.kernel.is_on_host()) {
+        return Ok((on_host(participant, product, problem)?, None));
     }
-    let plan =
-        description.plans.get(at).context("the step planned fewer problems than it was asked for; build it again")?;
-    let plan = match plan {
-        Ok(plan) => plan.clone(),
-        Err(limit) => return without(Outcome::Impossible, limit.clone()),
+    let plan = match participant.kernel.plan(problem, device.info()) {
+        Ok(plan) => plan,
+        Err(limit) => return without(Outcome::Impossible, format!("{limit:#}")),
     };
     if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
         return without(Outcome::Skipped, format!("{error:#}"));
@@ -127,33 +120,29 @@ fn session(
     Ok((entry, Some(Box::new(session))))
 }
 
-/// A step of the host in its own process, on the same data: the generator is the same.
-fn on_host(participant: &Participant, problem: &Problem) -> Result<Entry> {
+/// Samples of a step of the host.
+const HOST_SAMPLES: usize = 3;
+
+/// A step of the host, on the same data: the generator is the same.
+fn on_host(participant: &Participant, product: HostProduct, problem: &Problem) -> Result<Entry> {
     let name = &participant.name;
     let size = [problem.m, problem.n, problem.k];
     if problem.multiply_adds() > HOST_LIMIT || record::only_in_saw_tooth(size) {
         let note = "on the host it would take more than a few seconds, or show no tiles".to_owned();
         return Ok(Entry::new(name, Outcome::Skipped, Some(note)));
     }
-    let size = format!("{}x{}x{}", problem.m, problem.n, problem.k);
-    let output = Command::new(participant.folder.program()?)
-        .args(["--json", "--size", &size, "--seed", &problem.seed.to_string(), "--samples", "3"])
-        .output()
-        .with_context(|| format!("{name} cannot be started; build it again"))?;
-    let report: Report = serde_json::from_slice(&output.stdout)
-        .map_err(|_| anyhow!("{}", String::from_utf8_lossy(&output.stderr).trim().trim_start_matches("error: ")))?;
-    let verification = &report.verification;
+    let (verification, samples) = time_on_host(problem, product, Some(HOST_SAMPLES))?;
     let outcome = if verification.ok { Outcome::Verified } else { Outcome::Wrong };
-    let spread = report.timing.map(|timing| timing.kernel_ms);
+    let spread = Spread::of(&samples).filter(|_| verification.ok);
     Ok(Entry {
         method: Some(verification.method),
         worst_bound_share: verification.worst_bound_share,
-        origin: Some(report.kernel.origin),
+        origin: Some(participant.record().source),
         samples_ms: spread
             .map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec())
             .into_iter()
             .collect(),
         products_per_sample: 1,
-        ..Entry::new(name, outcome, verification.diagnosis.clone())
+        ..Entry::new(name, outcome, verification.diagnosis)
     })
 }

@@ -7,10 +7,10 @@ use anyhow::Result;
 use common::basics::matrix::Operands;
 use common::basics::progress::Progress;
 use common::device::Device;
-use common::device::gpus::Gpu;
 use common::device::product::{Matrices, Product};
 use common::findings::analysis::Counters;
 use common::measure::timing::{self, Cache};
+use common::measure::{self, Gpu};
 use common::verify;
 use common::verify::on_device::verify_c;
 
@@ -69,7 +69,7 @@ pub fn verify_all(
             let observations = device.observations();
             entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
             if let Some(works) = observations.works {
-                entry.least_time = Some(runner.product.least_time(&Gpu::default(), &works));
+                entry.least_time = Some(measure::least_time(runner.product.as_ref(), &Gpu::default(), &works));
             }
             let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
             entry.method = Some(found.method);

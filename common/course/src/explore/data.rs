@@ -1,9 +1,9 @@
 //! What a page of the explorer carries: chapters, kernels and their forms, as the page reads them.
 
-use std::collections::BTreeMap;
-
 use common::code::Source;
-use explorer::plan::Plan;
+use explorer::planner::Planner;
+use explorer::request::{self, RunRequest, problem};
+use plan::{Dtype, Plan};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,40 +90,56 @@ impl Kernel {
     /// have to wait.
     fn choose_size(&mut self) {
         let fits = |size: &[u32; 3]| {
-            let work = self.forms.first().and_then(|form| form.plan.work(*size).ok());
-            work.is_some_and(|work| {
+            let plan = self.forms.first().and_then(|form| form.plan(*size, &self.source));
+            plan.is_some_and(|plan| {
                 let threads =
-                    |launch: &explorer::plan::Launch| launch.grid.iter().chain(&launch.block).product::<u32>();
-                let threads = work.launches.iter().map(threads).max().unwrap_or(1).max(1);
-                size.iter().product::<u32>() / threads <= LONGEST
+                    plan.launches.iter().map(|launch| launch.grid.iter().chain(&launch.block).product::<u32>());
+                size.iter().product::<u32>() / threads.max().unwrap_or(1).max(1) <= LONGEST
             })
         };
         let sizes = [[64, 64, 64], [32, 32, 64], [32, 32, 32], [16, 16, 16], [8, 8, 8]];
-        // A form that is packed for a size of its own is there to be seen.
-        let own =
-            self.forms.iter().find(|form| !form.usual).and_then(|form| form.plan.sizes.as_ref()?.first().copied());
+        // A form for a size of its own is there to be seen.
+        let own = self.forms.iter().find_map(|form| form.sizes.first().copied());
         self.size = own.or_else(|| sizes.into_iter().find(fits)).unwrap_or([8, 8, 8]);
+    }
+
+    /// A request to run a form of the kernel.
+    pub fn request(&self, form: &Form, [m, n, k]: [u32; 3]) -> RunRequest {
+        let (source, file) = (self.source.clone(), self.file.clone());
+        let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
+        RunRequest { kernel, m, n, k, dtype: form.dtype, ..RunRequest::default() }
     }
 }
 
 /// Multiply-adds that a thread may make in the run that a page begins with.
 const LONGEST: u32 = 8192;
 
-/// A kernel with the constants it was compiled with, and its launches.
+/// A kernel with the constants it was compiled with, and who plans its launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Form {
     /// Tells it from the kernel's other forms.
     pub id: String,
-    /// `f32` or `i32`.
-    pub dtype: String,
+    /// The name of the specialisation that a plan must have to be run in this form.
+    pub specialisation: String,
+    /// The element type.
+    pub dtype: Dtype,
     /// The PTX.
     pub ptx: String,
     /// The tiling that the course uses.
     pub usual: bool,
-    /// Its launches.
-    pub plan: Plan,
-    /// What sizes must be multiples of, by name.
-    pub when: BTreeMap<String, u32>,
+    /// Who plans its launches.
+    pub planner: Planner,
+    /// The sizes that it is for, if it is not for all: M, N, K.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<[u32; 3]>,
+}
+
+impl Form {
+    /// The plan of a product in this form; none if it is run in another one, or not at all. `text` is the kernel's source.
+    pub fn plan(&self, size: [u32; 3], text: &str) -> Option<Plan> {
+        let plan = self.planner.plan(&problem(size, self.dtype), text).ok()?;
+        (plan.specialisation.name == self.specialisation).then_some(plan)
+    }
 }
 
 /// A counter, explained.

@@ -1,13 +1,13 @@
 //! The course's kernels as a page carries them: every step, rung and counter-example, with its committed PTX.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, ensure};
 use common::code::Source;
-use common::program::describe::{Description, Request};
-use common::{DeviceInfo, Dtype, Plan, Problem, Specialisation};
+use explorer::planner::Planner;
+use plan::{DeviceInfo, Dtype, Role, Specialisation, Step};
 
 use super::data::{Chapter, Kernel};
 use super::forms;
-use crate::steps::StepFolder;
+use crate::steps;
 
 /// The kernels of a step, its chapter, and the specialisations of each form.
 pub struct OfStep {
@@ -24,82 +24,51 @@ pub fn device() -> DeviceInfo {
     DeviceInfo::simulated(1 << 32)
 }
 
-/// What a step plans for a variant.
-pub fn plans(
-    step: &StepFolder,
-    variant: Option<&str>,
-    device: &DeviceInfo,
-    problems: &[Problem],
-) -> Result<Vec<Result<Plan, String>>> {
-    let request = Request {
-        device: Some(device.clone()),
-        problems: problems.to_vec(),
-        variant: variant.map(str::to_owned),
-        ..Request::default()
-    };
-    Ok(step.describe(&request)?.plans)
-}
-
 /// Reads a step.
-pub fn of_step(step: &StepFolder) -> Result<OfStep> {
-    let description = step.describe(&Request::default())?;
-    let number = step.number().parse().unwrap_or(0);
-    let Description { rungs, beyond, variants, .. } = &description;
-    let role = |variant: &str| match variant {
-        name if rungs.iter().any(|rung| rung == name) => "rung",
-        name if beyond.iter().any(|beyond| beyond == name) => "beyond",
-        _ => "counter-example",
-    };
-    let others = |wanted: &'static str| variants.iter().filter(move |variant| role(variant) == wanted);
-    let mut found = OfStep {
-        chapter: Chapter { id: step.name.clone(), title: description.title.clone(), number, ..Chapter::default() },
-        kernels: vec![],
-        specialisations: vec![],
-    };
-    let named = |variants: Vec<&String>| variants.into_iter().map(|name| Some(name.clone())).collect::<Vec<_>>();
-    let order = [
-        named(others("rung").collect()),
-        vec![None],
-        named(others("counter-example").collect()),
-        named(others("beyond").collect()),
-    ];
-    for variant in order.into_iter().flatten() {
-        let role = variant.as_deref().map_or("step", role);
-        let (kernel, specialisations) = kernel(step, variant.as_deref(), role, &description)?;
-        found.chapter.kernels.push(kernel.id.clone());
-        found.kernels.push(kernel);
-        found.specialisations.push(specialisations);
-    }
-    Ok(found)
+pub fn of_step(step: &'static Step) -> Result<OfStep> {
+    let number = steps::number(step).parse().unwrap_or(0);
+    let (kernels, specialisations): (Vec<_>, Vec<_>) =
+        steps::Kernel::of(step).map(of_course).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let ids = kernels.iter().map(|kernel| kernel.id.clone()).collect();
+    let chapter =
+        Chapter { id: step.name.into(), title: step.title.into(), number, kernels: ids, ..Chapter::default() };
+    Ok(OfStep { chapter, kernels, specialisations })
 }
 
-fn kernel(
-    step: &StepFolder,
-    variant: Option<&str>,
-    role: &str,
-    description: &Description,
-) -> Result<(Kernel, Vec<Specialisation>)> {
-    let path = step.source(variant);
-    let source = Source::read(&path)?;
-    let committed = description.sources.iter().find(|(name, _)| step.path.join(name) == path);
-    let committed = committed.map_or(&[][..], |(_, all)| all.as_slice());
-    let device = device();
-    let plans = |problems: &[Problem]| plans(step, variant, &device, problems);
+/// A kernel with its forms, and the specialisation of each.
+fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
+    let source = Source::read(&kernel.file())?;
+    let committed = kernel.committed();
+    let variant = kernel.variant_name();
+    let planner =
+        Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
     let (mut all, mut specialisations) = (vec![], vec![]);
+    let ptx = |one: &Specialisation| -> Result<String> {
+        Ok(source.code(one, &device(), Some(&kernel.committed_folder()))?.ptx)
+    };
     for dtype in [Dtype::F32, Dtype::I32] {
-        for (specialisation, mut form) in forms::forms(&plans, dtype, &|known| committed.contains(known))? {
-            let code = source.code(&specialisation, &device, Some(&step.path.join("ptx")))?;
-            form.ptx = code.ptx;
-            all.push(form);
-            specialisations.push(specialisation);
+        for one in forms::specialisations(&planner, dtype, &source.text) {
+            if committed.contains(&one) {
+                all.push(forms::form(&planner, &one, ptx(&one)?));
+                specialisations.push(one);
+            }
         }
     }
-    let id = variant.map_or_else(|| step.name.clone(), |variant| format!("{}/{variant}", step.name));
-    if all.is_empty() {
-        return Err(anyhow!("{id} has no plan for a product of up to 64×64×64; leave it out of the explorer"));
+    let long = forms::for_long_sums(&planner, &source.text);
+    if let Some((one, form)) = long.filter(|(one, _)| !specialisations.contains(one)) {
+        all.push(super::data::Form { ptx: ptx(&one)?, ..form });
+        specialisations.push(one);
     }
+    let id = kernel.name();
+    ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
+    let role = match kernel.role() {
+        None => "step",
+        Some(Role::Rung) => "rung",
+        Some(Role::CounterExample) => "counter-example",
+        Some(Role::Beyond) => "beyond",
+    };
     let name = variant.unwrap_or("kernel").to_owned();
-    Ok((Kernel::new(id, step.name.clone(), name, role, &source, all), specialisations))
+    Ok((Kernel::new(id, kernel.step.name.into(), name, role, &source, all), specialisations))
 }
 
 /// The kernel of that id.

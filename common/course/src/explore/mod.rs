@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::output;
 use common::basics::workspace;
 
-use crate::steps::{self, Kernel};
+use crate::steps::Kernel;
 use crate::{files, mine};
 use data::{Chapter, Data};
 
@@ -80,10 +80,8 @@ fn subject(name: &str) -> Result<Subject> {
     if file.exists() || is_file_name {
         return Ok(Subject::File(file));
     }
-    let kernel =
-        Kernel::named(&steps::find()?, name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
-    let step = &kernel.step.name;
-    Ok(Subject::OfTheCourse(kernel.variant.map_or_else(|| step.clone(), |variant| format!("{step}/{variant}"))))
+    let kernel = Kernel::named(name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
+    Ok(Subject::OfTheCourse(kernel.name()))
 }
 
 fn default_out(subject: &Subject) -> Result<PathBuf> {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use common::basics::workspace;
+use common::code::folder_of;
+use plan::Step;
 use serde::Deserialize;
 
-use crate::steps::{self, StepFolder};
+use crate::steps::{self, STEPS};
 use crate::{files, mine};
 
 /// A lab as its file describes it.
@@ -110,7 +112,7 @@ pub struct Goal {
 }
 
 pub struct Lab {
-    pub step: StepFolder,
+    pub step: &'static Step,
     /// The kernel beyond the course that it leads to; none for the step's own lab.
     pub beyond: Option<String>,
     pub data: Data,
@@ -120,15 +122,15 @@ impl Lab {
     /// All labs: those of the steps in their order, and then those that lie beyond the course.
     pub fn all() -> Result<Vec<Self>> {
         let (mut own, mut beyond) = (Vec::new(), Vec::new());
-        for step in steps::find()? {
-            let labs = step.path.join("lab");
+        for step in STEPS {
+            let labs = folder_of(step).join("lab");
             for file in files::below(&labs, "json") {
                 let data = serde_json::from_str(&files::read(&file)?)
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
                 let folder = file.parent().filter(|folder| *folder != labs).and_then(Path::file_name);
                 let name = folder.map(|name| name.to_string_lossy().into_owned());
                 let labs = if name.is_none() { &mut own } else { &mut beyond };
-                labs.push(Self { step: step.clone(), beyond: name, data });
+                labs.push(Self { step, beyond: name, data });
             }
         }
         own.append(&mut beyond);
@@ -137,11 +139,10 @@ impl Lab {
 
     /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to.
     pub fn find(name: &str) -> Result<Self> {
-        let steps = steps::find()?;
-        let step = steps::named(&steps, name);
+        let step = steps::named(name).map(|step| step.name);
         let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(|lab| match &lab.beyond {
             Some(kernel) => kernel == name,
-            None => step == Some(&lab.step),
+            None => step == Some(lab.step.name),
         });
         found.into_iter().next().with_context(|| {
             let names: Vec<&str> = others.iter().map(Self::name).collect();
@@ -151,13 +152,13 @@ impl Lab {
 
     /// What the learner calls it: the number of its step, or the kernel that it leads to.
     pub fn name(&self) -> &str {
-        self.beyond.as_deref().unwrap_or_else(|| self.step.number())
+        self.beyond.as_deref().unwrap_or_else(|| steps::number(self.step))
     }
 
     /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
     pub fn full_name(&self) -> String {
-        let step = &self.step.name;
-        self.beyond.as_ref().map_or_else(|| step.clone(), |kernel| format!("{step}/{kernel}"))
+        let step = self.step.name;
+        self.beyond.as_ref().map_or_else(|| step.to_owned(), |kernel| format!("{step}/{kernel}"))
     }
 
     /// The name of the lab after this one.
@@ -177,7 +178,7 @@ impl Lab {
     }
 
     fn stem(&self) -> &str {
-        self.beyond.as_deref().or(self.step.name.split('_').next()).unwrap_or(&self.step.name)
+        self.beyond.as_deref().or(self.step.name.split('_').next()).unwrap_or(self.step.name)
     }
 
     pub fn start(&self) -> PathBuf {
@@ -197,7 +198,7 @@ impl Lab {
     }
 
     fn folder(&self) -> PathBuf {
-        self.step.path.join("lab").join(self.beyond.as_deref().unwrap_or_default())
+        folder_of(self.step).join("lab").join(self.beyond.as_deref().unwrap_or_default())
     }
 }
 
@@ -209,7 +210,6 @@ mod tests {
 
     #[test]
     fn every_lab_of_the_course_can_be_read() {
-        let steps = steps::find().unwrap();
         let labs = Lab::all().unwrap();
         for lab in &labs {
             let lab_name = lab.full_name();
@@ -231,7 +231,7 @@ mod tests {
             }
             let of_the_course = tasks.iter().filter_map(|task| task.speed.as_ref()).map(|speed| &speed.than);
             for kernel in of_the_course.chain(&lab.data.gain.from) {
-                Kernel::named(&steps, kernel).unwrap();
+                Kernel::named(kernel).unwrap();
             }
             for answer in tasks.iter().filter_map(|task| lab.answer(task)) {
                 difference::named(&answer).unwrap();

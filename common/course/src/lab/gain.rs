@@ -8,7 +8,7 @@ use common::device::SimOptions;
 use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::counting::{SHARE_OF_BOUND, short};
 use crate::lab::data::Lab;
-use crate::steps::{self, Kernel};
+use crate::steps::Kernel;
 
 /// A kernel before a task and after it, in counters.
 pub struct Gain {
@@ -63,11 +63,10 @@ fn before(lab: &Lab, task: usize) -> Option<Result<Candidate>> {
         return Some(Candidate::read(lab, &file, 0));
     }
     let from = lab.data.gain.from.as_ref()?;
-    Some(steps::find().and_then(|steps| Candidate::of_the_course(Kernel::named(&steps, from)?, 0)))
+    Some(Kernel::named(from).and_then(|kernel| Candidate::of_the_course(kernel, 0)))
 }
 
 fn count(kernel: Candidate, size: [u64; 3]) -> Result<(Candidate, Seen)> {
-    kernel.plan_all(&[size])?;
     let seen = kernel.run(size, &SimOptions { counters: true, ..SimOptions::default() })?;
     Ok((kernel, seen))
 }

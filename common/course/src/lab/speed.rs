@@ -11,7 +11,7 @@ use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::data::Speed;
 use crate::lab::shapes::names;
-use crate::steps::{self, Kernel};
+use crate::steps::Kernel;
 
 pub fn words(speed: &Speed) -> String {
     let factor =
@@ -51,14 +51,15 @@ impl Candidate {
         let problem = self.problem(speed.size);
         let operands = Operands::new(&problem)?;
         let info = device.info().clone();
-        if let Some(limit) = self.limit_of(&info, speed.size)? {
-            return Ok(Err(limit));
+        if let Err(limit) = self.kernel.plan(&problem, &info) {
+            return Ok(Err(format!("{limit:#}")));
         }
-        let theirs = Self::of_the_course(Kernel::named(&steps::find()?, &speed.than)?, 0)?;
+        let theirs = Self::of_the_course(Kernel::named(&speed.than)?, 0)?;
         let mut times = Vec::new();
         for candidate in [self, &theirs] {
             let plan = candidate.plan_on(&info, speed.size)?;
-            let code = candidate.source.code(&plan.specialisation, &info, Some(&candidate.committed()))?;
+            let code =
+                candidate.source.code(&plan.specialisation, &info, Some(&candidate.kernel.committed_folder()))?;
             let session = Session::new(device, &problem, plan, &code)?;
             let verification = verify_on(device, &session, &problem, &operands)?;
             ensure!(verification.ok, "{}: {}", candidate.source.display, verification.diagnosis.unwrap_or_default());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use common::device::bound::LeastTime;
 use common::device::{Figures, KernelResources};
 use common::findings::analysis::Counters;
+use common::measure::LeastTime;
 use common::measure::timing::L2;
 use common::program::report::LaunchReport;
 use common::verify::Method;

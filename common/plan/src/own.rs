@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use crate::code::Source;
-use plan::Problem;
-use plan::{Plan, Specialisation};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, Specialisation};
+use crate::problem::Problem;
 
 /// What the learner says of the launch. Whatever is not said is as the step has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnLaunch {
     /// Threads per block in x and y.
     pub block: Option<[u32; 2]>,
@@ -25,8 +26,8 @@ const BLOCK: [u32; 2] = [32, 32];
 
 impl OwnLaunch {
     /// The launch that a learner's file asks for; nothing if it has no launch line. The error names file and line.
-    pub fn of(source: &Source) -> Result<Self> {
-        let launch = Self::read(&source.text).map_err(|error| anyhow!("{}: {error}", source.display))?;
+    pub fn of(file: &str, text: &str) -> Result<Self> {
+        let launch = Self::read(text).map_err(|error| anyhow!("{file}: {error}"))?;
         Ok(launch.unwrap_or_default())
     }
 
@@ -70,11 +71,11 @@ impl OwnLaunch {
         Self { block: self.block.or(other.block), tile: self.tile.or(other.tile), shared: self.shared.or(other.shared) }
     }
 
-    /// The plan with what the learner asks for in place of what the step plans.
+    /// The plan of a learner's file of this text, with what it asks for in place of what the step plans.
     ///
     /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
     /// refusal counts only if the learner gives neither a block nor a tile.
-    pub fn plan<E>(&self, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
+    pub fn plan<E>(&self, text: &str, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
         let mut plan = match (self.block, self.tile) {
             (None, None) => steps?,
             (block, tile) => {
@@ -92,19 +93,13 @@ impl OwnLaunch {
         if let Some(bytes) = self.shared {
             plan = plan.with_shared_bytes(bytes);
         }
+        plan.specialisation.defines.retain(|(name, _)| !sets(text, name));
         Ok(plan)
     }
 }
 
-/// The constants of a specialisation without those that a learner's file sets itself: `constexpr int TILE_M = 64;` would
+/// Whether a source sets a constant itself, by `#define NAME`, `#undef NAME` or `NAME =`: `constexpr int TILE_M = 64;` would
 /// not compile if the host gave the compiler a `TILE_M` as well.
-#[must_use]
-pub fn without_own_constants(mut specialisation: Specialisation, source: &str) -> Specialisation {
-    specialisation.defines.retain(|(name, _)| !sets(source, name));
-    specialisation
-}
-
-/// Whether a source has `#define NAME`, `#undef NAME` or `NAME =`.
 fn sets(source: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     source.lines().map(|line| line.split("//").next().unwrap_or("")).any(|line| {
@@ -122,7 +117,7 @@ fn sets(source: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Dtype, Fill};
+    use crate::problem::{Dtype, Fill};
 
     const PROBLEM: Problem = Problem { m: 100, n: 70, k: 30, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
 
@@ -149,16 +144,10 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_an_error_that_names_file_and_line() {
-        let source = |text: &str| Source {
-            path: "mine/step05.cu".into(),
-            display: "mine/step05.cu".into(),
-            text: text.into(),
-            hash: String::new(),
-            headers: None,
-        };
-        let error = OwnLaunch::of(&source("// x\n// launch: block 8")).unwrap_err().to_string();
+        let of = |text: &str| OwnLaunch::of("mine/step05.cu", text);
+        let error = of("// x\n// launch: block 8").unwrap_err().to_string();
         assert!(error.starts_with("mine/step05.cu: line 2 is not a launch: block takes two numbers"), "{error}");
-        assert_eq!(OwnLaunch::of(&source("int x;")).unwrap(), OwnLaunch::default());
+        assert_eq!(of("int x;").unwrap(), OwnLaunch::default());
     }
 
     #[test]
@@ -174,7 +163,9 @@ mod tests {
     fn a_constant_that_the_file_sets_is_not_given_again() {
         let given = |source: &str| {
             let steps = Specialisation::single(Dtype::F32, &[("TILE_M", 64), ("TILE", 32)]);
-            let names = without_own_constants(steps, source).defines.into_iter().map(|(name, _)| name);
+            let steps = Plan::tiled(&PROBLEM, steps, [32, 32], [64, 64]);
+            let plan = OwnLaunch::default().plan(source, &PROBLEM, Ok::<_, ()>(steps)).unwrap();
+            let names = plan.specialisation.defines.into_iter().map(|(name, _)| name);
             names.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(given("constexpr int ROWS = TILE_M / TILE; if (x == TILE_M) y = TILE;"), "TILE_M TILE");
@@ -187,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_not_said_is_the_steps() {
         let asked = |block, tile, shared| OwnLaunch { block, tile, shared };
-        let planned = |launch: OwnLaunch| launch.plan(&PROBLEM, Ok::<_, ()>(steps())).unwrap();
+        let planned = |launch: OwnLaunch| launch.plan("", &PROBLEM, Ok::<_, ()>(steps())).unwrap();
         assert_eq!(planned(asked(None, None, None)), steps());
         assert_eq!(planned(asked(None, None, Some(64))), steps().with_shared_bytes(64));
         // A block is the tile if no tile is given.
@@ -202,7 +193,7 @@ mod tests {
             assert_eq!(plan.specialisation, steps().specialisation);
         }
         // A step's refusal counts only if neither a block nor a tile is given.
-        let refused = |launch: OwnLaunch| launch.plan(&PROBLEM, Err("one block only"));
+        let refused = |launch: OwnLaunch| launch.plan("", &PROBLEM, Err("one block only"));
         assert_eq!(refused(asked(None, None, None)), Err("one block only"));
         assert_eq!(refused(asked(None, None, Some(64))), Err("one block only"));
         let plan = refused(asked(None, Some([10, 10]), None)).unwrap();

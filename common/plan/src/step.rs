@@ -1,15 +1,13 @@
 //! What a step is to the rest of the course.
 
 use std::num::Wrapping;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use crate::basics::workspace;
-use crate::measure::cost::Choice;
-use plan::DeviceInfo;
-use plan::{Dtype, Problem};
-use plan::{Plan, Specialisation};
+use crate::choice::Choice;
+use crate::info::{DeviceInfo, Kind};
+use crate::plan::{Plan, Specialisation};
+use crate::problem::{Dtype, Problem};
 
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.
@@ -111,7 +109,7 @@ impl Variant {
         Self { role: Role::Rung, ..Self::same_launch(name) }
     }
 
-    /// The same with launches of its own.
+    /// With launches of its own.
     #[must_use]
     pub const fn planned(mut self, plan: PlanFn) -> Self {
         self.plan = Some(plan);
@@ -129,7 +127,7 @@ impl Variant {
         })
     }
 
-    /// The same with a defect.
+    /// With this defect.
     #[must_use]
     pub const fn with_defect(mut self, defect: Defect) -> Self {
         self.defect = defect;
@@ -149,12 +147,44 @@ pub struct HostProduct {
     pub i32: HostFn<Wrapping<i32>>,
 }
 
+/// M, N, K where nobody says which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultSize {
+    /// On a GPU.
+    pub gpu: [u64; 3],
+    /// On the simulator.
+    pub sim: [u64; 3],
+    /// On the host.
+    pub host: [u64; 3],
+}
+
+impl DefaultSize {
+    /// N×N×N on a GPU, and less on the simulator.
+    pub const fn cubes(gpu: u64, sim: u64) -> Self {
+        Self { gpu: [gpu; 3], sim: [sim; 3], host: [sim; 3] }
+    }
+
+    /// On every kind of device.
+    pub const fn everywhere(size: [u64; 3]) -> Self {
+        Self { gpu: size, sim: size, host: size }
+    }
+
+    /// On this kind of device.
+    pub const fn on(&self, kind: Kind) -> [u64; 3] {
+        match kind {
+            Kind::Cuda => self.gpu,
+            Kind::Sim => self.sim,
+            Kind::Host => self.host,
+        }
+    }
+}
+
 /// One step of the course.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Name of the crate and of its folder, e.g. `step04_tiled`.
     pub name: &'static str,
-    /// The step's folder when it was built (`env!("CARGO_MANIFEST_DIR")`).
+    /// Its folder, from the root of the workspace.
     pub folder: &'static str,
     /// One line for people.
     pub title: &'static str,
@@ -165,26 +195,13 @@ pub struct Step {
     pub specialisations: SpecialisationsFn,
     /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
     pub variants: &'static [Variant],
-    /// M, N, K if `--size` is not given.
-    pub default_size: fn(&DeviceInfo) -> [u64; 3],
+    /// What it multiplies if `--size` is not given.
+    pub default_size: DefaultSize,
     /// The product on the host, in the step that runs there.
     pub host: Option<HostProduct>,
 }
 
-/// The file of a kernel in a step's folder, or of the variant of this name.
-pub fn source_path(folder: &Path, variant: Option<&str>) -> PathBuf {
-    let Some(variant) = variant else { return folder.join("kernel.cu") };
-    let path = |role: Role| folder.join(role.folder()).join(variant).with_extension("cu");
-    Role::ALL.map(path).into_iter().find(|path| path.is_file()).unwrap_or_else(|| path(Role::CounterExample))
-}
-
 impl Step {
-    /// The step's folder: where it was built, or where the workspace is now.
-    pub fn path(&self) -> PathBuf {
-        let built = PathBuf::from(self.folder);
-        if built.is_dir() { built } else { workspace::root().join(self.name) }
-    }
-
     /// The variant of this name; the error names those that there are.
     pub fn variant(&self, name: &str) -> Result<&Variant> {
         self.variants.iter().find(|variant| variant.name == name).ok_or_else(|| {
@@ -194,11 +211,6 @@ impl Step {
                 names => anyhow!("{} has no variant {name:?}; choose {}", self.name, names.join(", ")),
             }
         })
-    }
-
-    /// The file of the step's kernel, or of one of its variants.
-    pub fn source_path(&self, variant: Option<&Variant>) -> PathBuf {
-        source_path(&self.path(), variant.map(|variant| variant.name))
     }
 
     /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared

@@ -6,11 +6,6 @@
 //! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
 //! `simt/tests/corpus/make_ptx.py`.
 
-#[path = "../simt/tests/sections/mod.rs"]
-mod sections;
-
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::matrix::Operands;
@@ -20,9 +15,10 @@ use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic;
 use common::findings::fault::KernelFault;
-use common::program::own_launch::OwnLaunch;
 use common::verify::on_device::verify_on;
-use snapbox::{assert_data_eq, file};
+use plan::OwnLaunch;
+
+use super::{enter, holds, sections, tests};
 
 /// Edge of the tiles that the kernels have along K.
 const TILE_K: u32 = 16;
@@ -35,7 +31,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     };
     let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
     let launch = OwnLaunch::read(&source)?.unwrap_or_default();
-    let plan = launch.plan(&problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
+    let plan = launch.plan(&source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let code = Code { source: (source, Vec::new()), ..Code::of_ptx(ptx.to_owned(), format!("{name}.cu")) };
     let options =
         SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
@@ -43,7 +39,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     let device: &mut dyn Device = device.as_mut();
     let session = Session::new(device, &problem, plan, &code)?;
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
-    let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
+    let hazards = verification.beside(device.observations()).hazards.unwrap_or_default();
     let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
     let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
     let blank = if hazards.is_empty() { "" } else { "\n" };
@@ -56,14 +52,13 @@ fn explained(error: &anyhow::Error) -> String {
     fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
 }
 
-#[test]
-fn each_mistake_is_named_with_its_line_and_its_remedy() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");
-    // Their PTX names the sources without a folder.
-    std::env::set_current_dir(&folder).unwrap();
+pub fn each() -> Result<()> {
+    let folder = tests().join("mistakes");
+    let _inside = enter(&folder);
     let mut text = String::new();
     for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
         text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
     }
-    assert_data_eq!(text, file!["mistakes.txt"].raw());
+    holds(&tests().join("mistakes.txt"), text);
+    Ok(())
 }

@@ -1,21 +1,20 @@
-//! What learners see, held as it is, in `outputs/`: what a program prints, and how it ends. `SNAPSHOTS=overwrite cargo test
-//! -p step04_tiled --test outputs` writes the files again, to be read as a diff. `[..]` stands for what may differ.
-
-#[path = "../../common/simt/tests/sections/mod.rs"]
-mod sections;
+//! What learners see, held as it is, in `outputs/`: what a program prints, and how it ends. `[..]` stands for what may differ.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use snapbox::data::DataFormat;
-use snapbox::{Data, assert_data_eq};
+use anyhow::Result;
+use libtest_mimic::Trial;
 
-/// Sources of small programs with one defect each; their PTX lies together in `fail.ptx`, beside this folder.
-const DEFECTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../common/simt/tests/corpus/fail");
+use super::{program, root, sections, tests, trial};
+
+/// The folder of small programs with one defect each; their PTX lies together in `fail.ptx`, beside this folder.
+fn defects() -> PathBuf {
+    root().join("common/simt/tests/corpus/fail")
+}
 
 /// Puts a program with a defect into a file of its own.
 fn defect(name: &str) -> PathBuf {
-    let programs = sections::read(&Path::new(DEFECTS).with_extension("ptx"));
+    let programs = sections::read(&defects().with_extension("ptx"));
     let (_, ptx) = programs.into_iter().find(|(program, _)| program == name).unwrap();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("ptx");
     std::fs::write(&file, ptx).unwrap();
@@ -26,21 +25,14 @@ fn defect(name: &str) -> PathBuf {
 fn of_defect(name: &str, arguments: &str) -> String {
     let file = defect(name);
     let (file, short) = (file.to_str().unwrap(), format!("{name}.ptx"));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let inside = Path::new(file).strip_prefix(root).map_or(file, |inside| inside.to_str().unwrap());
+    let inside = Path::new(file).strip_prefix(root()).map_or(file, |inside| inside.to_str().unwrap());
     printed(&format!("--kernel {file} {arguments}")).replace(file, &short).replace(inside, &short)
 }
 
 /// Runs the program on the simulator, in the folder of the programs with a defect: their PTX names its source so.
 fn printed(arguments: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_step04_tiled"))
-        .args(["--device", "sim"])
-        .args(arguments.split_whitespace())
-        .current_dir(DEFECTS)
-        // A terminal's wish for colours is not the test's.
-        .env_remove("CLICOLOR_FORCE")
-        .output()
-        .unwrap();
+    let words = arguments.split_whitespace();
+    let output = program().args(["--device", "sim"]).args(words).current_dir(defects()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let status = output.status.code().unwrap();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -48,31 +40,36 @@ fn printed(arguments: &str) -> String {
     format!("$ step04_tiled --device sim {arguments}\n{stdout}{stderr}--- exit status {status}\n")
 }
 
-#[track_caller]
 fn holds(name: &str, text: String) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outputs").join(name).with_extension("txt");
-    assert_data_eq!(text, Data::read_from(&file, Some(DataFormat::Text)));
+    super::holds(&tests().join("program/outputs").join(name).with_extension("txt"), text);
 }
 
-macro_rules! outputs {
-    ($($name:ident: $arguments:expr;)*) => {
-        $(#[test] fn $name() {
-            holds(stringify!($name), printed($arguments));
-        })*
-    };
+/// Names of the files, and arguments.
+const RUNS: [(&str, &str); 6] = [
+    ("a_right_product", "--size 40x50x60 --fill integers --check"),
+    ("a_race_within_a_block", "--size 64 --fill integers --variant no_first_barrier --check"),
+    ("a_race_in_the_next_pass_of_a_loop", "--size 64 --fill integers --variant no_second_barrier --check"),
+    ("out_of_bounds", "--size 65 --variant no_edges"),
+    ("out_of_bounds_with_check", "--size 65 --variant no_edges --check"),
+    (
+        "a_wrong_product_with_its_map",
+        "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x200x32 --block 32,32 --tile 64,32 --fill integers",
+    ),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let runs = RUNS.map(|(name, arguments)| {
+        let run = move || {
+            holds(name, printed(arguments));
+            Ok(())
+        };
+        trial(&format!("outputs::{name}"), run)
+    });
+    let others = [trial("outputs::defects", programs_with_one_defect), trial("outputs::bad_usage", bad_usage)];
+    runs.into_iter().chain(others).collect()
 }
 
-outputs! {
-    a_right_product: "--size 40x50x60 --fill integers --check";
-    a_race_within_a_block: "--size 64 --fill integers --variant no_first_barrier --check";
-    a_race_in_the_next_pass_of_a_loop: "--size 64 --fill integers --variant no_second_barrier --check";
-    out_of_bounds: "--size 65 --variant no_edges";
-    out_of_bounds_with_check: "--size 65 --variant no_edges --check";
-    a_wrong_product_with_its_map: "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x200x32 --block 32,32 --tile 64,32 --fill integers";
-}
-
-#[test]
-fn programs_with_one_defect() {
+fn programs_with_one_defect() -> Result<()> {
     let race = "--size 1x32x1 --block 32,1 --tile 16,1 --fill integers --check";
     // Which block writes last is up to the host's threads, so the file leaves open what C holds.
     holds("a_race_between_blocks", of_defect("race_between_blocks", race));
@@ -81,11 +78,12 @@ fn programs_with_one_defect() {
     holds("uninitialised_shared", of_defect("uninitialised_shared", uninitialised));
     holds("an_unsupported_instruction", of_defect("unsupported_texture", "--size 32"));
     holds("an_instruction_limit", of_defect("endless_loop", "--size 32 --block 32,1 --instruction-limit 100000"));
+    Ok(())
 }
 
-#[test]
-fn bad_usage() {
+fn bad_usage() -> Result<()> {
     let usages =
         ["--size 12x", "--size 0", "--variant nonsense", "--block 8,8", "--kernel no/such/kernel.cu", "--frobnicate"];
     holds("bad_usage", usages.map(printed).join("\n"));
+    Ok(())
 }

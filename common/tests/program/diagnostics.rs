@@ -1,25 +1,13 @@
 //! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and
-//! its remedy, in `diagnostics.txt`. `SNAPSHOTS=overwrite cargo test -p common --test diagnostics` writes the file
-//! again, to be read as a diff.
+//! its remedy, in `diagnostics.txt`.
 
-#[path = "../simt/tests/sections/mod.rs"]
-mod sections;
-
-use std::path::Path;
-
+use anyhow::Result as Outcome;
 use common::findings::analysis;
 use common::findings::diagnostic::{self, Arrays};
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
-use snapbox::{assert_data_eq, file};
 
-/// The programs, each with its launch in its first line.
-fn programs() -> Vec<(String, String)> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("simt/tests/corpus");
-    // Their PTX names the sources without a folder.
-    std::env::set_current_dir(corpus.join("fail")).unwrap();
-    sections::read(&corpus.join("fail.ptx"))
-}
+use super::{enter, holds, root, sections, tests};
 
 /// What is said of a program; an error that is no fault of the kernel stays a sentence.
 fn said(name: &str, ptx: &str) -> Result<String, Error> {
@@ -60,12 +48,15 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
     }
 }
 
-#[test]
-fn every_defect_is_shown_with_its_lines_and_its_remedy() {
+pub fn every() -> Outcome<()> {
+    let corpus = root().join("common/simt/tests/corpus");
+    let _inside = enter(&corpus.join("fail"));
     let mut text = String::new();
-    for (name, ptx) in programs() {
+    // Each has its launch in its first line.
+    for (name, ptx) in sections::read(&corpus.join("fail.ptx")) {
         let said = said(&name, &ptx).unwrap_or_else(|error| format!("{error}\n"));
         text += &format!("# {name}\n\n{said}\n");
     }
-    assert_data_eq!(text, file!["diagnostics.txt"].raw());
+    holds(&tests().join("diagnostics.txt"), text);
+    Ok(())
 }

@@ -2,13 +2,13 @@
 //! status, never a panic; JSON is one object with what it promises.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use libtest_mimic::{Arguments, Failed, Trial};
-use serde_json::Value;
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_step04_tiled");
+use super::{program, root, trial};
 
 /// A kernel that does nothing, in PTX; `BODY` is replaced.
 const PTX: &str = "
@@ -23,9 +23,9 @@ const PTX: &str = "
 }
 ";
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
+        trial("a_plan_is_one_object", a_plan_is_one_object),
         trial("json_is_one_object", json_is_one_object),
         trial("json_of_a_wrong_product", json_of_a_wrong_product),
         trial("a_closed_pipe_is_no_panic", a_closed_pipe_is_no_panic),
@@ -48,15 +48,11 @@ fn main() -> ExitCode {
         Err(error) => trials
             .extend(compiles.map(|trial| trial.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true))),
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-fn trial(name: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    Trial::test(name, move || test().map_err(|error| Failed::from(format!("{error:#}"))))
+    trials
 }
 
 fn run(args: &[&str]) -> Result<Output> {
-    Command::new(PROGRAM).args(args).output().context("the program does not start")
+    program().args(args).output().context("the program does not start")
 }
 
 /// A file of the test's own, in cargo's folder for such.
@@ -134,7 +130,7 @@ fn fails(args: &[&str], status: i32, words: &str) -> Result<String> {
     Ok(error.into_owned())
 }
 
-fn json(args: &[&str]) -> Result<(Value, Option<i32>)> {
+fn report(args: &[&str]) -> Result<(Value, Option<i32>)> {
     let output = run(&[&["--device", "sim", "--json"], args].concat())?;
     let value = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))?;
@@ -142,15 +138,15 @@ fn json(args: &[&str]) -> Result<(Value, Option<i32>)> {
 }
 
 fn json_is_one_object() -> Result<()> {
-    let (report, status) = json(&["--size", "40x50x60", "--seed", "7", "--fill", "integers"])?;
+    let (report, status) = report(&["--size", "40x50x60", "--seed", "7", "--fill", "integers"])?;
     ensure!(status == Some(0), "status {status:?}");
     ensure!(report["step"] == "step04_tiled" && report["device"]["kind"] == "sim", "{report}");
     ensure!(report["device"]["name"].is_string(), "{report}");
-    let problem = serde_json::json!({"m": 40, "n": 50, "k": 60, "dtype": "f32", "fill": "integers", "seed": 7});
+    let problem = json!({"m": 40, "n": 50, "k": 60, "dtype": "f32", "fill": "integers", "seed": 7});
     ensure!(report["problem"] == problem, "{report}");
     ensure!(report["kernel"]["source"] == "step04_tiled/kernel.cu", "{report}");
     ensure!(report["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 64), "{report}");
-    let launch = serde_json::json!({"grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "launches": 1});
+    let launch = json!({"grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "launches": 1});
     ensure!(report["launch"] == launch, "{report}");
     let verification = &report["verification"];
     ensure!(verification["ok"] == true && verification["max_error"] == 0.0, "{verification}");
@@ -159,9 +155,35 @@ fn json_is_one_object() -> Result<()> {
     Ok(())
 }
 
+/// What a harness outside of the course needs to launch the kernel by itself.
+fn a_plan_is_one_object() -> Result<()> {
+    let planned = |args: &[&str]| -> Result<Value> {
+        let output = run(&[&["--plan", "--device", "sim"], args].concat())?;
+        let value = serde_json::from_slice(&output.stdout);
+        value.with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let plan = planned(&["--size", "40x50x60", "--seed", "7", "--dtype", "i32"])?;
+    ensure!(plan["step"] == "step04_tiled" && plan["source"] == "step04_tiled/kernel.cu", "{plan}");
+    ensure!(plan["device"]["kind"] == "sim" && plan["device"]["max_threads_per_block"] == 1024, "{plan}");
+    let problem = json!({"m": 40, "n": 50, "k": 60, "dtype": "i32", "fill": "uniform", "seed": 7});
+    ensure!(plan["problem"] == problem, "{plan}");
+    let args = json!([{"a": 0}, {"b": 0}, {"c": 0}, {"int": 40}, {"int": 50}, {"int": 60}]);
+    let launch = json!({
+        "entry": "matmul", "grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "args": args,
+    });
+    ensure!(plan["plan"]["launches"] == json!([launch]), "{plan}");
+    ensure!(plan["plan"]["specialisation"]["defines"] == json!([["TILE", "32"]]), "{plan}");
+    let bands = planned(&["--size", "1x2048x4", "--variant", "bands"])?;
+    ensure!(bands["variant"] == "bands" && bands["plan"]["launches"][0]["grid"] == json!([32, 1, 2]), "{bands}");
+    let kernel = file("planned.cu", b"// launch: block 8,4 tile 16,4")?;
+    let own = planned(&["--size", "64", "--kernel", &kernel])?;
+    ensure!(own["plan"]["launches"][0]["grid"] == json!([4, 16, 1]), "{own}");
+    fails(&["--plan", "--device", "sim", "--size", "33", "--variant", "1_multiples"], 2, "multiples of 32").map(drop)
+}
+
 fn json_of_a_wrong_product() -> Result<()> {
     let kernel = ptx("writes_nothing.ptx", "");
-    let (report, status) = json(&["--size", "64", "--kernel", &kernel])?;
+    let (report, status) = report(&["--size", "64", "--kernel", &kernel])?;
     ensure!(status == Some(1), "status {status:?}");
     let verification = &report["verification"];
     ensure!(verification["ok"] == false, "{verification}");
@@ -170,11 +192,8 @@ fn json_of_a_wrong_product() -> Result<()> {
 }
 
 fn a_closed_pipe_is_no_panic() -> Result<()> {
-    let mut child = Command::new(PROGRAM)
-        .args(["--device", "sim", "--size", "32"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        program().args(["--device", "sim", "--size", "32"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     drop(child.stdout.take());
     let output = child.wait_with_output()?;
     let error = String::from_utf8_lossy(&output.stderr);
@@ -200,8 +219,8 @@ fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
     let kernel =
         ptx("first_element.ptx", "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;");
     let (report, _) =
-        json(&["--size", "6x10x4", "--kernel", &kernel, "--block", "4,2", "--tile", "4,3", "--shared", "128"])?;
-    let launch = serde_json::json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
+        report(&["--size", "6x10x4", "--kernel", &kernel, "--block", "4,2", "--tile", "4,3", "--shared", "128"])?;
+    let launch = json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
     ensure!(report["launch"] == launch, "{}", report["launch"]);
     Ok(())
 }
@@ -215,12 +234,12 @@ fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
     for (options, block, shared) in
         [(&[][..], [4, 2, 1], 128), (&["--block", "8,2"][..], [8, 2, 1], 128), (&["--shared", "64"][..], [4, 2, 1], 64)]
     {
-        let (report, _) = json(&[&["--size", "6x10x4", "--kernel", &kernel], options].concat())?;
-        let launch = serde_json::json!({"grid": [3, 2, 1], "block": block, "shared_bytes": shared, "launches": 1});
+        let (report, _) = report(&[&["--size", "6x10x4", "--kernel", &kernel], options].concat())?;
+        let launch = json!({"grid": [3, 2, 1], "block": block, "shared_bytes": shared, "launches": 1});
         ensure!(report["launch"] == launch, "{options:?}: {}", report["launch"]);
     }
-    let (report, _) = json(&["--size", "6x10x4", "--kernel", &kernel, "--tile", "2,2"])?;
-    ensure!(report["launch"]["grid"] == serde_json::json!([5, 3, 1]), "{}", report["launch"]);
+    let (report, _) = report(&["--size", "6x10x4", "--kernel", &kernel, "--tile", "2,2"])?;
+    ensure!(report["launch"]["grid"] == json!([5, 3, 1]), "{}", report["launch"]);
     let kernel = with("// launch: block 4")?;
     fails(&["--device", "sim", "--kernel", &kernel], 2, "line 1 is not a launch: block takes two numbers").map(drop)
 }
@@ -228,16 +247,15 @@ fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
 /// The variant `bands` cuts wide grids into bands; the step's own launch has none, and that of a learner's kernel only if it
 /// is to be like the variant's.
 fn bands_are_for_the_variant_alone() -> Result<()> {
-    let naive = concat!(env!("CARGO_MANIFEST_DIR"), "/../step02_gpu_naive/ptx/kernel-f32.sm75.ptx");
-    let bands = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/bands-f32.sm75.ptx");
+    let [naive, bands] = ["../step02_gpu_naive/ptx/kernel-f32.sm75.ptx", "ptx/bands-f32.sm75.ptx"];
     for (kernel, grid) in [
         (&["--variant", "bands"][..], [32, 1, 2]),
         (&[][..], [64, 1, 1]),
         (&["--kernel", naive][..], [64, 1, 1]),
         (&["--kernel", bands, "--variant", "bands"][..], [32, 1, 2]),
     ] {
-        let (report, _) = json(&[&["--size", "1x2048x4"], kernel].concat())?;
-        ensure!(report["launch"]["grid"] == serde_json::json!(grid), "{}", report["launch"]);
+        let (report, _) = report(&[&["--size", "1x2048x4"], kernel].concat())?;
+        ensure!(report["launch"]["grid"] == json!(grid), "{}", report["launch"]);
         ensure!(report["verification"]["ok"] == true, "{}", report["verification"]);
     }
     Ok(())
@@ -254,9 +272,9 @@ fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     let library = &common::code::nvrtc::find()?.path;
     std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
-    let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/kernel.cu"))?;
+    let source = std::fs::read_to_string(root().join("step04_tiled/kernel.cu"))?;
     let kernel = file("right_kernel.cu", source.as_bytes())?;
-    let output = Command::new(PROGRAM)
+    let output = program()
         .args(["--device", "sim", "--size", "32", "--kernel", &kernel])
         .env(common::code::nvrtc::PATH_VARIABLE, &folder)
         .output()?;
@@ -268,7 +286,7 @@ fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
 }
 
 fn an_edit_takes_effect_without_a_build() -> Result<()> {
-    let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/kernel.cu"))?;
+    let source = std::fs::read_to_string(root().join("step04_tiled/kernel.cu"))?;
     let right = file("edited.cu", source.as_bytes())?;
     ensure!(
         run(&["--device", "sim", "--size", "70", "--kernel", &right])?.status.success(),

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use simt::{Work, Works};
 
 use crate::basics::units::ms;
-use crate::device::gpus::{Gpu, ISSUED_PER_CLOCK};
+use crate::device::product::Product;
+use crate::measure::gpus::{Gpu, ISSUED_PER_CLOCK};
 use plan::Problem;
 
 /// The least time of a product on a GPU.
@@ -47,9 +48,15 @@ const RESOURCES: [Resource; 3] = [
 /// The resource that all SMs share.
 const MEMORY: &str = "device memory";
 
+/// The least time that a product can take on a GPU, by the work of each of its launches.
+pub fn of_product(product: &dyn Product, gpu: &Gpu, works: &[Works]) -> LeastTime {
+    let others = product.others_per_fma(gpu.compute_capability).into_iter().chain(std::iter::repeat(0.0));
+    least_time(gpu, works.iter().zip(others), &product.matrices().problem)
+}
+
 /// The least time of launches that follow each other and compute the problem's product rightly. With the work of each: how
 /// many instructions come with each multiply-add of a warp that the work does not count (0 if that is not known).
-pub fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)>, problem: &Problem) -> LeastTime {
+fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)>, problem: &Problem) -> LeastTime {
     let launches: Vec<(&Works, f64)> = launches.into_iter().collect();
     let resource = |(name, work, rate): Resource| {
         let of_all = launches.iter().map(|&(works, others)| busiest(works, |block| work(block, others), gpu.sms));

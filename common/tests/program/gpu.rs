@@ -1,8 +1,6 @@
 //! What can be tried on a GPU only: the vendor's library and the clock. Without a GPU, or without the library, these
 //! tests show as ignored, with the reason.
 
-use std::process::ExitCode;
-
 use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
 use common::device::CudaDevice;
@@ -12,14 +10,13 @@ use common::device::product::{Matrices, Product};
 use common::measure::baseline::Baseline;
 use common::measure::timing::{self, Cache, L2};
 use common::verify::on_device::verify_on;
-use common::{Dtype, Fill, Problem};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
+use plan::{Dtype, Fill, Problem};
 
 /// Three edges that differ: swapped operands or leading dimensions show.
 const PROBLEM: Problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+pub fn trials() -> Vec<Trial> {
     // Without a GPU that it could run on, cuBLAS is not looked for.
     let needs = CudaDevice::open(0).map(drop).and_then(|()| cublas::find().map(drop));
     let trials = [
@@ -31,7 +28,7 @@ fn main() -> ExitCode {
         Ok(()) => trial,
         Err(reason) => trial.with_kind(format!("needs a GPU and cuBLAS: {reason:#}")).with_ignored_flag(true),
     });
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    trials.into()
 }
 
 fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {
@@ -42,7 +39,7 @@ fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<(
         test(&mut device, &operands, &matrices)?;
         matrices.release(&mut device)
     };
-    Trial::test(name, move || run().map_err(|error| Failed::from(format!("{error:#}"))))
+    super::trial(name, run)
 }
 
 fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {

@@ -1,0 +1,125 @@
+//! The engine of a page, as WebAssembly: packed beside its sources, and built where these have changed since.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use common::basics::workspace;
+use common::{code, output};
+
+use super::page;
+use crate::files;
+use crate::steps::STEPS;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// A compiler whose standard library lies beside it as source (Debian's `rustc-web` and `rust-web-src`).
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+
+/// Bytes that the engine may have.
+const LARGEST: usize = 1_500_000;
+
+/// What the first line of the packed engine says before the hash of its sources.
+const MADE_OF: &str = "the explorer's engine, made of sources with the SHA-256 ";
+
+/// The packed engine: a line of text, then the module, compressed.
+pub fn packed() -> PathBuf {
+    workspace::root().join("common/explorer/engine.packed")
+}
+
+/// The engine for a page: as it is packed, or built if its sources have changed since and this machine can build it.
+pub fn engine() -> Result<Vec<u8>> {
+    let (line, module) = read()?;
+    if line == first_line()? {
+        return Ok(module);
+    }
+    build().or_else(|error| {
+        output::note(&format!("the explorer's engine is older than its sources: {error:#}"));
+        Ok(module)
+    })
+}
+
+/// Whether the packed engine is what its sources give. Compilers differ, so that the sources are compared.
+pub fn is_fresh() -> Result<bool> {
+    let first = first_line()?;
+    Ok(read().is_ok_and(|(line, _)| line == first))
+}
+
+/// Packs the engine; gives its bytes, unpacked.
+pub fn pack() -> Result<usize> {
+    let module = build()?;
+    let path = packed();
+    let bytes = [first_line()?.as_bytes(), b"\n", &page::compressed(&module)?].concat();
+    fs::write(&path, bytes).with_context(|| format!("{} cannot be written", workspace::display(&path)))?;
+    Ok(module.len())
+}
+
+/// The first line of the packed engine, and the module.
+fn read() -> Result<(String, Vec<u8>)> {
+    let path = packed();
+    let damaged = || format!("{} cannot be read; restore it with git", workspace::display(&path));
+    let bytes = fs::read(&path).with_context(damaged)?;
+    let end = bytes.iter().position(|&byte| byte == b'\n').with_context(damaged)?;
+    let module = page::expanded(&bytes[end + 1..]).with_context(damaged)?;
+    Ok((String::from_utf8_lossy(&bytes[..end]).into_owned(), module))
+}
+
+fn first_line() -> Result<String> {
+    Ok(format!("{MADE_OF}{}", hash()?))
+}
+
+/// A hash of everything that the engine is made of, as far as it lies in the workspace.
+fn hash() -> Result<String> {
+    let root = workspace::root();
+    let mut text = String::new();
+    for folder in ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
+        let folder = root.join(folder);
+        let mut sources = files::below(&folder.join("src"), "rs");
+        sources.push(folder.join("Cargo.toml"));
+        for path in sources {
+            text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
+        }
+    }
+    Ok(code::hash(&text))
+}
+
+fn sysroot(rustc: &str) -> Option<PathBuf> {
+    let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+}
+
+/// Builds the engine, with rustup's target or with Debian's.
+fn build() -> Result<Vec<u8>> {
+    let folder = workspace::root().join("target/explorer");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(workspace::root());
+    command
+        .args(["build", "--package", "explorer", "--lib", "--profile", "wasm", "--target", TARGET, "--target-dir"])
+        .arg(&folder);
+    let own = sysroot("rustc").context("rustc was not found; install Rust")?;
+    if !own.join("lib/rustlib").join(TARGET).join("lib").is_dir() {
+        let source = sysroot(DEBIAN_RUSTC).map(|root| root.join("lib/rustlib/src/rust/library/std/Cargo.toml"));
+        ensure!(
+            source.is_some_and(|source| source.is_file()),
+            "the standard library for {TARGET} is missing; rustup target add {TARGET}, or on Debian apt-get install rustc-web rust-web-src"
+        );
+        let host = Command::new("rustc").args(["--print", "host-tuple"]).output()?;
+        let host = String::from_utf8_lossy(&host.stdout).trim().to_owned();
+        command.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
+        let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
+        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+    }
+    // Paths of this machine have no place in the module.
+    let root = workspace::root().display().to_string();
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
+    let mut flags = vec![format!("--remap-path-prefix={root}=course")];
+    flags.extend(home.into_iter().map(|home| format!("--remap-path-prefix={home}=cargo")));
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    let status = command.status().context("cargo does not start; install Rust")?;
+    ensure!(status.success(), "the engine does not build for {TARGET}; fix what the compiler says");
+    let path = folder.join(TARGET).join("wasm/explorer.wasm");
+    let module = fs::read(&path).with_context(|| format!("cargo has not built {}", path.display()))?;
+    ensure!(module.len() <= LARGEST, "the engine has {} bytes, more than {LARGEST}; make it smaller", module.len());
+    Ok(module)
+}

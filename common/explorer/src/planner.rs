@@ -1,0 +1,137 @@
+//! Who plans the launches of a kernel, as a page carries it: a step, and what changes its plan.
+
+use plan::{Arg, DeviceInfo, OwnLaunch, Plan, Problem, Specialisation};
+use serde::{Deserialize, Serialize};
+
+use crate::steps::STEPS;
+
+/// Largest size of the matrices that are explored, but for a kernel that is there for one size.
+pub const LARGEST: u32 = 64;
+
+/// Memory of the simulator as a device to plan for.
+const MEMORY: u64 = 1 << 32;
+
+/// Who plans the launches of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Planner {
+    /// The step's name; none if the kernel's file says all there is to say.
+    pub step: Option<String>,
+    /// The step's variant; none for its own kernel.
+    pub variant: Option<String>,
+    /// Whether the kernel was compiled for this page, so that more than what is committed can be planned.
+    pub compiled: bool,
+    /// What a learner's file says of its launch.
+    pub own: Option<OwnLaunch>,
+    /// A smaller tile in place of the step's.
+    pub smaller: Option<SmallerTile>,
+    /// The only product that is run, and the K for which it is planned: with a longer sum, all passes of its main loop are alike.
+    pub shortened: Option<([u32; 3], u32)>,
+}
+
+/// A tile for which the kernel was compiled so that a small C has several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallerTile {
+    /// Columns and rows of C per block.
+    pub tile: [u32; 2],
+    /// Steps of K that one pass of the main loop covers.
+    pub tile_k: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// All constants of the kernel.
+    pub defines: Vec<(String, String)>,
+}
+
+impl Planner {
+    /// The plan of a product; the error says why it cannot be run. `text` is the kernel's source.
+    pub fn plan(&self, problem: &Problem, text: &str) -> Result<Plan, String> {
+        let [m, n, k] = [problem.m, problem.n, problem.k];
+        let Some((only, planned)) = self.shortened else {
+            if [m, n, k].iter().any(|&side| side == 0 || side > LARGEST.into()) {
+                return Err(format!("{m}×{n}×{k} cannot be explored; choose M, N and K from 1 to {LARGEST}"));
+            }
+            return self.plan_any(problem, text);
+        };
+        if only.map(u64::from) != [m, n, k] {
+            return Err(format!("this kernel is here for one product; choose {}×{}×{}", only[0], only[1], only[2]));
+        }
+        let mut plan = self.plan_any(&Problem { k: planned.into(), ..*problem }, text)?;
+        for argument in plan.launches.iter_mut().flat_map(|launch| &mut launch.args) {
+            if *argument == Arg::Int(planned as i32) {
+                *argument = Arg::Int(k as i32);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a product of any size.
+    fn plan_any(&self, problem: &Problem, text: &str) -> Result<Plan, String> {
+        let steps = self.steps_plan(problem);
+        let plan = match self.own {
+            Some(own) => own.plan(text, problem, steps)?,
+            None => steps?,
+        };
+        let Some(SmallerTile { tile, tile_k, threads, defines }) = &self.smaller else { return Ok(plan) };
+        let specialisation = Specialisation { defines: defines.clone(), ..plan.specialisation };
+        Ok(Plan::tiled(problem, specialisation, [*threads, 1], *tile).with_tile_k(*tile_k))
+    }
+
+    fn steps_plan(&self, problem: &Problem) -> Result<Plan, String> {
+        let name = self.step.as_ref().ok_or("no step plans this kernel; give it a line // launch: block 32,32")?;
+        let step = STEPS.iter().find(|step| step.name == name);
+        let step = step.ok_or_else(|| {
+            format!("this page's engine knows no step {name}; build it again with cargo x explorer, and write the page again")
+        })?;
+        let variant = self.variant.as_ref().map(|name| step.variant(name)).transpose();
+        let variant = variant.map_err(|error| format!("{error:#}"))?;
+        let device = DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(MEMORY) };
+        step.plan_of(variant)(problem, &device).map_err(|error| format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(step: &str, variant: Option<&str>) -> Planner {
+        Planner { step: Some(step.into()), variant: variant.map(str::to_owned), ..Planner::default() }
+    }
+
+    fn refused(planner: &Planner, size: [u64; 3]) -> String {
+        planner.plan(&Problem::uniform(size), "").unwrap_err()
+    }
+
+    #[test]
+    fn a_step_plans_its_kernels_and_a_refusal_is_its_own() {
+        let plan = of("step04_tiled", None).plan(&Problem::uniform([33, 64, 5]), "").unwrap();
+        assert_eq!((plan.launches[0].grid, plan.launches[0].block, plan.tile), ([2, 2, 1], [32, 32, 1], [32, 32]));
+        assert!(refused(&of("step04_tiled", Some("1_multiples")), [33, 32, 32]).contains("multiples of 32"));
+        assert!(refused(&of("step03_single_block", None), [64; 3]).contains("at most 1024 threads"));
+        assert!(refused(&of("step04_tiled", None), [65, 1, 1]).contains("from 1 to 64"));
+        assert!(refused(&of("step04_tiled", None), [32, 0, 1]).contains("from 1 to 64"));
+        assert!(refused(&of("step04_tiled", Some("cake")), [8; 3]).contains("no variant \"cake\"; choose"));
+        assert!(refused(&of("step07_mine", None), [8; 3]).contains("no step step07_mine; build it again"));
+        assert!(refused(&Planner::default(), [8; 3]).contains("; give it a line // launch:"));
+    }
+
+    #[test]
+    fn a_file_may_say_its_launch_and_a_kernel_may_have_a_smaller_tile() {
+        let own = OwnLaunch { block: Some([8, 8]), ..OwnLaunch::default() };
+        let plan = Planner { own: Some(own), ..Planner::default() }.plan(&Problem::uniform([16; 3]), "").unwrap();
+        assert_eq!((plan.launches[0].grid, plan.tile), ([2, 2, 1], [8, 8]));
+        let smaller =
+            SmallerTile { tile: [32, 16], tile_k: 8, threads: 32, defines: vec![("TILE_M".into(), "16".into())] };
+        let planner = Planner { smaller: Some(smaller), ..of("step05_thread_tile", None) };
+        let plan = planner.plan(&Problem::uniform([64; 3]), "").unwrap();
+        assert_eq!((plan.launches[0].grid, plan.launches[0].block, plan.tile_k), ([2, 4, 1], [32, 1, 1], 8));
+        assert_eq!((plan.specialisation.name.as_str(), plan.specialisation.defines.len()), ("v4", 1));
+    }
+
+    #[test]
+    fn a_sum_is_shorter_than_it_was_planned() {
+        let planner = Planner { shortened: Some(([64, 64, 16], 1024)), ..of("step04_tiled", None) };
+        let plan = planner.plan(&Problem::uniform([64, 64, 16]), "").unwrap();
+        assert_eq!(plan.launches[0].args[5], Arg::Int(16));
+        assert!(refused(&planner, [64; 3]).contains("choose 64×64×16"));
+    }
+}

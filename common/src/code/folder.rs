@@ -1,0 +1,21 @@
+//! Where a step's kernels lie on the disk.
+
+use std::path::PathBuf;
+
+use plan::{Step, Variant};
+
+use crate::basics::workspace;
+
+/// The folder of a step.
+pub fn folder_of(step: &Step) -> PathBuf {
+    workspace::root().join(step.folder)
+}
+
+/// The file of a step's kernel, or of one of its variants.
+pub fn file_of(step: &Step, variant: Option<&Variant>) -> PathBuf {
+    let folder = folder_of(step);
+    variant.map_or_else(
+        || folder.join("kernel.cu"),
+        |variant| folder.join(variant.role.folder()).join(variant.name).with_extension("cu"),
+    )
+}

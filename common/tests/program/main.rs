@@ -1,0 +1,77 @@
+//! What the programs of the steps print and how they end, tried on step 4; what is said of wrong kernels; and what needs a GPU.
+//!
+//! `SNAPSHOTS=overwrite cargo test -p common --test program` writes the outputs again, to be read as a diff.
+
+mod command_line;
+mod diagnostics;
+mod gpu;
+mod mistakes;
+mod outputs;
+mod rooms;
+#[path = "../../simt/tests/sections/mod.rs"]
+mod sections;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Trial};
+use snapbox::data::DataFormat;
+use snapbox::{Data, assert_data_eq};
+
+/// The environment variable with which this program runs step 4.
+const STEP: &str = "COMMON_TESTS_STEP";
+
+fn main() -> ExitCode {
+    if std::env::var_os(STEP).is_some() {
+        return common::run(&step04_tiled::STEP);
+    }
+    let arguments = Arguments::from_args();
+    let all = [
+        command_line::trials(),
+        outputs::trials(),
+        gpu::trials(),
+        vec![
+            trial("each_mistake_is_named_with_its_line_and_its_remedy", mistakes::each),
+            trial("every_defect_is_shown_with_its_lines_and_its_remedy", diagnostics::every),
+            trial("rooms_use_those_below_them", rooms::use_those_below_them),
+        ],
+    ];
+    libtest_mimic::run(&arguments, all.into_iter().flatten().collect()).exit_code()
+}
+
+fn trial(name: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
+    Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
+}
+
+/// Step 4's program, in the step's folder.
+fn program() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    command.env(STEP, "").current_dir(root().join("step04_tiled"));
+    // A terminal's wish for colours is not the test's.
+    command.env_remove("CLICOLOR_FORCE");
+    command
+}
+
+fn root() -> &'static Path {
+    common::basics::workspace::root()
+}
+
+/// This program's folder among the sources.
+fn tests() -> PathBuf {
+    root().join("common/tests")
+}
+
+/// Stands in a folder, in which PTX names its sources, until the guard is dropped.
+fn enter(folder: &Path) -> MutexGuard<'static, ()> {
+    static ENTERED: Mutex<()> = Mutex::new(());
+    let guard = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    std::env::set_current_dir(folder).expect("the folder is there");
+    guard
+}
+
+/// The text is that of a file; a difference is a panic, which the harness shows.
+fn holds(file: &Path, text: String) {
+    assert_data_eq!(text, Data::read_from(file, Some(DataFormat::Text)).raw());
+}
