@@ -100,10 +100,11 @@ fn questions(chapter: &str) -> Vec<Question> {
     let question = |part: &str| {
         let (words, rest) = part.split_once("</summary>")?;
         let (answer, _) = rest.split_once("</details>")?;
-        let (answer, run) = answer.split_once("<!-- answer: ").map_or((answer, None), |(answer, run)| (answer, Some(run)));
-        let run = run.and_then(|run| run.split_once(" -->")?.0.split_once(" | ")).map(|(command, term)| {
-            (command.split_whitespace().map(str::to_owned).collect(), term.to_owned())
-        });
+        let (answer, run) =
+            answer.split_once("<!-- answer: ").map_or((answer, None), |(answer, run)| (answer, Some(run)));
+        let run = run
+            .and_then(|run| run.split_once(" -->")?.0.split_once(" | "))
+            .map(|(command, term)| (command.split_whitespace().map(str::to_owned).collect(), term.to_owned()));
         Some(Question { words: words.to_owned(), answer: without_links(answer.trim()), run })
     };
     section.split("<summary>").skip(1).filter_map(question).collect()
@@ -137,7 +138,8 @@ fn computed(command: &[String], term: &str) -> Result<String> {
         .output()
         .with_context(|| format!("{program} does not start; build it with cargo build --release"))?;
     ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr).trim());
-    let report: Value = serde_json::from_slice(&printed.stdout).with_context(|| format!("{program} prints no report"))?;
+    let report: Value =
+        serde_json::from_slice(&printed.stdout).with_context(|| format!("{program} prints no report"))?;
     Ok(common::basics::units::number(value(term, &report["counters"])?))
 }
 
@@ -146,7 +148,10 @@ fn value(term: &str, counters: &Value) -> Result<f64> {
     let words: Vec<&str> = term.split_whitespace().collect();
     let one = |word: &str| {
         let counter = || counters.get(word).and_then(Value::as_f64);
-        word.parse().ok().or_else(counter).with_context(|| format!("there is no counter {word}; restore the chapter with git"))
+        word.parse()
+            .ok()
+            .or_else(counter)
+            .with_context(|| format!("there is no counter {word}; restore the chapter with git"))
     };
     let mut result = one(words.first().context("a term is empty; restore the chapter with git")?)?;
     for pair in words[1..].chunks_exact(2) {
@@ -186,7 +191,9 @@ mod tests {
         assert_eq!(all[0].answer, "A warp and lanes of A[k].");
         assert_eq!(all[0].run, Some((vec!["p".into(), "--size".into(), "4".into()], "a / b".into())));
         let mut dates = Dates::new();
-        for (day, asked) in [(100, true), (102, false), (103, true), (108, false), (109, true), (120, false), (121, true)] {
+        for (day, asked) in
+            [(100, true), (102, false), (103, true), (108, false), (109, true), (120, false), (121, true)]
+        {
             assert_eq!(due(&all, &dates, day).len(), usize::from(asked), "{day}");
             if asked {
                 dates.entry("Why?".into()).or_default().push(day);
