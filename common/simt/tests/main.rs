@@ -6,6 +6,7 @@ mod corpus;
 mod counters;
 mod instructions;
 mod products;
+mod provenance;
 mod robust;
 mod sections;
 mod steps;

@@ -11,6 +11,7 @@ use crate::device::sample::{Class, classes};
 use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
 use crate::findings::diagnostic::{self, Arrays};
 use crate::findings::fault::KernelFault;
+use crate::findings::why::Origins;
 use plan::Problem;
 use plan::info::{DeviceInfo, KernelResources};
 use plan::{Arg, Launch, Plan};
@@ -31,6 +32,8 @@ pub struct SimOptions {
     pub one_by_one: bool,
     /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
     pub sample: bool,
+    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of so many instructions.
+    pub follow: Option<u64>,
 }
 
 /// The embedded GPU.
@@ -47,6 +50,8 @@ pub struct SimDevice {
     writers_of_c: usize,
     /// Allocations that a launch has written since the observations were taken.
     written: Vec<simt::DevicePointer>,
+    /// The launches whose values were followed.
+    origins: Vec<Origins>,
 }
 
 impl SimDevice {
@@ -64,7 +69,14 @@ impl SimDevice {
             trace: Vec::new(),
             writers_of_c: 0,
             written: Vec::new(),
+            origins: Vec::new(),
         }
+    }
+
+    /// Where the values of the only launch came from; none if there were several, or they were not to be followed.
+    pub fn origins(&mut self) -> Option<Origins> {
+        let mut origins = std::mem::take(&mut self.origins);
+        origins.pop().filter(|_| origins.is_empty())
     }
 
     fn pointer(&self, buffer: Buffer) -> Result<simt::DevicePointer> {
@@ -260,7 +272,8 @@ impl Device for SimDevice {
             simt::Trace::new(self.options.trace.iter().map(|&(block, thread)| (at(block), at(thread))))
         });
         let counters = self.options.counters.then(simt::Counters::new);
-        let (kernel, _) = &self.kernels[kernel.0];
+        let number = kernel.0;
+        let (kernel, _) = &self.kernels[number];
         let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
@@ -268,6 +281,13 @@ impl Device for SimDevice {
             let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
             self.counters.add_works(works);
             return Ok(());
+        }
+        if let Some(turn) = self.options.follow {
+            config.turn = turn;
+            let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
+            let extents = self.kernels[number].1.clone();
+            self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
+            return ended.map(|_| ()).map_err(|error| explain_in(error, &arrays));
         }
         // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
         let ended = if hazards.is_some() || trace.is_some() {

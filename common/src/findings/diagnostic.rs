@@ -15,6 +15,8 @@ mod underline;
 
 pub use call::call;
 pub use found::{fault, hazard, limit};
+pub(crate) use render::Mark;
 pub use render::{Diagnostic, plain, render};
 pub use situation::Arrays;
 pub(crate) use situation::Deed;
+pub(crate) use underline::code;

@@ -11,6 +11,53 @@ pub enum ReportKind {
     Hazard(HazardKind),
     /// It ended the launch.
     Fault(FaultClass),
+    /// The product is wrong, and this is why.
+    Product(Mistake),
+}
+
+/// Why a product is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names below say it.
+pub enum Mistake {
+    Unset,
+    Operands,
+    Pairing,
+    Line,
+    Swapped,
+    Elsewhere,
+    Overwritten,
+    Beginning,
+    Sign,
+    Part,
+    Stale,
+    Lost,
+    Early,
+    Converted,
+}
+
+/// In the order of the variants.
+const MISTAKES: [(Mistake, &str); 14] = [
+    (Mistake::Unset, "value that was never set"),
+    (Mistake::Operands, "factors that are not of A and B"),
+    (Mistake::Pairing, "factors that do not belong together"),
+    (Mistake::Line, "wrong row or column"),
+    (Mistake::Swapped, "operands exchanged"),
+    (Mistake::Elsewhere, "sum stored in another element"),
+    (Mistake::Overwritten, "right sum overwritten"),
+    (Mistake::Beginning, "sum that does not begin at 0"),
+    (Mistake::Sign, "wrong sign"),
+    (Mistake::Part, "k not multiplied once each"),
+    (Mistake::Stale, "tile of another step"),
+    (Mistake::Lost, "sum that is lost"),
+    (Mistake::Early, "sum stored too early"),
+    (Mistake::Converted, "value converted to another type"),
+];
+
+impl Mistake {
+    /// What it is called in titles and in JSON.
+    pub fn name(self) -> &'static str {
+        MISTAKES[self as usize].1
+    }
 }
 
 /// The kinds of fault that end a launch.
@@ -72,6 +119,7 @@ impl From<ReportKind> for &'static str {
         match kind {
             ReportKind::Hazard(kind) => kind.name(),
             ReportKind::Fault(class) => FAULTS[class as usize].1,
+            ReportKind::Product(mistake) => mistake.name(),
         }
     }
 }
@@ -81,7 +129,8 @@ impl TryFrom<String> for ReportKind {
 
     fn try_from(name: String) -> Result<Self, String> {
         let faults = FAULTS.map(|(class, _)| Self::Fault(class));
-        let mut all = HazardKind::ALL.into_iter().map(Self::Hazard).chain(faults);
+        let mistakes = MISTAKES.map(|(mistake, _)| Self::Product(mistake));
+        let mut all = HazardKind::ALL.into_iter().map(Self::Hazard).chain(faults).chain(mistakes);
         all.find(|&kind| <&str>::from(kind) == name).ok_or_else(|| format!("no kind of hazard is called `{name}`"))
     }
 }
@@ -94,7 +143,8 @@ mod tests {
     fn json_has_the_name_and_gives_the_kind_back() {
         let faults = FAULTS.map(|(class, name)| (ReportKind::Fault(class), name));
         let hazards = HazardKind::ALL.map(|kind| (ReportKind::Hazard(kind), kind.name()));
-        for (kind, name) in faults.into_iter().chain(hazards) {
+        let mistakes = MISTAKES.map(|(mistake, name)| (ReportKind::Product(mistake), name));
+        for (kind, name) in faults.into_iter().chain(hazards).chain(mistakes) {
             let text = serde_json::to_string(&kind).unwrap();
             assert_eq!(text, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<ReportKind>(&text).unwrap(), kind);

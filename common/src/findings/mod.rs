@@ -5,3 +5,4 @@ pub mod analysis;
 pub mod diagnostic;
 pub mod fault;
 pub mod hazard_kind;
+pub mod why;

@@ -79,6 +79,10 @@ pub struct Args {
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
     pub trace: Vec<ThreadIndex>,
 
+    /// Show what formed an element of C: which products, by which lines and thread; uses the simulator; can be repeated
+    #[arg(long, value_name = "ROW,COL", value_parser = parse_element)]
+    pub why: Vec<[u64; 2]>,
+
     /// Run another kernel of the step, such as a rung or a counter-example; with --kernel, launch the file like it
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
@@ -155,6 +159,11 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
     Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
 }
 
+fn parse_element(text: &str) -> Result<[u64; 2], String> {
+    let numbers: Option<Vec<u64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
+}
+
 fn parse_dtype(text: &str) -> Result<Dtype, String> {
     Dtype::from_str(text, false).map_err(|_| "no such element type; choose f32 or i32".into())
 }
@@ -205,7 +214,7 @@ fn parse_pair(text: &str) -> Result<[u32; 2], String> {
 impl Args {
     /// Whether something is asked for that only the simulator can show.
     pub fn analyses(&self) -> bool {
-        self.counters.is_some() || self.check || !self.trace.is_empty()
+        self.counters.is_some() || self.check || !self.trace.is_empty() || !self.why.is_empty()
     }
 
     /// The problem that is asked for; `default` is M, N, K if no size is given.

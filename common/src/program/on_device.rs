@@ -1,14 +1,15 @@
 //! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::basics::matrix::Operands;
 use crate::code::{Code, Source, file_of, folder_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
-use crate::findings::analysis::Observations;
+use crate::findings::analysis::{HazardReport, Observations};
 use crate::findings::fault::KernelFault;
+use crate::findings::why::listing;
 use crate::measure::baseline::Baseline;
 use crate::measure::capacity;
 use crate::measure::timing::{self, Cache, Timing};
@@ -16,7 +17,7 @@ use crate::measure::{self, Gpu};
 use crate::program::cli::Args;
 use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
 use crate::verify::Verification;
-use crate::verify::on_device::verify_on;
+use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, verify_on};
 use plan::OwnLaunch;
 use plan::Plan;
 use plan::Problem;
@@ -27,7 +28,8 @@ use plan::{Step, Variant};
 pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
     let mut run = Run::open(step, variant, args)?;
     let operands = Operands::new(&run.problem)?;
-    let (verification, observations) = run.verify(args, &operands)?;
+    let (verification, observations) = run.verify(step, variant, args, &operands)?;
+    let why = run.why(&args.why)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
@@ -52,6 +54,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         hazards: observations.hazards,
         trace: observations.trace,
         verification,
+        why,
         timing,
         baseline,
         least_time,
@@ -61,7 +64,8 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
 /// What the run would launch on the device that the command line chooses, as JSON.
 pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
     let device = open(args)?;
-    let (source, problem, plan) = plan(step, variant, args, device.info())?;
+    let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
+    let plan = plan(step, variant, args, &source, &problem, device.info())?;
     let variant = variant.map(|variant| variant.name);
     let planned = serde_json::json!({
         "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
@@ -81,7 +85,8 @@ struct Run {
 impl Run {
     fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
         let mut device = open(args)?;
-        let (source, problem, plan) = plan(step, variant, args, device.info())?;
+        let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
+        let plan = plan(step, variant, args, &source, &problem, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
         capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
@@ -90,7 +95,13 @@ impl Run {
     }
 
     /// Computes the product and checks it.
-    fn verify(&mut self, args: &Args, operands: &Operands) -> Result<(Verification, Observations)> {
+    fn verify(
+        &mut self,
+        step: &Step,
+        variant: Option<&Variant>,
+        args: &Args,
+        operands: &Operands,
+    ) -> Result<(Verification, Observations)> {
         let device = self.device.as_mut();
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
@@ -105,8 +116,50 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let observations = verification.beside(observations);
+        let mut observations = verification.beside(observations);
+        if args.check && !verification.ok {
+            let hazards = observations.hazards.get_or_insert_default();
+            let raced = hazards.iter().any(HazardReport::is_hidden_cause);
+            let mut small = small(&self.problem).into_iter();
+            let cause = small.find_map(|problem| self.cause(step, variant, args, &problem, raced));
+            hazards.splice(0..0, cause);
+        }
         Ok((verification, observations))
+    }
+
+    /// Why the product of a problem is wrong.
+    fn cause(
+        &self,
+        step: &Step,
+        variant: Option<&Variant>,
+        args: &Args,
+        problem: &Problem,
+        raced: bool,
+    ) -> Option<HazardReport> {
+        let plan = plan(step, variant, args, &self.source, problem, self.device.info()).ok()?;
+        let same = plan.specialisation == self.session.plan().specialisation;
+        let compile = || self.source.code(&plan.specialisation, self.device.info(), None).ok();
+        let code = if same { self.code.clone() } else { compile()? };
+        cause(problem, &plan, &code, raced)
+    }
+
+    /// What formed these elements of C.
+    fn why(&self, elements: &[[u64; 2]]) -> Result<Vec<String>> {
+        if elements.is_empty() {
+            return Ok(vec![]);
+        }
+        let Problem { m, n, k, .. } = self.problem;
+        ensure!(
+            m.saturating_mul(n).saturating_mul(k) <= MOST_FOLLOWED,
+            "--why follows every value of the run, and {m}×{n}×{k} are too many; choose a smaller --size, such as 64"
+        );
+        let outside = elements.iter().find(|[row, col]| *row >= m || *col >= n);
+        if let Some([row, col]) = outside {
+            bail!("C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
+        }
+        let origins = follow(&self.problem, self.session.plan(), &self.code, 0)?;
+        let origins = origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
+        Ok(elements.iter().map(|&element| listing(&origins, &self.problem, element)).collect())
     }
 
     /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.
@@ -123,6 +176,19 @@ impl Run {
     }
 }
 
+/// Problems in which the mistake of a larger one may show, the smallest first.
+fn small(problem: &Problem) -> Vec<Problem> {
+    let at_most = |sizes: [u64; 3]| {
+        let [m, n, k] = sizes;
+        Problem { m: problem.m.min(m), n: problem.n.min(n), k: problem.k.min(k), ..*problem }
+    };
+    let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70]].map(at_most).to_vec();
+    all.push(*problem);
+    all.retain(|problem| problem.m * problem.n * problem.k <= MOST_FOLLOWED);
+    all.dedup();
+    all
+}
+
 /// The GPU whose least time is shown: as `--gpu` says, else the one in this machine unless the simulator is chosen.
 fn gpu(args: &Args) -> Gpu {
     let here = || {
@@ -136,7 +202,7 @@ fn gpu(args: &Args) -> Gpu {
 fn open(args: &Args) -> Result<Box<dyn Device>> {
     ensure!(
         !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
-        "--counters, --check and --trace come from the simulator; take --device sim, or leave --device out"
+        "--counters, --check, --trace and --why come from the simulator; take --device sim, or leave --device out"
     );
     let choice = if args.analyses() { Choice::Sim } else { args.device };
     let options = SimOptions {
@@ -149,20 +215,31 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The kernel's source, the problem, and the step's plan or the launch that the learner describes for their own kernel: by options,
+/// The step's plan, or the launch that the learner describes for their own kernel: by options,
 /// else in the file.
-fn plan(step: &Step, variant: Option<&Variant>, args: &Args, device: &DeviceInfo) -> Result<(Source, Problem, Plan)> {
-    let problem = args.problem(step.default_size.on(device.kind));
+fn plan(
+    step: &Step,
+    variant: Option<&Variant>,
+    args: &Args,
+    source: &Source,
+    problem: &Problem,
+    device: &DeviceInfo,
+) -> Result<Plan> {
     let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(&problem, device);
-    let Some(kernel) = &args.kernel else {
-        return Ok((Source::read(&file_of(step, variant))?, problem, steps?));
-    };
-    let source = Source::read(kernel)?.with_headers_of(&folder_of(step));
+    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
+    if args.kernel.is_none() {
+        return steps;
+    }
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-    let launch = options.or(OwnLaunch::of(&source.display, &source.text)?);
-    let plan = launch.plan(&source.text, &problem, steps)?;
-    Ok((source, problem, plan))
+    options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
+}
+
+/// The source of the step's kernel, of its variant, or the learner's own.
+fn source(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Source> {
+    match &args.kernel {
+        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&folder_of(step))),
+        None => Source::read(&file_of(step, variant)),
+    }
 }
 
 /// Whether `--check` has something to show of a launch that broke off.

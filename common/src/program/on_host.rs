@@ -44,6 +44,7 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         counters: None,
         hazards: None,
         trace: None,
+        why: Vec::new(),
         verification,
         timing,
         baseline,

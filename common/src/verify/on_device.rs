@@ -3,10 +3,14 @@
 use anyhow::Result;
 
 use crate::basics::matrix::Operands;
+use crate::code::Code;
 use crate::device::product::Product;
-use crate::device::{Buffer, Device};
+use crate::device::session::Session;
+use crate::device::{Buffer, Device, SimDevice, SimOptions};
+use crate::findings::analysis::HazardReport;
+use crate::findings::why::{self, Origins};
 use crate::verify::{self, Rows, Verification};
-use plan::Problem;
+use plan::{Plan, Problem};
 
 /// Rows of C on a device.
 struct DeviceRows<'a> {
@@ -58,6 +62,31 @@ pub fn verify_on(
     let mut found = check(problem, operands)?;
     found.seconds += seconds;
     Ok(found)
+}
+
+/// The largest problem whose values are followed, in multiply-adds: seconds, and some hundred MB.
+pub const MOST_FOLLOWED: u64 = 1 << 22;
+
+/// Runs a plan on the simulator and follows its values; none if it takes several launches. The turns are those of a warp, in
+/// instructions; 0 lets it run to its next barrier.
+pub fn follow(problem: &Problem, plan: &Plan, code: &Code, turn: u64) -> Result<Option<Origins>> {
+    let mut device = SimDevice::new(SimOptions { follow: Some(turn), ..SimOptions::default() });
+    let session = Session::new(&mut device, problem, plan.clone(), code)?;
+    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
+    session.run(&mut device)?;
+    Ok(device.origins())
+}
+
+/// Why the product of a problem is wrong, as far as the pairs that were multiplied tell. With `always`, only if it does not
+/// depend on which warp comes first.
+pub fn cause(problem: &Problem, plan: &Plan, code: &Code, always: bool) -> Option<HazardReport> {
+    let [m, n, k] = [problem.m, problem.n, problem.k];
+    if m.saturating_mul(n).saturating_mul(k) > MOST_FOLLOWED {
+        return None;
+    }
+    let found = |turn| why::explain(&follow(problem, plan, code, turn).ok()??, problem);
+    let cause = found(0)?;
+    (!always || found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count)).then_some(cause)
 }
 
 #[cfg(test)]

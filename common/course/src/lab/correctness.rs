@@ -5,10 +5,10 @@ use common::device::SimOptions;
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic;
 use common::findings::fault::KernelFault;
-use common::findings::hazard_kind::ReportKind;
 use common::verify::Verification;
+use common::verify::on_device::cause;
 
-use crate::lab::candidate::{Candidate, INSTRUCTION_LIMIT};
+use crate::lab::candidate::{Candidate, INSTRUCTION_LIMIT, Seen};
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
@@ -25,44 +25,83 @@ impl Candidate {
         Verdict::Failed(None, Next::new(text, None))
     }
 
-    /// Whether the product is right at all of these shapes.
+    /// Whether the product is right at all of these shapes. Of those at which it is not, the one that tells most is shown.
     pub fn right(&self, shapes: &[[u64; 3]]) -> Verdict {
+        let mut wrong = vec![];
+        let mut ended = None;
         for &size in shapes {
-            let next = match self.run(size, &SimOptions::default()) {
-                Ok(seen) if seen.verification.ok => continue,
-                Ok(seen) => self.wrong(size, seen.verification),
-                Err(error) if self.plan(size).is_err() => {
-                    let ask = "the step's own launch cannot do it; ask for yours in a line of your file, such as";
-                    let text = format!(
-                        "at {}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192",
-                        names(&[size])
-                    );
-                    Next::new(text, None)
+            match self.run(size, &SimOptions::default()) {
+                Ok(seen) if seen.verification.ok => {}
+                Ok(seen) => wrong.push((size, seen)),
+                Err(error) => {
+                    ended = Some((size, error));
+                    break;
                 }
-                Err(error) if KernelFault::behind(&error).is_none() && self.has_own_launch() => {
-                    let agree = "make the launch line of your file and its constants agree";
-                    Next::new(format!("at {} {error:#}; {agree}", names(&[size])), self.command(size, "--check"))
-                }
-                Err(error) if is_endless(&error) => self.endless(size, shapes, &error),
-                Err(error) => Next::new(at(&names(&[size]), &explain(&error)), self.command(size, "--check")),
-            };
-            return Verdict::Failed(Some(format!("not at {}", names(&[size]))), next);
+            }
         }
-        Verdict::Passed(None)
+        let failed = |size, next| Verdict::Failed(Some(format!("not at {}", names(&[size]))), next);
+        let first = wrong.iter().map(|(size, _)| *size).chain(ended.iter().map(|(size, _)| *size)).next();
+        let Some(first) = first else { return Verdict::Passed(None) };
+        if !wrong.is_empty()
+            && let Some(next) = self.why(&wrong)
+        {
+            return failed(first, next);
+        }
+        let next = match ended {
+            Some((size, error)) => self.broken(size, shapes, &error),
+            None => {
+                let (size, seen) = wrong.swap_remove(0);
+                self.wrong(size, seen.verification)
+            }
+        };
+        failed(first, next)
+    }
+
+    /// What to look at if the product could not be computed at a size.
+    fn broken(&self, size: [u64; 3], shapes: &[[u64; 3]], error: &anyhow::Error) -> Next {
+        let name = names(&[size]);
+        if self.plan(size).is_err() {
+            let ask = "the step's own launch cannot do it; ask for yours in a line of your file, such as";
+            let text = format!("at {name}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192");
+            return Next::new(text, None);
+        }
+        if KernelFault::behind(error).is_none() && self.has_own_launch() {
+            let agree = "make the launch line of your file and its constants agree";
+            return Next::new(format!("at {name} {error:#}; {agree}"), self.command(size, "--check"));
+        }
+        if is_endless(error) {
+            return self.endless(size, shapes, error);
+        }
+        Next::new(at(&name, &explain(error)), self.command(size, "--check"))
+    }
+
+    /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
+    fn why(&self, wrong: &[([u64; 3], Seen)]) -> Option<Next> {
+        let mut sizes: Vec<[u64; 3]> = wrong.iter().map(|(size, _)| *size).collect();
+        // Where all indices are 0 they cannot be told from each other.
+        sizes.sort_by_key(|size| (size.iter().any(|&edge| edge < 5), size.iter().product::<u64>()));
+        let hazard =
+            sizes.iter().find_map(|&size| Some((size, self.first_hazard(size, HazardReport::is_hidden_cause)?)));
+        let cause = |size: [u64; 3]| {
+            let plan = self.plan(size).ok()?;
+            cause(&self.problem(size), &plan, &self.code(&plan).ok()?, hazard.is_some())
+        };
+        let (size, text) = match sizes.iter().find_map(|&size| Some((size, cause(size)?))) {
+            Some((size, cause)) => (size, picture(&cause)),
+            None => hazard?,
+        };
+        let count = wrong.iter().find(|(of, _)| *of == size)?.1.verification.diagnosis.clone().unwrap_or_default();
+        let count = count.split(": ").next().unwrap_or_default();
+        Some(Next::new(
+            format!("at {}\n{text}\nthe product is wrong: {count}", names(&[size])),
+            self.command(size, "--check"),
+        ))
     }
 
     /// What to look at if the product is wrong at a size.
     fn wrong(&self, size: [u64; 3], verification: Verification) -> Next {
         let name = names(&[size]);
-        let diagnosis = verification.diagnosis.unwrap_or_default();
-        // What comes before any wrong sum says more than the sum.
-        if let Some(hazard) = self.first_hazard(size, is_a_cause) {
-            // What it would say of the cause is beside the point then.
-            let count = diagnosis.split(": ").next().unwrap_or_default();
-            let text = format!("at {name}\n{hazard}\nthe product is wrong, too: {count}");
-            return Next::new(text, self.command(size, "--check"));
-        }
-        let mut text = format!("at {name} {diagnosis}");
+        let mut text = format!("at {name} {}", verification.diagnosis.unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
             let got = match (mismatch.unwritten, mismatch.got) {
                 (true, _) => "was never written".to_owned(),
@@ -89,7 +128,7 @@ impl Candidate {
         Next::new(at(&name, &explain(error)), command)
     }
 
-    fn first_hazard(&self, size: [u64; 3], wanted: fn(&HazardReport) -> bool) -> Option<String> {
+    fn first_hazard(&self, size: [u64; 3], wanted: impl Fn(&HazardReport) -> bool) -> Option<String> {
         self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(picture)
     }
 
@@ -137,9 +176,4 @@ pub fn explain(error: &anyhow::Error) -> String {
 /// Whether a launch was stopped because it took too long.
 fn is_endless(error: &anyhow::Error) -> bool {
     KernelFault::behind(error).is_some_and(|fault| fault.stopped.is_some())
-}
-
-/// Whether a hazard is a cause of wrong products that a look at the product does not show.
-fn is_a_cause(hazard: &HazardReport) -> bool {
-    matches!(hazard.kind, ReportKind::Hazard(kind) if kind.is_hidden_cause())
 }

@@ -113,6 +113,15 @@ impl HazardReport {
         self.kind.is_warning()
     }
 
+    /// Whether it is a cause of wrong products that a look at the product does not show.
+    pub fn is_hidden_cause(&self) -> bool {
+        match self.kind {
+            ReportKind::Hazard(kind) => kind.is_hidden_cause(),
+            ReportKind::Product(_) => true,
+            ReportKind::Fault(_) => false,
+        }
+    }
+
     /// Several lines for people, without colours.
     pub fn text(&self) -> String {
         diagnostic::plain(&self.diagnostic)

@@ -98,7 +98,7 @@ impl Element {
 /// A launch whose values were followed.
 #[derive(Debug)]
 pub struct Origins {
-    pub kernel: Kernel,
+    kernel: Kernel,
     provenance: Provenance,
     /// The arrays in global memory, by their names.
     arrays: Vec<String>,
@@ -106,6 +106,7 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Of a launch of this kernel on this memory.
     pub fn new(
         kernel: Kernel,
         provenance: Provenance,
@@ -117,7 +118,7 @@ impl Origins {
     }
 
     /// All elements of C, row by row.
-    pub fn elements(&self, problem: &Problem) -> Vec<Element> {
+    pub(super) fn elements(&self, problem: &Problem) -> Vec<Element> {
         let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
         for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
             stores.entry(store.index).or_default().push(store);
@@ -134,12 +135,12 @@ impl Origins {
     }
 
     /// The pairs of another store of the element.
-    pub fn pairs(&self, problem: &Problem, store: &Store) -> Vec<Pair> {
+    pub(super) fn pairs(&self, problem: &Problem, store: &Store) -> Vec<Pair> {
         self.provenance.formed(store).terms.iter().map(|term| self.pair(problem, term)).collect()
     }
 
     /// All products that the thread of a store formed, and of each whether it goes on with the sum that was stored.
-    pub fn products(&self, problem: &Problem, store: &Store) -> Vec<(Pair, bool)> {
+    pub(super) fn products(&self, problem: &Problem, store: &Store) -> Vec<(Pair, bool)> {
         let products = self.provenance.products(store);
         products.into_iter().map(|(term, later)| (self.pair(problem, &term), later)).collect()
     }
@@ -154,7 +155,7 @@ impl Origins {
         Pair { factors, term: *term }
     }
 
-    pub fn factor(&self, problem: &Problem, value: &Value) -> Factor {
+    pub(super) fn factor(&self, problem: &Problem, value: &Value) -> Factor {
         match value.source {
             Source::Element { array, index } => match self.arrays[array].as_str() {
                 "A" => Factor::Of(Side::A, (index / problem.k, index % problem.k)),
@@ -169,7 +170,7 @@ impl Origins {
     }
 
     /// The elements of an operand that a block put into shared memory, in order.
-    pub fn arrived(&self, problem: &Problem, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
+    pub(super) fn arrived(&self, problem: &Problem, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
         let all = self.provenance.arrived().into_iter().filter(|arrived| arrived.block == block);
         let place = |arrived: Arrived| match self.factor(problem, &arrived.value) {
             Factor::Of(of, place) if of == side => Some((place, arrived)),
@@ -178,26 +179,26 @@ impl Origins {
         all.filter_map(place).collect()
     }
 
-    pub fn location(&self, instruction: u32) -> Location {
+    pub(super) fn location(&self, instruction: u32) -> Location {
         self.kernel.location(instruction)
     }
 
-    pub fn line(&self, instruction: u32) -> Option<u32> {
+    pub(super) fn line(&self, instruction: u32) -> Option<u32> {
         self.kernel.source_line(instruction).map(|(_, line)| line)
     }
 
-    pub fn thread(&self, number: u32) -> simt::Dim3 {
+    pub(super) fn thread(&self, number: u32) -> simt::Dim3 {
         self.provenance.thread(number)
     }
 
     /// The indices of a word of shared memory in its array.
-    pub fn indices(&self, position: u32) -> Option<(&str, Vec<u32>)> {
+    pub(super) fn indices(&self, position: u32) -> Option<(&str, Vec<u32>)> {
         let at = 4 * position;
         let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at)?;
         let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
         let mut rest = (at - array.offset) / 4;
         let mut indices = vec![];
-        for (dimension, &extent) in extents.into_iter().flatten().enumerate().rev() {
+        for (dimension, &extent) in extents.map_or(&[][..], Vec::as_slice).iter().enumerate().rev() {
             indices.insert(0, if dimension == 0 { rest } else { rest % extent.max(1) });
             rest /= extent.max(1);
         }
@@ -206,7 +207,7 @@ impl Origins {
     }
 
     /// The cell's name, `As[3][17]`.
-    pub fn cell(&self, passage: &Passage) -> String {
+    pub(super) fn cell(&self, passage: &Passage) -> String {
         let Some((name, indices)) = self.indices(passage.position) else { return "shared memory".into() };
         indices.iter().fold(name.to_owned(), |text, index| format!("{text}[{index}]"))
     }

@@ -31,7 +31,10 @@ pub enum Verdict {
     /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
     Factor(Side, usize, u64),
     /// Some k are missing, or are there more than once.
-    Part { missing: Vec<u64>, repeated: Vec<u64> },
+    Part {
+        missing: Vec<u64>,
+        repeated: Vec<u64>,
+    },
     /// The sum or a factor was given another type on its way.
     Converted(u32),
 }
@@ -54,7 +57,9 @@ pub fn judge(origins: &Origins, problem: &Problem, element: &Element) -> Verdict
 
 fn of_sum(problem: &Problem, element: &Element) -> Verdict {
     let pairs = &element.pairs;
-    let has = |wanted: fn(&Factor) -> bool| pairs.iter().position(|pair| pair.factors.iter().any(|(factor, _)| wanted(factor)));
+    let has = |wanted: fn(&Factor) -> bool| {
+        pairs.iter().position(|pair| pair.factors.iter().any(|(factor, _)| wanted(factor)))
+    };
     if let Some(at) = has(|factor| *factor == Factor::Unset) {
         return Verdict::Unset(at);
     }

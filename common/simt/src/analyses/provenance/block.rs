@@ -470,8 +470,6 @@ fn word(step: &Executed<'_>, address: u64) -> u64 {
 }
 
 impl Observer for BlockOrigins {
-    const STEPS: bool = true;
-
     fn access(&mut self, access: &Access<'_>) {
         let &Access { space, kind, lanes, addresses, .. } = access;
         self.requests.push(Request { space, kind, lanes, addresses: *addresses });

@@ -161,6 +161,10 @@ impl Analysis for Provenance {
         self.locked().clear();
     }
 
+    fn steps(&self) -> bool {
+        true
+    }
+
     fn in_order(&self) -> bool {
         true
     }

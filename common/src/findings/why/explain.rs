@@ -1,0 +1,584 @@
+//! From the verdicts on all elements of C to one finding: the mistake that most of them show, with one of them worked out.
+
+use plan::Problem;
+use simt::analyses::provenance::{Arrived, Value};
+
+use super::element::{Element, Factor, Origins, Pair, Place, Side};
+use super::judge::{Verdict, judge};
+use super::loops;
+use super::rule::{self, Rule, Sample};
+use crate::code::places::{Sources, index, triple};
+use crate::findings::analysis::{HazardReport, HazardThread};
+use crate::findings::diagnostic::{Diagnostic, Mark};
+use crate::findings::hazard_kind::{Mistake, ReportKind};
+
+/// What a wrong element is told by: which mistake it is, and everything that is shown.
+struct Told {
+    mistake: Mistake,
+    what: String,
+    marks: Vec<Mark>,
+    note: Option<String>,
+    help: String,
+}
+
+/// Why a product is wrong; none if its elements are right, or could not be followed.
+pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
+    let elements = origins.elements(problem);
+    let judged: Vec<(Element, Verdict)> = elements
+        .into_iter()
+        .map(|element| {
+            let verdict = judge(origins, problem, &element);
+            (element, verdict)
+        })
+        .filter(|(_, verdict)| !matches!(verdict, Verdict::Right | Verdict::Unknown))
+        .collect();
+    let kind = |verdict: &Verdict| match verdict {
+        Verdict::Factor(side, ..) => (std::mem::discriminant(verdict), Some(*side)),
+        _ => (std::mem::discriminant(verdict), None),
+    };
+    let count = |of: &Verdict| judged.iter().filter(|(_, verdict)| kind(verdict) == kind(of)).count();
+    // What nobody stored is somewhere else, if anything is.
+    let weight = |verdict: &Verdict| if *verdict == Verdict::Unwritten { 0 } else { count(verdict) };
+    let mut weights = judged.iter().map(|(_, verdict)| (weight(verdict), verdict));
+    let first = weights.next()?;
+    let (_, commonest) = weights.fold(first, |best, next| if next.0 > best.0 { next } else { best });
+    let alike: Vec<&(Element, Verdict)> =
+        judged.iter().filter(|(_, verdict)| kind(verdict) == kind(commonest)).collect();
+    // An example in which no two indices are the same.
+    let clear = |(element, _): &&(Element, Verdict)| {
+        (element.row == element.col) as u64 * 8 + u64::from(element.row == 0) * 4 + u64::from(element.col == 0) * 2
+    };
+    let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
+    let told = Teller { origins, problem, alike: &alike, element }.tell(verdict)?;
+    Some(report(origins, element, told, alike.len(), problem))
+}
+
+fn report(origins: &Origins, element: &Element, told: Told, count: usize, problem: &Problem) -> HazardReport {
+    let mut sources = Sources::default();
+    let store = element.store.as_ref();
+    let thread = |mark: &Mark| {
+        let (file, line, text) = sources.place(&mark.location);
+        let (block, at) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
+        HazardThread { block, thread: at, action: mark.label.clone(), file, line, text }
+    };
+    let threads = told.marks.iter().map(thread).collect();
+    let all = problem.c_elements();
+    let share = format!("so it is in {count} of {all} elements of C; {} is shown", element.name());
+    let note = told.note.map_or_else(|| share.clone(), |note| format!("{note}; {share}"));
+    let _ = origins;
+    HazardReport {
+        kind: ReportKind::Product(told.mistake),
+        place: element.name(),
+        threads,
+        count: count as u64,
+        remedy: told.help.clone(),
+        diagnostic: Diagnostic {
+            title: format!("{}: {}", told.mistake.name(), told.what),
+            marks: told.marks,
+            note: Some(note),
+            help: told.help,
+            warning: false,
+        },
+    }
+}
+
+struct Teller<'a> {
+    origins: &'a Origins,
+    problem: &'a Problem,
+    /// All elements with the mistake.
+    alike: &'a [&'a (Element, Verdict)],
+    element: &'a Element,
+}
+
+impl Teller<'_> {
+    fn tell(&self, verdict: &Verdict) -> Option<Told> {
+        let (element, name) = (self.element, self.element.name());
+        Some(match verdict {
+            Verdict::Right | Verdict::Unknown => return None,
+            Verdict::Unwritten => return None,
+            Verdict::Overwritten => self.overwritten(),
+            Verdict::Unset(at) => {
+                let pair = &element.pairs[*at];
+                let cell = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
+                Told {
+                    mistake: Mistake::Unset,
+                    what: format!("{} multiplies {}, which nobody has set", self.line(pair.term.instruction), self.cell(&cell.1)),
+                    marks: self.read(&cell.1, "has no value yet"),
+                    note: None,
+                    help: "let the threads of the block store every element of the tile before any of them is read, with 0 for what lies \
+                           beyond the edge of a matrix"
+                        .into(),
+                }
+            }
+            Verdict::Operands(at) => self.operands(&element.pairs[*at]),
+            Verdict::Beginning => self.beginning(),
+            Verdict::Sign(at) => {
+                let line = self.line(element.pairs[*at].term.instruction);
+                Told {
+                    mistake: Mistake::Sign,
+                    what: format!("{line} subtracts the products of {name}"),
+                    marks: vec![self.mark(element.pairs[*at].term.instruction, None, "subtracts")],
+                    note: None,
+                    help: format!("add them in {line}: += in place of -="),
+                }
+            }
+            Verdict::Swapped => {
+                let pair = &element.pairs[0];
+                let [a, b] = self.names(pair);
+                let mut marks = self.passage(pair, Side::A);
+                marks.extend(self.passage(pair, Side::B));
+                Told {
+                    mistake: Mistake::Swapped,
+                    what: format!(
+                        "{name} is an element of B·A: {} multiplies {a} by {b}",
+                        self.line(pair.term.instruction)
+                    ),
+                    marks,
+                    note: None,
+                    help: "take the row of C for A and its column for B".into(),
+                }
+            }
+            Verdict::Elsewhere(place) => self.elsewhere(*place),
+            Verdict::Factor(side, at, k) => self.factor(*side, *at, *k),
+            Verdict::Part { missing, repeated } => self.part(missing, repeated),
+            Verdict::Converted(instruction) => {
+                let line = self.line(*instruction);
+                Told {
+                    mistake: Mistake::Converted,
+                    what: format!("{line} gives {name} another type on its way, and loses a part of its value"),
+                    marks: vec![self.mark(*instruction, None, "the value is converted here")],
+                    note: None,
+                    help: "declare the sum, and every variable that holds an element, with the type of the elements: ELEMENT".into(),
+                }
+            }
+        })
+    }
+
+    fn line(&self, instruction: u32) -> String {
+        self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
+    }
+
+    fn mark(&self, instruction: u32, element: Option<String>, label: &str) -> Mark {
+        Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
+    }
+
+    fn cell(&self, value: &Value) -> String {
+        value.shared.map_or_else(|| "a word".into(), |passage| self.origins.cell(&passage))
+    }
+
+    fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
+        value
+            .shared
+            .iter()
+            .map(|passage| self.mark(passage.loaded, Some(self.cell(value)), &format!("{} {label}", self.cell(value))))
+            .collect()
+    }
+
+    fn name(&self, factor: &Factor) -> String {
+        match factor {
+            Factor::Of(side, place) => side.element(*place),
+            Factor::Number(number) => format!("{number}"),
+            Factor::Other => "an element of C".into(),
+            _ => "something else".into(),
+        }
+    }
+
+    fn names(&self, pair: &Pair) -> [String; 2] {
+        pair.factors.map(|(factor, _)| self.name(&factor))
+    }
+
+    /// The way of a factor to where it is multiplied, the last part first.
+    fn passage(&self, pair: &Pair, side: Side) -> Vec<Mark> {
+        let Some((place, value)) = pair.of(side) else { return vec![] };
+        self.way(&side.element(place), side.name(), &value)
+    }
+
+    fn way(&self, name: &str, array: &str, value: &Value) -> Vec<Mark> {
+        let mut marks = vec![];
+        if let Some(passage) = value.shared {
+            let cell = self.cell(value);
+            marks.push(self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} holds {name}")));
+            if let Some(stored) = passage.stored {
+                let thread = triple(index(self.origins.thread(passage.by)));
+                let label = format!("thread {thread} has put {name} there");
+                marks.push(Mark { writes: true, ..self.mark(stored, Some(cell), &label) });
+            }
+        }
+        if let Some(loaded) = value.loaded
+            && marks.iter().all(|mark| mark.location.line != self.origins.location(loaded).line)
+        {
+            marks.push(self.mark(loaded, Some(format!("{array}[0]")), &format!("{name} is read here")));
+        }
+        marks
+    }
+
+    fn operands(&self, pair: &Pair) -> Told {
+        let [one, other] = self.names(pair);
+        let mut marks = vec![];
+        for (factor, value) in &pair.factors {
+            let array = if let Factor::Of(side, _) = factor { side.name() } else { "C" };
+            for mark in self.way(&self.name(factor), array, value) {
+                if marks.iter().all(|known: &Mark| known.label != mark.label) {
+                    marks.push(mark);
+                }
+            }
+        }
+        let line = self.line(pair.term.instruction);
+        if marks.is_empty() {
+            marks.push(self.mark(pair.term.instruction, None, "multiplies"));
+        }
+        Told {
+            mistake: Mistake::Operands,
+            what: format!(
+                "{line} multiplies {one} by {other}, and {} needs an element of A times one of B",
+                self.element.name()
+            ),
+            marks,
+            note: None,
+            help: format!(
+                "let one factor in {line} be an element of A and the other one of B; look at what each of them was stored from"
+            ),
+        }
+    }
+
+    fn beginning(&self) -> Told {
+        let name = self.element.name();
+        let rest = self.element.formed.rest.iter().find(|value| value.bits as u32 & 0x7fff_ffff != 0);
+        let (with, instruction) = match rest {
+            Some(value) => match self.origins.factor(self.problem, value) {
+                Factor::Other => ("what was in C before".to_owned(), value.loaded),
+                factor => (self.name(&factor), value.loaded),
+            },
+            None => {
+                let other =
+                    self.element.pairs.first().and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
+                let (row, col) = other.unwrap_or_default();
+                (format!("the sum of C[{row}][{col}]"), None)
+            }
+        };
+        let at = instruction.or(self.element.pairs.first().map(|pair| pair.term.instruction));
+        Told {
+            mistake: Mistake::Beginning,
+            what: format!("the sum for {name} begins with {with} and not with 0"),
+            marks: at.map(|at| self.mark(at, None, "it is added here")).into_iter().collect(),
+            note: None,
+            help: "set the variable of the sum to 0 for each element, right before the loop over k, and store it once after that loop".into(),
+        }
+    }
+
+    fn overwritten(&self) -> Told {
+        let name = self.element.name();
+        let (last, earlier) = (self.element.store, self.element.earlier.last());
+        let who = |store: &simt::analyses::provenance::Store| {
+            format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)))
+        };
+        let mut marks: Vec<Mark> = vec![];
+        for (store, label) in [(earlier, "stores the right sum"), (last.as_ref(), "stores another one later")] {
+            marks.extend(store.map(|store| Mark {
+                writes: true,
+                ..self.mark(store.instruction, Some(name.clone()), &format!("{} {label}", who(store)))
+            }));
+        }
+        Told {
+            mistake: Mistake::Overwritten,
+            what: format!("{name} was right, and then another sum was stored over it"),
+            marks,
+            note: None,
+            help: "let each element of C belong to one thread, and let no other store to it: look at how its index follows from threadIdx and \
+                   at the bounds of the store"
+                .into(),
+        }
+    }
+
+    fn elsewhere(&self, (row, col): Place) -> Told {
+        let Element { row: to, col: at, .. } = *self.element;
+        let name = self.element.name();
+        let samples: Vec<Sample> = self
+            .alike
+            .iter()
+            .filter_map(|(element, verdict)| match verdict {
+                Verdict::Elsewhere(place) => Some(Sample { needed: (element.row, element.col), taken: *place }),
+                _ => None,
+            })
+            .collect();
+        let rule = match Rule::of(&samples, (0, 0)) {
+            Rule::Exchanged => Some("row and column are exchanged: element (row, col) is C[row * N + col]"),
+            _ => None,
+        };
+        let mut marks: Vec<Mark> = self
+            .element
+            .store
+            .iter()
+            .map(|store| Mark {
+                writes: true,
+                ..self.mark(
+                    store.instruction,
+                    Some(name.clone()),
+                    &format!("the sum for C[{row}][{col}] is stored in {name}"),
+                )
+            })
+            .collect();
+        marks.extend(
+            self.element.pairs.first().map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")),
+        );
+        let _ = (to, at);
+        Told {
+            mistake: Mistake::Elsewhere,
+            what: format!("the sum for C[{row}][{col}] was stored in {name}"),
+            marks,
+            note: rule.map(str::to_owned),
+            help: "take the row and the column of the elements that were multiplied for the index of the store, too: C[row * N + col]".into(),
+        }
+    }
+
+    /// Every element of an operand that was taken for another one, in all elements of C with this mistake.
+    fn samples(&self, side: Side) -> Vec<Sample> {
+        let mut samples = vec![];
+        for (element, verdict) in self.alike {
+            let Verdict::Factor(of, at, k) = verdict else { continue };
+            if *of != side {
+                continue;
+            }
+            // The k of the example tells how the others count: as the other factor does, or in their order.
+            let other = if side == Side::A { Side::B } else { Side::A };
+            let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
+            for (n, pair) in element.pairs.iter().enumerate() {
+                let (Some((taken, _)), Some(((_, k), _))) = (pair.of(side), pair.of(other)) else { continue };
+                samples.push(Sample { needed: (element.own(side), if by_other { k } else { n as u64 }), taken });
+            }
+        }
+        samples
+    }
+
+    fn factor(&self, side: Side, at: usize, k: u64) -> Told {
+        let element = self.element;
+        let pair = &element.pairs[at];
+        let [one, other] = self.names(pair);
+        let Some((taken, value)) = pair.of(side) else { return self.operands(pair) };
+        let needed = (element.own(side), k);
+        let problem = self.problem;
+        let right = if side == Side::A { (problem.k as i64, 1) } else { (1, problem.n as i64) };
+        let rule = Rule::of(&self.samples(side), right);
+        let sizes = [("M", problem.m), ("N", problem.n), ("K", problem.k)];
+        let note = rule::words(rule, side, sizes);
+        let line = self.line(pair.term.instruction);
+        let (name, need) = (side.element(taken), side.element(needed));
+        let different = pair.of(Side::A).map(|((_, k), _)| k) != pair.of(Side::B).map(|((_, k), _)| k);
+        let (mistake, what) = if different {
+            (Mistake::Pairing, format!("{line} multiplies {one} by {other}, and their k must be the same"))
+        } else {
+            (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name()))
+        };
+        let mut marks = self.way(&name, side.name(), &value);
+        let place = self.arrival(side, needed, &value);
+        let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
+        let (mistake, help) = match (value.shared, place) {
+            (None, _) => (mistake, format!("{load} must read {need} there: look at its index")),
+            (Some(_), None) => (
+                mistake,
+                format!(
+                    "no thread of the block brings {need} to shared memory: look at the index or the pointer in {load}, at how it begins and at \
+                     what changes it in the loop"
+                ),
+            ),
+            (Some(passage), Some(arrived)) => {
+                let here = self.origins.cell(&passage);
+                let there = self.position(arrived.position);
+                let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
+                if self.same_but_for_buffer(passage.position, arrived.position) {
+                    let help = format!(
+                        "{need} is stored in {there} in {stored}, and {read} reads {here} when that holds the tile of another step: look at which \
+                         buffer is stored to and which is read, and when"
+                    );
+                    (Mistake::Stale, help)
+                } else {
+                    let help = format!(
+                        "{stored} stores {need} in {there}, and {read} reads {here} for it: let the indices of both lines mean the same, in the same order"
+                    );
+                    (mistake, help)
+                }
+            }
+        };
+        if mistake == Mistake::Line {
+            marks.extend(element.store.iter().map(|store| Mark {
+                writes: true,
+                ..self.mark(store.instruction, Some(element.name()), &format!("{} is stored here", element.name()))
+            }));
+        }
+        Told { mistake, what, marks, note, help }
+    }
+
+    fn position(&self, position: u32) -> String {
+        let passage = simt::analyses::provenance::Passage { position, stored: None, by: 0, loaded: 0 };
+        self.origins.cell(&passage)
+    }
+
+    /// Where an element was put, if it was: nearest to where another one was read in its place.
+    fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
+        let block = self.element.store?.block;
+        let read = value.shared.map_or(0, |passage| passage.position);
+        let arrived = self.origins.arrived(self.problem, block, side).into_iter();
+        let there = arrived.filter(|(place, _)| *place == needed).map(|(_, arrived)| arrived);
+        there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.position), arrived.position.abs_diff(read)))
+    }
+
+    /// Whether two words are the same element of a tile, perhaps in different buffers.
+    fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
+        let (Some((array, mut one)), Some((same, mut other))) =
+            (self.origins.indices(one), self.origins.indices(other))
+        else {
+            return false;
+        };
+        if array == same && one.len() == 3 {
+            (one[0], other[0]) = (0, 0);
+        }
+        array == same && one == other
+    }
+
+    fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
+        let (element, problem) = (self.element, self.problem);
+        let name = element.name();
+        let mut what = match (missing, repeated) {
+            ([], repeated) => format!("{} {} multiplied more than once for {name}", ranges(repeated), are(repeated)),
+            (missing, []) => format!("{} {} never multiplied for {name}", ranges(missing), are(missing)),
+            (missing, repeated) => format!(
+                "for {name} {} {} multiplied more than once, and {} never",
+                ranges(repeated),
+                are(repeated),
+                ranges(missing)
+            ),
+        };
+        let store = element.store.as_ref();
+        let multiply = element.pairs.first().map(|pair| pair.term.instruction);
+        let store_mark = |label: &str| {
+            store.map(|store| Mark { writes: true, ..self.mark(store.instruction, Some(name.clone()), label) })
+        };
+        // Products that were formed and are not in the sum.
+        let formed = store.map(|store| self.origins.products(problem, store)).unwrap_or_default();
+        let is_missing = |pair: &Pair| {
+            let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
+            a.zip(b).is_some_and(|((row, k), (col, q))| {
+                row == element.row && col == element.col && k == q && missing.contains(&k)
+            })
+        };
+        if let Some((pair, later)) = formed.iter().find(|(pair, _)| is_missing(pair)) {
+            let at = self.line(pair.term.instruction);
+            let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
+            marks.extend(store_mark(if *later {
+                "the sum is stored before it is complete"
+            } else {
+                "this sum lacks it"
+            }));
+            let (mistake, help) = if *later {
+                (Mistake::Early, format!("store {name} once, after the loop over k has ended"))
+            } else {
+                (
+                    Mistake::Lost,
+                    "set the sum to 0 once, before the loop over k, and never in it; and let it keep what it has"
+                        .to_owned(),
+                )
+            };
+            what += &format!(", although {at} forms the products");
+            return Told { mistake, what, marks, note: None, help };
+        }
+        let mut sources = Sources::default();
+        let loops = multiply.map(|at| loops::around(&mut sources, &self.origins.location(at))).unwrap_or_default();
+        let first = missing.first().copied();
+        let there = |side: Side, k: u64| {
+            let value = element.pairs.iter().find_map(|pair| pair.of(side)).map(|(_, value)| value);
+            value
+                .filter(|value| value.shared.is_some())
+                .and_then(|value| self.arrival(side, (element.own(side), k), &value))
+        };
+        let shared = element
+            .pairs
+            .iter()
+            .any(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some())));
+        let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
+        let mut marks = vec![];
+        let (mistake, note, help) = match arrived {
+            // The tile came, and another one was read in its place.
+            Some([a, b]) if (a.is_some() || b.is_some()) && !repeated.is_empty() => {
+                let again = element
+                    .pairs
+                    .iter()
+                    .rfind(|pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k)));
+                let pair = again.or(element.pairs.last());
+                for side in Side::BOTH {
+                    marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
+                }
+                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.position(arrived.position)));
+                let (stored, cell) = there.unwrap_or_default();
+                let help = format!(
+                    "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \
+                     read, and when",
+                    first.unwrap_or_default()
+                );
+                (Mistake::Stale, None, help)
+            }
+            _ if !repeated.is_empty() && !missing.is_empty() => {
+                let pair = element.pairs.last();
+                for side in Side::BOTH {
+                    marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
+                }
+                let loads = pair
+                    .map(|pair| pair.factors.map(|(_, value)| value.loaded.map(|at| self.line(at))))
+                    .unwrap_or_default();
+                let lines: std::collections::BTreeSet<String> = loads.into_iter().flatten().collect();
+                let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
+                let help = format!(
+                    "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
+                );
+                (Mistake::Part, None, help)
+            }
+            _ if missing.is_empty() => (
+                Mistake::Part,
+                None,
+                "let each k be multiplied once: look at the loops around this line and at what they count".to_owned(),
+            ),
+            arrived => {
+                let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
+                // What was loaded and not multiplied is left out by the inner loop.
+                let inner = came || !shared && loops.len() == 1;
+                let chosen = if inner { loops.first() } else { loops.last() };
+                if let Some(at) = chosen {
+                    marks.push(Mark { label: "this loop counts k".into(), ..at.clone() });
+                }
+                let help = if inner {
+                    "let the loop around the product run over all k of the tile".to_owned()
+                } else if problem.k > 1 && missing.contains(&(problem.k - 1)) {
+                    "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
+                } else {
+                    "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()
+                };
+                (Mistake::Part, None, help)
+            }
+        };
+        if let Some(at) = multiply
+            && marks.iter().all(|mark| mark.location.line != self.origins.location(at).line)
+        {
+            marks.push(self.mark(at, None, "the products are added here"));
+        }
+        Told { mistake, what, marks, note, help }
+    }
+}
+
+/// `k = 0 to 15, 32 and 40 to 44`
+fn ranges(all: &[u64]) -> String {
+    let mut parts: Vec<(u64, u64)> = vec![];
+    for &k in all {
+        match parts.last_mut() {
+            Some(part) if part.1 + 1 == k => part.1 = k,
+            _ => parts.push((k, k)),
+        }
+    }
+    let more = parts.len() > 4;
+    parts.truncate(if more { 3 } else { 4 });
+    let text = |&(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
+    let parts: Vec<String> = parts.iter().map(text).collect();
+    format!("k = {}{}", parts.join(", "), if more { " and so on" } else { "" })
+}
+
+fn are(all: &[u64]) -> &'static str {
+    if all.len() == 1 { "is" } else { "are" }
+}

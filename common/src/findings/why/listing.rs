@@ -1,0 +1,66 @@
+//! What formed an element of C, in a few lines: for a right product too.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use plan::Problem;
+
+use super::element::{Element, Factor, Origins, Pair};
+use crate::code::places::{index, triple};
+
+/// Products that are written out at the beginning of a sum; the last one follows.
+const SHOWN: usize = 2;
+
+/// The element as the sum that it is, who formed it in which lines, and the way of its first two factors.
+pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> String {
+    let elements = origins.elements(problem);
+    let found = elements.iter().find(|element| (element.row, element.col) == (row, col));
+    let Some((element, store)) = found.and_then(|element| Some((element, element.store?))) else {
+        return format!("  C[{row}][{col}] was never stored\n");
+    };
+    let name = element.name();
+    let who = format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)));
+    let line = |instruction| origins.line(instruction).map_or_else(|| "?".to_owned(), |line| line.to_string());
+    let mut text = format!("  {name} = {}\n", sum(element));
+    let count = element.pairs.len();
+    let lines: BTreeSet<Option<u32>> = element.pairs.iter().map(|pair| origins.line(pair.term.instruction)).collect();
+    let lines: Vec<String> = lines.into_iter().flatten().map(|line| line.to_string()).collect();
+    let (products, lines) = (if count == 1 { "product" } else { "products" }, lines.join(", "));
+    let _ = writeln!(text, "  by {who}, {count} {products} in line {lines}, stored in line {}", line(store.instruction));
+    for (factor, value) in element.pairs.iter().take(1).flat_map(|pair| pair.factors) {
+        let name = word(&factor);
+        let loaded = value.loaded.map(line).unwrap_or_default();
+        let _ = match value.shared {
+            None => writeln!(text, "  {name} was read in line {loaded}"),
+            Some(passage) => {
+                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.cell(&passage));
+                let stored = passage.stored.map(line).unwrap_or_default();
+                let read = line(passage.loaded);
+                writeln!(text, "  {name} was read in line {loaded}, stored in {cell} by thread {by} in line {stored}, and read there in line {read}")
+            }
+        };
+    }
+    text
+}
+
+fn word(factor: &Factor) -> String {
+    match factor {
+        Factor::Of(side, place) => side.element(*place),
+        Factor::Number(number) => number.to_string(),
+        Factor::Zero => "0".into(),
+        Factor::Other => "C".into(),
+        Factor::Unset | Factor::Unknown => "?".into(),
+    }
+}
+
+fn sum(element: &Element) -> String {
+    let product = |pair: &Pair| {
+        let [a, b] = pair.factors.map(|(factor, _)| word(&factor));
+        format!("{}{a}·{b}", if pair.term.negative { "-" } else { "" })
+    };
+    let Some((last, pairs)) = element.pairs.split_last() else { return "no product".into() };
+    let mut parts: Vec<String> = pairs.iter().take(SHOWN).map(product).collect();
+    parts.extend((pairs.len() > SHOWN).then(|| "…".to_owned()));
+    parts.push(product(last));
+    parts.join(" + ")
+}
