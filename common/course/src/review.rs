@@ -4,15 +4,19 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdin};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use clap::Parser as _;
+use common::basics::units::number;
 use common::basics::{output, workspace};
+use common::code::folder_of;
+use common::program::cli::Args;
+use common::program::on_device;
 use serde_json::Value;
 
 use crate::lab::data::Lab;
-use crate::{files, mine, programs};
+use crate::{files, mine, steps};
 
 /// How many questions a call asks, at most.
 const AT_A_TIME: usize = 3;
@@ -37,7 +41,7 @@ pub fn run() -> Result<bool> {
     let mut chapters = Vec::new();
     // What a chapter asks goes back to earlier ones, so it can be asked as soon as its own lab is begun.
     for lab in Lab::all()?.into_iter().filter(|lab| lab.copy().is_file()) {
-        let folder = workspace::root().join(&lab.step.name);
+        let folder = folder_of(lab.step);
         chapters.extend(files::below(&folder, "md").into_iter().filter(|page| page.parent() == Some(&folder)));
     }
     // A lab beyond the course lies in the same folder as its step's own.
@@ -130,17 +134,14 @@ fn indented(text: &str) -> String {
 
 /// The value of a term of counters such as `global_load_sectors / global_load_requests` in a run on the simulator.
 fn computed(command: &[String], term: &str) -> Result<String> {
-    let (program, arguments) = command.split_first().context("a question names no program; restore it with git")?;
-    let printed = Command::new(programs::built(program)?)
-        .args(["--device", "sim", "--counters", "--json"])
-        .args(arguments)
-        .current_dir(workspace::root())
-        .output()
-        .with_context(|| format!("{program} does not start; build it with cargo build --release"))?;
-    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr).trim());
-    let report: Value =
-        serde_json::from_slice(&printed.stdout).with_context(|| format!("{program} prints no report"))?;
-    Ok(common::basics::units::number(value(term, &report["counters"])?))
+    let step = steps::expect(command.first().context("a question names no step; restore the chapter with git")?)?;
+    let simulated = ["--device", "sim", "--counters"].map(str::to_owned);
+    let words = command.iter().take(1).chain(&simulated).chain(command.iter().skip(1));
+    let arguments =
+        Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
+    let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+    let report: Value = serde_json::from_str(&on_device::run(step, variant, &arguments)?.json()?)?;
+    Ok(number(value(term, &report["counters"])?))
 }
 
 /// From left to right, as far as the course's questions need it.
@@ -166,7 +167,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::steps;
 
     #[test]
     fn every_chapter_looks_back_three_times_and_its_runs_can_be_computed() {
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(value("a / b * 32", &counters).unwrap().to_string(), "48");
         assert!(value("cake", &counters).is_err());
         let mut runs = 0;
-        for step in steps::find().unwrap().iter().skip(1) {
-            for page in files::below(&step.path, "md").iter().filter(|page| page.parent() == Some(&step.path)) {
+        for folder in steps::STEPS[1..].iter().map(|step| folder_of(step)) {
+            for page in files::below(&folder, "md").iter().filter(|page| page.parent() == Some(&folder)) {
                 let questions = questions(&files::read(page).unwrap());
                 assert_eq!(questions.len(), 3, "{}", page.display());
                 runs += questions.iter().filter(|question| question.run.is_some()).count();
