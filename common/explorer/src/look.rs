@@ -375,13 +375,13 @@ pub fn hazard(run: &Run, found: &Found) -> Value {
         let thread = party.thread.x + x * (party.thread.y + y * party.thread.z);
         json!({
             "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action, "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
+            "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
             "lane": thread % 32,
         })
     };
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
     json!({
-        "kind": kind.name(), "warning": kind.is_warning(), "place": place, "count": count, "time": found.time,
+        "kind": kind.name(), "warning": kind.is_warning(), "place": place.to_string(), "count": count, "time": found.time,
         "text": found.hazard.to_string(), "parties": parties.iter().map(party).collect::<Vec<_>>(),
     })
 }

@@ -205,7 +205,7 @@ impl Run {
         });
         let mut recorder = Recorder::new(tape, hazards);
         let outcome = simt::launch(&kernel, memory, &config, &args, &mut recorder);
-        let found = recorder.hazards.report();
+        let found = recorder.hazards.found();
         self.tape = recorder.finish();
         let number = self.tape.launches.len() - 1;
         let stopped = match outcome {

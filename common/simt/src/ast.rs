@@ -31,6 +31,12 @@ named! {
     }
 }
 
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&format!("{self:?}").to_lowercase())
+    }
+}
+
 impl Type {
     /// Size in bytes; a predicate has none.
     pub const fn bytes(self) -> u32 {
@@ -107,6 +113,8 @@ pub(crate) struct Variable {
     pub name: String,
     pub space: Space,
     pub align: u32,
+    /// The type of an element.
+    pub kind: Type,
     /// What messages count in.
     pub element_bytes: u32,
     /// Size in bytes; zero for `extern .shared` arrays, whose size is set at launch.

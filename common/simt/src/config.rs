@@ -11,7 +11,7 @@ const LARGEST_BLOCK: Dim3 = Dim3::new(1024, 1024, 64);
 const LARGEST_GRID: Dim3 = Dim3::new(0x7fff_ffff, 65_535, 65_535);
 /// Shared memory of a block in bytes, static and dynamic together. Static shared memory alone never exceeds this.
 const SHARED_BYTES: u64 = 48 * 1024;
-/// The same for a launch that asks for more ([`LaunchConfig::shared_opt_in`]).
+/// Shared memory of a block in a launch that asks for more ([`LaunchConfig::shared_opt_in`]).
 const SHARED_BYTES_OPT_IN: u64 = 227 * 1024;
 
 /// Vector instructions of the host to use. The results are the same with each; only the speed differs.

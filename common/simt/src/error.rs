@@ -2,6 +2,7 @@
 
 use crate::ast::Space;
 use crate::dim3::Dim3;
+use crate::place::Place;
 use std::fmt;
 
 /// Everything the library reports instead of a result. Nothing in it panics.
@@ -131,8 +132,8 @@ pub enum FaultKind {
         access: AccessKind,
         /// Bytes of the access, per thread.
         bytes: u32,
-        /// Where it went, in words: array and element, and how far outside.
-        place: String,
+        /// Where it went: array and element, and how far outside.
+        place: Place,
     },
     /// An address that is not a multiple of the width of the access.
     #[error("misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")]
@@ -143,8 +144,8 @@ pub enum FaultKind {
         access: AccessKind,
         /// Bytes of the access, per thread.
         bytes: u32,
-        /// Where it went, in words.
-        place: String,
+        /// Where it went.
+        place: Place,
     },
     /// A barrier reached by a part of a warp only, while the other threads of the warp still run.
     #[error(
@@ -184,6 +185,26 @@ pub enum FaultKind {
         line: u32,
         /// The function that asserts.
         function: String,
+    },
+    /// Threads of one warp name two barriers.
+    #[error("barriers {one} and {other} in one warp: its threads must name the same,")]
+    TwoBarriers {
+        /// What one thread names.
+        one: u32,
+        /// What another names.
+        other: u32,
+    },
+    /// A barrier that no block has.
+    #[error("barrier {id}: a block has barriers 0 to 15,")]
+    NoSuchBarrier {
+        /// Its number.
+        id: u32,
+    },
+    /// A barrier for a number of threads that is no number of whole warps.
+    #[error("barrier for {threads} threads: the number must be a multiple of 32,")]
+    PartsOfWarps {
+        /// The number.
+        threads: u32,
     },
     /// Anything else that the PTX manual calls an error.
     #[error("{0}")]

@@ -76,21 +76,22 @@ mod named;
 mod observe;
 mod parsed;
 mod parser;
+mod place;
 
 pub use analyses::counters::{Counters, Counts};
-pub use analyses::hazards::{Hazards, Touched};
+pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched};
 pub use analyses::provenance::Provenance;
-pub use analyses::report::{Hazard, HazardKind, Party};
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
-pub use ast::Space;
+pub use ast::{Space, Type};
 pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
-pub use exec::{Arg, Report, launch, launch_some};
+pub use exec::{Arg, Launched, launch, launch_some};
 pub use lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};
 pub use observe::{
     Access, Analysis, Arrival, BlockInfo, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
 };
+pub use place::{Array, Place};

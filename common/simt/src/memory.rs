@@ -3,7 +3,9 @@
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
+use crate::Space;
 use crate::error::Error;
+use crate::place::{Array, Place};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -235,11 +237,11 @@ impl GlobalMemory {
         self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
     }
 
-    /// Where an address points, in words: array and element, or how far outside which array.
-    pub(crate) fn describe(&self, address: u64) -> String {
+    /// Where an address points: into which array, or how far outside which.
+    pub(crate) fn place(&self, address: u64) -> Place {
         let Some(index) = self.at_or_before(address).or(if self.allocations.is_empty() { None } else { Some(0) })
         else {
-            return format!("address {address:#x}, and nothing is allocated");
+            return Place::NoMemory(address);
         };
         let distance = |allocation: &Allocation| {
             if address < allocation.base {
@@ -251,31 +253,24 @@ impl GlobalMemory {
         // The gap between two allocations belongs to the nearer one.
         let next = self.allocations.get(index + 1).filter(|next| distance(next) < distance(&self.allocations[index]));
         let allocation = next.unwrap_or(&self.allocations[index]);
-        let (name, element) = (&allocation.name, u64::from(allocation.element_bytes));
-        let count = allocation.bytes / element;
+        let element = u64::from(allocation.element_bytes);
+        let (array, of) = (Array { name: allocation.name.clone(), space: Space::Global }, allocation.bytes / element);
         let outside = distance(allocation);
         if outside == 0 {
             let offset = address - allocation.base;
-            let rest = offset % element;
-            let rest = if rest == 0 { String::new() } else { format!(" + {rest} bytes") };
-            return format!("{name}[{}]{rest}", offset / element);
+            return Place::Element { array, index: vec![offset / element], bytes: offset % element };
         }
         if address < NULL {
-            return format!("null pointer, address {address:#x}");
+            return Place::Null(address);
         }
         if outside > 1 << 40 {
-            return format!("address {address:#x} is in no array");
+            return Place::NoArray(address);
         }
         if address < allocation.base {
-            let index = (allocation.base - address).div_ceil(element);
-            return format!(
-                "{name}[-{index}] is {outside} bytes before the start of {name}, which has {count} elements"
-            );
+            return Place::Before { array, index: outside.div_ceil(element), bytes: outside, of };
         }
         let index = (address - allocation.base) / element;
-        let past = address - (allocation.base + allocation.bytes);
-        let far = if past == 0 { "right".into() } else { format!("{past} bytes") };
-        format!("{name}[{index}] is {far} past the end of {name}, which has {count} elements")
+        Place::Past { array, index, bytes: outside - 1, of }
     }
 
     fn start_of(&self, pointer: DevicePointer) -> Result<usize, Error> {

@@ -1,12 +1,12 @@
 //! A parsed PTX file and what a caller may know of its kernels.
 
-use crate::ast::{Function, Position};
+use crate::ast::{Function, Position, Type, Variable};
 use crate::config::LaunchConfig;
 use crate::error::{Error, Location};
 use crate::lower::inst::Op;
 use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{WarpgroupOp, WarpgroupProduct};
-use crate::lower::{Code, Place, SharedArray, Write, lower};
+use crate::lower::{Code, Place, SharedArray, Write};
 use crate::parsed::Parsed;
 use crate::parser;
 use std::sync::Arc;
@@ -58,27 +58,32 @@ impl Module {
             return Err(Error::usage(format!("no kernel called {name} in the PTX; it has: {known}")));
         };
         let function = &self.inner.program.functions[index];
-        let code = lower(&self.inner, index)?;
-        let mut offset = 0;
-        let params = function.variables[..function.params]
-            .iter()
-            .map(|variable| {
-                let bytes = variable.bytes as u32;
-                offset = u32::next_multiple_of(offset, variable.align.max(1));
-                let param = Param { name: variable.name.clone(), bytes, offset };
-                offset += bytes;
-                param
-            })
-            .collect();
         Ok(Kernel {
             name: name.into(),
-            params,
+            params: params(function),
             max_threads: function.max_threads,
             required_threads: function.required_threads,
             module: self.clone(),
-            code: Arc::new(code),
+            code: self.inner.lowered(index)?,
         })
     }
+
+    /// The parameters of a kernel, without preparing it to run; none if there is no such kernel.
+    pub fn params(&self, name: &str) -> Option<Vec<Param>> {
+        self.entries().find(|function| function.name == name).map(params)
+    }
+}
+
+fn params(function: &Function) -> Vec<Param> {
+    let mut offset = 0;
+    let param = |variable: &Variable| {
+        let bytes = variable.bytes as u32;
+        offset = u32::next_multiple_of(offset, variable.align.max(1));
+        let param = Param { name: variable.name.clone(), kind: variable.kind, bytes, offset };
+        offset += bytes;
+        param
+    };
+    function.variables[..function.params].iter().map(param).collect()
 }
 
 /// A parameter of a kernel.
@@ -86,6 +91,8 @@ impl Module {
 pub struct Param {
     /// Its name in the PTX; NVRTC writes `matmul_param_0` and so on.
     pub name: String,
+    /// Its type; that of an element, if it is an array.
+    pub kind: Type,
     /// Size in bytes.
     pub bytes: u32,
     /// Position in the parameter area, in bytes.

@@ -81,7 +81,7 @@ fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<Outcome, E
         writeln!(text, "{error}").unwrap();
     }
     // Coverage of a launch that was stopped says nothing.
-    for hazard in hazards.report() {
+    for hazard in hazards.found() {
         if result.is_ok() || !hazard.kind.is_coverage() {
             writeln!(text, "{hazard}").unwrap();
         }
@@ -134,7 +134,7 @@ fn correct_programs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The same messages and results with one host thread as with three.
+/// Messages and results are the same with one host thread as with three.
 #[test]
 fn independent_of_the_number_of_threads() {
     for program in programs("pass").iter().chain(&programs("fail")) {

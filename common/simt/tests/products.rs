@@ -41,7 +41,7 @@ fn run(ptx: &str) -> Result<(Vec<f32>, Vec<String>), simt::Error> {
     let mut product = vec![0.0; SIZE * SIZE];
     memory.download(output, 0, &mut product)?;
     // Some write C several times, on purpose.
-    let hazards = hazards.report().into_iter().filter(|hazard| !hazard.kind.is_coverage());
+    let hazards = hazards.found().into_iter().filter(|hazard| !hazard.kind.is_coverage());
     Ok((product, hazards.map(|hazard| hazard.to_string()).collect()))
 }
 

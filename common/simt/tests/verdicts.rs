@@ -49,7 +49,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
     config.threads = host_threads;
     let mut hazards = Hazards::new();
     let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
-    let found = hazards.report();
+    let found = hazards.found();
     let mut kinds: Vec<String> = found.iter().map(|hazard| hazard.kind.name().into()).collect();
     let mut text = found.iter().fold(String::new(), |text, hazard| text + &format!("{hazard}\n"));
     if let Err(error) = result {

@@ -131,6 +131,10 @@ impl Bar {
 impl simt::Analysis for &Progress {
     type Block = ();
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn block(&self, _: &simt::BlockInfo) {}
 
     fn end(&self, (): ()) {

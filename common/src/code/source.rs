@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use hmac_sha256::Hash;
+use simt::{Param, Type};
 
 use crate::basics::driver::driver_version;
 use crate::basics::output::io_reason;
@@ -47,12 +49,27 @@ pub struct Code {
     pub machine: Kernels,
     /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
     pub source: (String, Vec<(String, i64)>),
+    /// The PTX as the simulator reads it, once it was asked for.
+    module: OnceLock<Result<simt::Module, simt::Error>>,
 }
 
 impl Code {
     /// PTX of which nothing else is known.
     pub fn of_ptx(ptx: String, origin: String) -> Self {
-        Self { ptx, cubin: None, origin, committed: None, machine: Kernels::new(), source: Default::default() }
+        let (machine, source, module) = (Kernels::new(), Default::default(), OnceLock::new());
+        Self { ptx, cubin: None, origin, committed: None, machine, source, module }
+    }
+
+    /// Other PTX for the same source.
+    #[must_use]
+    pub fn with_ptx(&self, ptx: String) -> Self {
+        Self { ptx, module: OnceLock::new(), ..self.clone() }
+    }
+
+    /// The PTX as the simulator reads it. It is read once.
+    pub fn module(&self) -> Result<&simt::Module> {
+        let module = self.module.get_or_init(|| simt::Module::parse(&self.ptx));
+        module.as_ref().map_err(|error| anyhow!("{error}").context(self.origin.clone()))
     }
 }
 
@@ -302,51 +319,27 @@ fn relative_files(ptx: &str, source: &str) -> String {
 ///
 /// The driver cannot be asked for a kernel's parameters, and launching it with others corrupts memory.
 pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usize) -> Result<()> {
-    let ptx = without_comments(&code.ptx);
-    let entries: Vec<(&str, &str)> = ptx
-        .match_indices(".entry")
-        .filter_map(|(at, keyword)| {
-            let rest = ptx[at + keyword.len()..].trim_start();
-            let end =
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '%')).unwrap_or(rest.len());
-            let (name, rest) = rest.split_at(end);
-            let rest = rest.trim_start();
-            let params = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or("", |(params, _)| params);
-            (!name.is_empty()).then_some((name, params))
-        })
-        .collect();
+    let module = code.module()?;
     let expected = "extern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)";
-    let Some((_, params)) = entries.iter().find(|(name, _)| *name == entry) else {
-        match entries.first() {
-            Some((name, _)) => bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin),
+    let Some(params) = module.params(entry) else {
+        match module.kernel_names().next() {
+            Some(name) => bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin),
             None => bail!("{} has no kernel at all; it must declare {expected}", code.origin),
         }
     };
-    let sizes: Vec<&str> = params
-        .split(',')
-        .filter_map(|param| {
-            param.split_whitespace().find_map(|word| word.strip_prefix('.').filter(|word| is_type(word)))
-        })
-        .collect();
-    let fits = sizes.len() == pointers + integers
-        && params.matches(".param").count() == sizes.len()
-        && sizes[..pointers].iter().all(|size| matches!(*size, "u64" | "s64" | "b64"))
-        && sizes[pointers..].iter().all(|size| matches!(*size, "u32" | "s32" | "b32"));
+    let is_pointer = |param: &Param| param.bytes == 8 && matches!(param.kind, Type::U64 | Type::S64 | Type::B64);
+    let is_integer = |param: &Param| param.bytes == 4 && matches!(param.kind, Type::U32 | Type::S32 | Type::B32);
+    let fits = params.len() == pointers + integers
+        && params[..pointers].iter().all(is_pointer)
+        && params[pointers..].iter().all(is_integer);
+    let types: Vec<String> = params.iter().map(|param| param.kind.to_string()).collect();
     ensure!(
         fits,
         "the kernel {entry} of {} has other parameters ({}); declare it {expected}",
         code.origin,
-        sizes.join(", ")
+        types.join(", ")
     );
     Ok(())
-}
-
-fn is_type(word: &str) -> bool {
-    word.strip_prefix(['u', 's', 'b', 'f']).is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64"))
-}
-
-fn without_comments(ptx: &str) -> String {
-    ptx.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -409,26 +402,31 @@ mod tests {
         );
     }
 
+    const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";
     const PARAMS: &str =
         ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
 
     #[test]
     fn the_courses_signature_is_accepted() {
-        check_signature(&code(&format!(".visible .entry matmul(\n{PARAMS}\n)\n{{ ret; }}")), "matmul", 3, 3).unwrap();
+        check_signature(&code(&format!("{HEAD}.visible .entry matmul(\n{PARAMS}\n)\n{{ ret; }}")), "matmul", 3, 3)
+            .unwrap();
     }
 
     #[test]
     fn another_name_or_other_parameters_are_refused_with_what_was_found() {
-        let other = format!(".visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
+        let other = format!("{HEAD}.visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
         let error = check_signature(&code(&other), "matmul", 3, 3).unwrap_err().to_string();
         assert!(error.contains("no kernel matmul but _Z6matmulPKf") && error.contains("extern \"C\""), "{error}");
         for params in
             ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")]
         {
-            let ptx = format!(".visible .entry matmul({params}) {{ ret; }}");
+            let ptx = format!("{HEAD}.visible .entry matmul({params}) {{ ret; }}");
             let error = check_signature(&code(&ptx), "matmul", 3, 3).unwrap_err().to_string();
             assert!(error.contains("other parameters"), "{error}");
         }
-        assert!(check_signature(&code("// .entry matmul(.param .u64 a)"), "matmul", 3, 3).is_err());
+        let none = code(&format!("{HEAD}// .entry matmul(.param .u64 a)"));
+        let error = check_signature(&none, "matmul", 3, 3).unwrap_err().to_string();
+        assert!(error.contains("no kernel at all"), "{error}");
+        assert!(check_signature(&code("no PTX"), "matmul", 3, 3).is_err());
     }
 }

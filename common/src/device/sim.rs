@@ -9,7 +9,7 @@ use crate::basics::progress::Progress;
 use crate::code::Code;
 use crate::device::sample::{Class, classes};
 use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
-use crate::findings::diagnostic::{self, Arrays};
+use crate::findings::diagnostic;
 use crate::findings::fault::KernelFault;
 use crate::findings::why::Origins;
 use plan::Problem;
@@ -101,14 +101,9 @@ fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
 
 /// An error of the simulator: a fault of the kernel or a limit reached ends with exit status 1, all else with 2.
 fn explain(error: simt::Error) -> anyhow::Error {
-    explain_in(error, &Arrays::default())
-}
-
-/// The same for a launch, whose arrays are known.
-fn explain_in(error: simt::Error, arrays: &Arrays) -> anyhow::Error {
     match error {
         simt::Error::Fault(ref fault) => {
-            let hazard = Some(analysis::fault(fault, arrays));
+            let hazard = Some(analysis::fault(fault));
             anyhow::Error::new(KernelFault { hazard, ..KernelFault::new(error.to_string()) })
         }
         simt::Error::Limit(ref limit) => {
@@ -233,8 +228,7 @@ impl Device for SimDevice {
     }
 
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
-        let module = simt::Module::parse(&code.ptx).map_err(explain).with_context(|| code.origin.clone())?;
-        let kernel = module.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
+        let kernel = code.module()?.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
         let (source, constants) = &code.source;
         let constants: Vec<(&str, i64)> = constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         self.kernels.push((kernel, simt::analyses::declarations::shared_extents(source, &constants)));
@@ -274,7 +268,6 @@ impl Device for SimDevice {
         let counters = self.options.counters.then(simt::Counters::new);
         let number = kernel.0;
         let (kernel, _) = &self.kernels[number];
-        let arrays = Arrays::of(kernel, &self.memory);
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
@@ -287,43 +280,30 @@ impl Device for SimDevice {
             let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
             let extents = self.kernels[number].1.clone();
             self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
-            return ended.map(|_| ()).map_err(|error| explain_in(error, &arrays));
+            return ended.map(|_| ()).map_err(|error| explain(error));
         }
-        // Analyses are compiled into the launch: the common cases get a launch without the others' hooks.
-        let ended = if hazards.is_some() || trace.is_some() {
-            let mut all = ((counters, (hazards, trace)), &progress);
-            let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
-            let ((counters, (hazards, trace)), _) = all;
-            let found = hazards.map(|hazards| hazards.report()).unwrap_or_default();
-            self.hazards.extend(analysis::hazards(found, &arrays));
-            analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
-            if let (Ok(_), Some(counters)) = (&ended, counters) {
-                self.counters.add(kernel, &counters);
-            }
-            ended
-        } else if let Some(counters) = counters {
-            let mut all = (counters, &progress);
-            let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
-            if ended.is_ok() {
-                self.counters.add(kernel, &all.0);
-            }
-            ended
-        } else {
-            simt::launch(kernel, memory, &config, &pointers, &mut &progress)
-        };
+        let mut all = ((counters, (hazards, trace)), &progress);
+        let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
+        let ((counters, (hazards, trace)), _) = all;
+        let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
+        self.hazards.extend(analysis::hazards(found));
+        analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
+        if let (Ok(_), Some(counters)) = (&ended, counters) {
+            self.counters.add(kernel, &counters);
+        }
         drop(progress);
         // What the kernel printed comes before the fault that ended it.
         let printed = memory.take_printed();
         if !printed.is_empty() {
             print(&printed)?;
         }
-        ended.map_err(|error| explain_in(error, &arrays))?;
+        ended.map_err(explain)?;
         Ok(())
     }
 
     fn analyses_bytes(&self, problem: &Problem, plan: &Plan, code: &Code) -> u64 {
         // What does not load is told when it is loaded.
-        let Ok(module) = simt::Module::parse(&code.ptx) else { return 0 };
+        let Ok(module) = code.module() else { return 0 };
         let touched = touched(problem, plan);
         let of_launch = |launch: &Launch| {
             let Ok(kernel) = module.kernel(&launch.entry) else { return 0 };

@@ -17,6 +17,4 @@ pub use call::call;
 pub use found::{fault, hazard, limit};
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, plain, render};
-pub use situation::Arrays;
-pub(crate) use situation::Deed;
 pub(crate) use underline::code;

@@ -10,7 +10,7 @@ use crate::findings::diagnostic::Diagnostic;
 pub struct KernelFault {
     /// In one sentence.
     pub text: String,
-    /// The same with thread and line, if the simulator found it.
+    /// What happened, with thread and line, if the simulator found it.
     pub hazard: Option<HazardReport>,
     /// Where a launch was that a limit stopped.
     pub stopped: Option<Diagnostic>,

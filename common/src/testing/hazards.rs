@@ -167,7 +167,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
                 let origin = code.committed.as_deref().unwrap_or(&code.origin);
                 let races_here = races_without.entry(format!("{file}:{line} in {origin}")).or_insert(false);
                 if !*races_here {
-                    let code = Code { ptx: without(&code.ptx, &instructions), ..code.clone() };
+                    let code = code.with_ptx(without(&code.ptx, &instructions));
                     *races_here = races(&hazards_of(&problem, &plan, &code)?);
                 }
                 all_needed &= *races_here;

@@ -3,7 +3,7 @@
 
 use anyhow::Result as Outcome;
 use common::findings::analysis;
-use common::findings::diagnostic::{self, Arrays};
+use common::findings::diagnostic;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 
@@ -33,13 +33,12 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
         hazards = hazards.extents(&name, extents);
     }
     let ended = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
-    let arrays = Arrays::of(&kernel, &memory);
     match ended {
         Ok(_) => {
-            let reports = analysis::hazards(hazards.report(), &arrays);
+            let reports = analysis::hazards(hazards.found());
             Ok(reports.iter().map(analysis::HazardReport::text).collect::<Vec<_>>().join("\n"))
         }
-        Err(Error::Fault(fault)) => Ok(analysis::fault(&fault, &arrays).text()),
+        Err(Error::Fault(fault)) => Ok(analysis::fault(&fault).text()),
         Err(Error::Limit(limit)) => Ok(diagnostic::plain(&diagnostic::limit(&limit).unwrap())),
         Err(Error::Call { function, recursive, location }) => {
             Ok(format!("{}\n", diagnostic::call(&function, recursive, &location)))

@@ -57,9 +57,8 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
 
 fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<String> {
     let code = source.code(specialisation, device, None)?;
-    let module = simt::Module::parse(&code.ptx).map_err(|error| anyhow!("{}: {error}", source.display))?;
     check_signature(&code, "matmul", 3, 3)?;
-    module.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
+    code.module()?.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
     Ok(code.ptx)
 }
 

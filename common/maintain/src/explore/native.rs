@@ -65,7 +65,7 @@ pub struct NativeHazard {
 pub struct NativeParty {
     pub block: [u32; 3],
     pub thread: [u32; 3],
-    pub action: &'static str,
+    pub action: String,
     pub line: Option<u32>,
 }
 
@@ -163,7 +163,7 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
             Err(error) => return Err(error.into()),
         };
         let counts = |hazard: &Hazard| failed.is_none() || !hazard.kind.is_coverage();
-        found.extend(hazards.report().into_iter().filter(counts).map(|hazard| native_hazard(&hazard, &kernel.file)));
+        found.extend(hazards.found().into_iter().filter(counts).map(|hazard| native_hazard(&hazard, &kernel.file)));
         if failed.is_some() {
             stopped = failed;
             break;
@@ -193,12 +193,12 @@ fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
     let party = |party: &simt::Party| NativeParty {
         block: [party.block.x, party.block.y, party.block.z],
         thread: [party.thread.x, party.thread.y, party.thread.z],
-        action: party.action,
+        action: party.action.to_string(),
         line: own_line(&party.location, file),
     };
     NativeHazard {
         kind: hazard.kind.name(),
-        place: hazard.place.clone(),
+        place: hazard.place.to_string(),
         count: hazard.count,
         text: hazard.to_string(),
         parties: hazard.parties.iter().map(party).collect(),

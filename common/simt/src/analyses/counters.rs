@@ -94,7 +94,7 @@ counts! {
     /// `memory_l1_wavefronts_shared` minus `memory_l1_wavefronts_shared_ideal`.
     /// (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum` carries noise from arbitration and is not it.)
     shared_load_bank_conflicts,
-    /// The same for stores and asynchronous copies.
+    /// Passes beyond the fewest possible for as many bytes, in stores and asynchronous copies.
     ///
     /// Two cases are known in which the sum differs from the reading: where the assembler unrolls a loop and only then sees that
     /// loads can be merged, and copies past the first-level cache (`cp.async.cg`) that fill with zeros under a condition that
@@ -169,15 +169,15 @@ impl Counters {
 
     /// Counts of each instruction, by number.
     fn instructions(&self) -> Vec<Counts> {
-        let plan = &self.blueprint;
-        let mut counts = vec![Counts::default(); plan.instructions];
+        let blueprint = &self.blueprint;
+        let mut counts = vec![Counts::default(); blueprint.instructions];
         for observer in self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             for (count, part) in counts.iter_mut().zip(&observer.counts) {
                 *count += part;
             }
-            for (range, &(executed, lanes)) in plan.blocks.iter().zip(&observer.executed) {
+            for (range, &(executed, lanes)) in blueprint.blocks.iter().zip(&observer.executed) {
                 let range = range.start as usize..range.end as usize;
-                let work = plan.flop[range.clone()].iter().zip(&plan.guarded[range.clone()]);
+                let work = blueprint.flop[range.clone()].iter().zip(&blueprint.guarded[range.clone()]);
                 for (count, (&(flop, fma), &guarded)) in counts[range].iter_mut().zip(work) {
                     count.instructions += executed;
                     if !guarded {
@@ -254,7 +254,7 @@ impl Analysis for Counters {
             work: Work::default(),
             before: Work::default(),
             works: Works::default(),
-            plan: self.blueprint.clone(),
+            blueprint: self.blueprint.clone(),
         })
     }
 
@@ -263,7 +263,7 @@ impl Analysis for Counters {
             block.count_repeats(first);
         }
         let fma: u64 =
-            block.executed.iter().zip(&block.plan.fma).map(|(&(times, _), &fma)| times * u64::from(fma)).sum();
+            block.executed.iter().zip(&block.blueprint.fma).map(|(&(times, _), &fma)| times * u64::from(fma)).sum();
         let Work { fma: guarded, issued, passes } = block.work;
         let total = Work { fma: fma + guarded, issued: issued + fma + guarded, passes };
         block.works.add(total.since(block.before), 1);
@@ -288,7 +288,7 @@ pub struct BlockCounters {
     /// All work of the blocks before.
     before: Work,
     works: Works,
-    plan: Arc<Blueprint>,
+    blueprint: Arc<Blueprint>,
 }
 
 /// The latest request of an instruction: the next is most often the same but for a shift, and then counts the same.
@@ -358,7 +358,7 @@ impl BlockCounters {
         let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
         let index = instruction as usize;
         counts.instructions = 1;
-        if let (Some(&(flop, fma)), Some(false)) = (self.plan.flop.get(index), self.plan.guarded.get(index)) {
+        if let (Some(&(flop, fma)), Some(false)) = (self.blueprint.flop.get(index), self.blueprint.guarded.get(index)) {
             let lanes = u64::from(lanes.count_ones());
             counts.flop += u64::from(flop) * lanes;
             counts.fma_threads += if fma { lanes } else { 0 };
@@ -391,7 +391,7 @@ impl BlockCounters {
             let access =
                 Access { warp: loads.warp, instruction, lanes, kind, space, bytes, addresses, written: 0, data: None };
             let memo = &mut self.memory[instruction as usize];
-            let (passes, fewest) = shared_passes(memo, self.plan.merged[instruction as usize], &access)?;
+            let (passes, fewest) = shared_passes(memo, self.blueprint.merged[instruction as usize], &access)?;
             Some(Cost { instruction, passes, fewest })
         };
         let costs = loads.loads.iter().filter_map(cost).collect();
@@ -408,7 +408,7 @@ impl Observer for BlockCounters {
     }
 
     fn guarded(&mut self, _: u32, instruction: u32, lanes: u32) {
-        let (flop, fma) = self.plan.flop[instruction as usize];
+        let (flop, fma) = self.blueprint.flop[instruction as usize];
         let count = &mut self.counts[instruction as usize];
         let lanes = u64::from(lanes.count_ones());
         count.flop += u64::from(flop) * lanes;
@@ -450,7 +450,7 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
-                let merged = self.plan.merged[access.instruction as usize];
+                let merged = self.blueprint.merged[access.instruction as usize];
                 let Some((passes, fewest)) = shared_passes(memo, merged, access) else { return };
                 self.work.add_access(passes);
                 if load {

@@ -4,7 +4,6 @@ pub mod counters;
 pub mod declarations;
 pub mod hazards;
 pub mod provenance;
-pub mod report;
 #[cfg(test)]
 mod testing;
 pub mod trace;

@@ -34,7 +34,7 @@ pub(super) const BODY: &str = "
     add.f32 %f5, %f1, %f1;
     ret;";
 
-/// The same in a kernel whose threads may wait for each other at other places than barriers of the whole block.
+/// [`BODY`] with more instructions: threads may wait for each other at other places than barriers of the whole block.
 pub(super) fn waiting_body() -> String {
     let more = "
     bar.sync 1, 64;

@@ -43,12 +43,12 @@ pub struct ThreadTrace {
 #[derive(Debug, Default)]
 pub struct Trace {
     wanted: Vec<(Dim3, Dim3)>,
-    plan: Option<Arc<Plan>>,
+    setup: Option<Arc<Setup>>,
     done: Mutex<Vec<(usize, Vec<Raw>)>>,
 }
 
 #[derive(Debug)]
-struct Plan {
+struct Setup {
     kernel: Kernel,
     block: Dim3,
     wanted: Vec<(Dim3, Dim3)>,
@@ -81,14 +81,14 @@ impl Trace {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let trace = |number: usize, (block, thread): (Dim3, Dim3)| {
             let raw = done.iter().filter(|(done, _)| *done == number).flat_map(|(_, steps)| steps);
-            let steps = self.plan.as_ref().map_or(vec![], |plan| raw.map(|&raw| plan.step(raw)).collect());
+            let steps = self.setup.as_ref().map_or(vec![], |setup| raw.map(|&raw| setup.step(raw)).collect());
             ThreadTrace { block, thread, steps }
         };
         self.wanted.iter().enumerate().map(|(number, &thread)| trace(number, thread)).collect()
     }
 }
 
-impl Plan {
+impl Setup {
     fn step(&self, raw: Raw) -> Step {
         let location = self.kernel.location(raw.instruction);
         let (array, index) = match raw.space {
@@ -116,7 +116,7 @@ impl Analysis for Trace {
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let arrays = launch.memory.allocations().iter();
-        self.plan = Some(Arc::new(Plan {
+        self.setup = Some(Arc::new(Setup {
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             wanted: self.wanted.clone(),
@@ -127,9 +127,9 @@ impl Analysis for Trace {
 
     fn block(&self, block: &BlockInfo) -> BlockTrace {
         let mut threads = vec![];
-        if let Some(plan) = &self.plan {
-            for (number, (wanted, thread)) in plan.wanted.iter().enumerate() {
-                let size = plan.block;
+        if let Some(setup) = &self.setup {
+            for (number, (wanted, thread)) in setup.wanted.iter().enumerate() {
+                let size = setup.block;
                 if *wanted == block.index && thread.x < size.x && thread.y < size.y && thread.z < size.z {
                     let linear = thread.x + size.x * (thread.y + size.y * thread.z);
                     threads.push((number, linear, vec![]));

@@ -41,18 +41,17 @@ fn named(warp: &Warp, context: &Context<'_, '_>, inst: &Inst, r: Registers, mask
     let lane = mask.trailing_zeros() as usize;
     let id: u32 = r.lane(inst.a, lane);
     let ids: [u32; 32] = r.read(inst.a);
-    let fault =
-        |text: String, lane: usize| context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32));
+    let fault = |kind, lane: usize| context.fault(kind, inst.pc, warp.number, Some(lane as u32));
     let early = (warp.early != 0).then_some((lane, warp.early_at));
     if let Some((lane, other)) = each(mask).map(|lane| (lane, ids[lane])).chain(early).find(|other| other.1 != id) {
-        return Err(fault(format!("barriers {id} and {other} in one warp: its threads must name the same,"), lane));
+        return Err(fault(FaultKind::TwoBarriers { one: id, other }, lane));
     }
     if id as usize >= BARRIERS {
-        return Err(fault(format!("barrier {id}: a block has barriers 0 to 15,"), lane));
+        return Err(fault(FaultKind::NoSuchBarrier { id }, lane));
     }
     let expected = if inst.b == NONE { 0 } else { r.lane(inst.b, lane) };
     if inst.b != NONE && (expected == 0 || expected % 32 != 0) {
-        return Err(fault(format!("barrier for {expected} threads: the number must be a multiple of 32,"), lane));
+        return Err(fault(FaultKind::PartsOfWarps { threads: expected }, lane));
     }
     Ok((id, expected))
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
 /// memory does not wait for ever.
 const QUANTUM: u64 = 1 << 20;
-/// The same where threads poll: they may wait for another warp, another block, or parked lanes of their own warp. What a block
+/// How many of them where threads poll: these may wait for another warp, another block, or parked lanes of their own warp. What a block
 /// waits for it must see before the other block has done the next thing, too, which a check would take for waited for.
 const SHORT_QUANTUM: u64 = 64;
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
@@ -40,7 +40,7 @@ pub(super) enum Turn {
     Ended,
     /// Others may run: some of its warps have used up their time.
     Over,
-    /// The same, and all that so many warps did was to ask whether something has happened.
+    /// Others may run, because all that so many warps did was to ask whether something has happened.
     Idle(u64),
 }
 

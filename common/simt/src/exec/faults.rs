@@ -1,9 +1,10 @@
-//! Faults of a kernel in words: which instruction of which thread, and where an address points.
+//! Faults of a kernel: which instruction of which thread, and where an address points.
 
 use super::context::{Context, Outcome};
 use crate::ast::Space;
 use crate::error::{Fault, FaultKind};
 use crate::observe::Access;
+use crate::place::{Array, Place};
 
 impl Context<'_, '_> {
     /// A fault of instruction `pc`, on a lane of the warp.
@@ -30,50 +31,48 @@ impl Context<'_, '_> {
         let place = match space {
             Space::Shared => self.shared_place(address),
             Space::Local => {
-                let has = self.code.local_bytes;
+                let of = self.code.local_bytes.into();
                 match before_start(address) {
-                    Some(before) => format!("{before} bytes before the thread's {has} bytes of local memory"),
-                    None => format!("byte {address} of the thread's {has} bytes of local memory"),
+                    Some(bytes) => Place::BeforeMemory { space, bytes, of },
+                    None => Place::Byte { space, byte: address, of },
                 }
             }
-            Space::Param => format!("byte {address} of the kernel's {} bytes of parameters", self.launch.params.len()),
+            Space::Param => Place::Byte { space, byte: address, of: self.launch.params.len() as u64 },
             _ => {
                 let memory = self.launch.memory;
                 let end = address.saturating_add(u64::from(bytes) - 1);
                 // An access that starts inside and ends outside is described by its end.
                 let ends_outside = memory.holding(address, 1).is_some() && address.is_multiple_of(u64::from(bytes));
-                memory.describe(if ends_outside { end } else { address })
+                memory.place(if ends_outside { end } else { address })
             }
         };
         let kind = if address.is_multiple_of(u64::from(bytes)) {
             FaultKind::OutOfBounds { space, access: kind, bytes, place }
         } else {
             // Where it lies outside is another matter.
-            let place = if inside(address) { place } else { format!("address {address:#x}") };
+            let place = if inside(address) { place } else { Place::Address(address) };
             FaultKind::Misaligned { space, access: kind, bytes, place }
         };
         self.fault(kind, access.instruction, access.warp, Some(lane as u32))
     }
 
-    /// A place in shared memory, in words.
-    pub fn shared_place(&self, address: u64) -> String {
-        let total = u64::from(self.launch.shared_bytes);
-        let arrays = &self.code.shared_arrays;
-        if let Some(before) = before_start(address) {
-            return format!("{before} bytes before the block's {total} bytes of shared memory");
+    /// A place in shared memory.
+    pub fn shared_place(&self, address: u64) -> Place {
+        let of = u64::from(self.launch.shared_bytes);
+        if let Some(bytes) = before_start(address) {
+            return Place::BeforeMemory { space: Space::Shared, bytes, of };
         }
-        let near = arrays.iter().rfind(|array| u64::from(array.offset) <= address);
-        let past = if address >= total {
-            let far = if address == total { "right".into() } else { format!("{} bytes", address - total) };
-            format!(", {far} past the end of the block's {total} bytes of shared memory")
-        } else {
-            String::new()
+        let before = self.code.shared_arrays.iter().rfind(|array| u64::from(array.offset) <= address);
+        let near = match before {
+            Some(array) if address < 1 << 32 => Place::Offset {
+                array: Array { name: array.source_name.clone(), space: Space::Shared },
+                bytes: address - u64::from(array.offset),
+            },
+            _ => Place::SharedAddress(address),
         };
-        match near {
-            Some(array) if address < 1 << 32 => {
-                format!("{} + {} bytes{past}", array.source_name, address - u64::from(array.offset))
-            }
-            _ => format!("shared address {address:#x}{past}"),
+        match address.checked_sub(of) {
+            Some(bytes) => Place::PastShared { near: near.into(), bytes, of },
+            None => near,
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     if covers(product.kinds[1]) { sums::product(core, product) } else { in_order(product) }
 }
 
-/// The same of numbers that are added one after the other: in double precision, or integers, whose sums are exact.
+/// The bits of A·B + C whose numbers are added one after the other: in double precision, or integers, whose sums are exact.
 fn in_order(&Product { a, b, c, kinds: [result, left, right, before], length, columns }: &Product<'_>) -> Vec<u64> {
     let read = |elements: &[u64], kind: Type| elements.iter().map(|&bits| number(bits, kind)).collect::<Vec<_>>();
     let (a, b, mut c) = (read(a, left), read(b, right), read(c, before));

@@ -57,7 +57,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a launch that ended well tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct Launched {
     /// Warp instructions executed. They are PTX instructions; a GPU's assembler merges and splits some.
     pub warp_instructions: u64,
 }
@@ -76,7 +76,7 @@ pub fn launch<A: Analysis>(
     config: &LaunchConfig,
     args: &[Arg],
     analysis: &mut A,
-) -> Result<Report, Error> {
+) -> Result<Launched, Error> {
     launch_blocks(kernel, memory, config, args, analysis, None)
 }
 
@@ -91,7 +91,7 @@ pub fn launch_some<A: Analysis>(
     args: &[Arg],
     analysis: &mut A,
     blocks: &[u64],
-) -> Result<Report, Error> {
+) -> Result<Launched, Error> {
     let count = config.grid.count();
     if let Some(block) = blocks.iter().find(|&&block| block >= count) {
         return Err(Error::usage(format!("there is no block {block} in a grid of {count}")));
@@ -106,7 +106,7 @@ fn launch_blocks(
     args: &[Arg],
     analysis: &mut dyn Watch,
     only: Option<&[u64]>,
-) -> Result<Report, Error> {
+) -> Result<Launched, Error> {
     config.validate(u64::from(kernel.static_shared_bytes()))?;
     let threads = config.block.count();
     if let Some(limit) = kernel.max_threads() {
@@ -161,7 +161,7 @@ fn launch_blocks(
             let location = kernel.location(kernel.instruction_count().saturating_sub(1));
             Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))
         }
-        None => Ok(Report { warp_instructions: executed }),
+        None => Ok(Launched { warp_instructions: executed }),
     }
 }
 

@@ -235,7 +235,7 @@ impl Real {
         matches!(self, Finite { bits: 0, .. })
     }
 
-    /// The same number with its highest bit at place 125, where a sum still fits.
+    /// Moves a number's highest bit to place 125, where a sum still fits.
     const fn spread(bits: u128, exponent: i32) -> (u128, i32) {
         let by = bits.leading_zeros() as i32 - 2;
         if by < 0 { (shift_right(bits, by.unsigned_abs()), exponent - by) } else { (bits << by, exponent - by) }

@@ -62,7 +62,7 @@ pub(super) struct Warp {
     gathering: u32,
     /// Lanes that wait at a barrier for the rest of their warp to come to it, each by a way of its own.
     barred: Vec<Parked>,
-    /// The same, and those that look again whether the rest has come.
+    /// Lanes that wait at a barrier for the rest of their warp, and those that look again whether it has come.
     pub early: u32,
     /// The barrier that they wait at.
     pub early_at: u32,

@@ -157,7 +157,7 @@ macro_rules! operations {
             CvtPack,
             Slct,
             Set,
-            /// The same for each half of packed numbers.
+            /// Compares each half of packed numbers.
             SetPacked,
             /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
             Pack,
@@ -431,7 +431,7 @@ pub(crate) struct System {
 pub(crate) enum CopyCount {
     /// How many bytes to read, in 32 bits.
     Bytes,
-    /// The same in 64 bits.
+    /// How many bytes to read, in 64 bits.
     WideBytes,
     /// A predicate: read nothing where it is set.
     Ignore,

@@ -121,7 +121,7 @@ fn goes_wide_in_loads(wanted: i64, piece: i64) -> bool {
     2 * wanted > piece
 }
 
-/// The same for stores, which must not write what nobody asked for.
+/// Whether so many bytes of an aligned piece are stored by one access of the whole piece, which must write nothing else.
 fn goes_wide_in_stores(wanted: i64, piece: i64) -> bool {
     wanted == piece
 }

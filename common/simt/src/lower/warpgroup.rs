@@ -73,7 +73,7 @@ pub struct WarpgroupProduct {
     pub length: u32,
     /// By register of the sums, in the order of the instruction: row and column of its (first) element, by lane.
     pub sums: Vec<[(u32, u32); 32]>,
-    /// The same of A; nothing if it is in shared memory.
+    /// By register of A, likewise; nothing if A is in shared memory.
     pub left: Vec<[(u32, u32); 32]>,
     /// The elements of a column of B follow each other in memory.
     pub by_column: bool,

@@ -119,6 +119,7 @@ impl Cursor<'_> {
             name: token.text.into(),
             space,
             align,
+            kind,
             element_bytes,
             bytes,
             external,

@@ -56,7 +56,7 @@ pub fn attempt(text: &str) {
         let traced = Trace::new([(first, first), ((1, 0).into(), (3, 1).into())]);
         let mut all = (Counters::new(), (hazards, traced));
         let watched = launch(&kernel, &config, arguments, &mut all);
-        let _ = (all.0.lines(), all.0.works(), all.1.0.report(), all.1.1.threads());
+        let _ = (all.0.lines(), all.0.works(), all.1.0.found(), all.1.1.threads());
         let set = any(&mut random, &SETS);
         let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
         // A clock tells the time.

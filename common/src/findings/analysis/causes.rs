@@ -1,8 +1,6 @@
 //! The root cause first: a hazard that follows from another one is left out. Once the cause is fixed, what remains is shown.
 
-use simt::{Hazard, HazardKind};
-
-use crate::findings::diagnostic::Deed;
+use simt::{Hazard, HazardKind, Place, Space};
 
 /// The hazards that follow from none of the others, in their order.
 pub fn roots<T>(found: Vec<(Hazard, T)>) -> Vec<(Hazard, T)> {
@@ -24,12 +22,12 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
-        (Race, WrittenTwice | NeverWritten) => two_write(cause) && array(&cause.place) == array(&other.place),
+        (Race, WrittenTwice | NeverWritten) => two_write(cause) && cause.place.is_beside(&other.place),
         // The one that names the threads says it better.
         (WrittenTwice, WrittenTwice) => {
-            two_write(cause) && other.parties.is_empty() && array(&cause.place) == array(&other.place)
+            two_write(cause) && other.parties.is_empty() && cause.place.is_beside(&other.place)
         }
-        (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| array(&race.place) == "C"),
+        (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| in_c(&race.place)),
         _ => false,
     }
 }
@@ -39,27 +37,30 @@ fn left_at(hazard: &Hazard) -> Option<(&Option<String>, Option<u32>)> {
 }
 
 fn two_write(hazard: &Hazard) -> bool {
-    hazard.parties.len() == 2 && hazard.parties.iter().all(|party| Deed::of(party.action).writes())
+    hazard.parties.len() == 2 && hazard.parties.iter().all(|party| party.action.writes())
 }
 
-/// The array at the beginning of a place.
-pub fn array(place: &str) -> &str {
-    place.split(['[', '+', ' ']).next().unwrap_or_default()
+fn in_c(place: &Place) -> bool {
+    place.array().is_some_and(|array| array.name == "C" && array.space == Space::Global)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt::{Dim3, Location, Party};
+    use simt::{Action, Array, Dim3, Location, Party};
 
-    fn hazard(kind: HazardKind, place: &str, sides: &[(&'static str, u32)]) -> Hazard {
-        let party = |&(action, line): &(&'static str, u32)| Party {
+    fn hazard(kind: HazardKind, place: Place, sides: &[(Action, u32)]) -> Hazard {
+        let party = |&(action, line): &(Action, u32)| Party {
             block: Dim3::new(0, 0, 0),
             thread: Dim3::new(0, 0, 0),
             action,
             location: Location { line: Some(line), ..Location::default() },
         };
-        Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None }
+        Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None }
+    }
+
+    fn element(name: &str, space: Space) -> Place {
+        Place::Element { array: Array { name: name.into(), space }, index: vec![4], bytes: 0 }
     }
 
     #[test]
@@ -68,17 +69,23 @@ mod tests {
             DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared,
             WrittenTwice,
         };
-        let (waits, ended) = ("waits at the barrier", "has ended");
-        let exit = |barrier, end| hazard(ExitBeforeBarrier, "barrier 0", &[(waits, barrier), (ended, end)]);
-        let met = hazard(MismatchedBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
-        let apart = hazard(DifferentBarriers, "barrier 0", &[(waits, 3), (waits, 5)]);
-        let unset = hazard(UninitialisedShared, "As[0][1]", &[("reads", 7)]);
-        let shared = hazard(Race, "As[0][1]", &[("writes", 4), ("reads", 7)]);
-        let owners = hazard(Race, "C[4]", &[("writes", 9), ("writes", 9)]);
-        let same = hazard(WrittenTwice, "C[4]", &[("writes", 9), ("writes", 9)]);
-        let read = hazard(Race, "C[4]", &[("writes", 9), ("reads", 9)]);
-        let twice = |array| hazard(WrittenTwice, &format!("{array}[4], {array}[5] (2 of 9 elements)"), &[]);
-        let never = |array| hazard(NeverWritten, &format!("{array}[7] (1 of 9 elements)"), &[]);
+        let (waits, ended, reads, writes) = (Action::Waits, Action::Ends, Action::Reads, Action::Writes);
+        let barrier = || Place::Barrier(0);
+        let exit = |line, end| hazard(ExitBeforeBarrier, barrier(), &[(waits, line), (ended, end)]);
+        let met = hazard(MismatchedBarriers, barrier(), &[(waits, 3), (waits, 5)]);
+        let apart = hazard(DifferentBarriers, barrier(), &[(waits, 3), (waits, 5)]);
+        let (in_as, in_c) = (|| element("As", Space::Shared), || element("C", Space::Global));
+        let unset = hazard(UninitialisedShared, in_as(), &[(reads, 7)]);
+        let shared = hazard(Race, in_as(), &[(writes, 4), (reads, 7)]);
+        let owners = hazard(Race, in_c(), &[(writes, 9), (writes, 9)]);
+        let same = hazard(WrittenTwice, in_c(), &[(writes, 9), (writes, 9)]);
+        let read = hazard(Race, in_c(), &[(writes, 9), (reads, 9)]);
+        let elements = |name: &str| {
+            let array = Array { name: name.into(), space: Space::Global };
+            Place::Elements { array, first: vec![7], count: 1, of: 9 }
+        };
+        let twice = |array| hazard(WrittenTwice, elements(array), &[]);
+        let never = |array| hazard(NeverWritten, elements(array), &[]);
         // What was found, and the places of what stays.
         let cases: [(Vec<Hazard>, &[usize]); 15] = [
             (vec![exit(5, 2), apart.clone()], &[0, 1]),

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::causes::{array, roots};
+use super::causes::roots;
 use crate::code::places::{Sources, index};
-use crate::findings::diagnostic::{self, Arrays, Diagnostic};
+use crate::findings::diagnostic::{self, Diagnostic};
 use crate::findings::hazard_kind::ReportKind;
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
@@ -20,7 +20,7 @@ pub struct HazardReport {
     pub count: u64,
     /// What to do, in a sentence.
     pub remedy: String,
-    /// The same for people, with the kernel's lines; empty in a report that was read from JSON.
+    /// All of it for people, with the kernel's lines; empty in a report that was read from JSON.
     #[serde(skip)]
     pub diagnostic: Diagnostic,
 }
@@ -44,7 +44,7 @@ pub struct HazardThread {
 
 /// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
 /// and only those from which others follow.
-pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
+pub fn hazards(found: Vec<simt::Hazard>) -> Vec<HazardReport> {
     let mut sources = Sources::default();
     // An unrolled loop has many instructions for one line.
     let mut merged: Vec<(simt::Hazard, Vec<HazardThread>)> = Vec::new();
@@ -56,10 +56,10 @@ pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
         }
     }
     let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
-        let diagnostic = diagnostic::hazard(&hazard, arrays, &mut sources);
+        let diagnostic = diagnostic::hazard(&hazard, &mut sources);
         HazardReport {
             kind: ReportKind::Hazard(hazard.kind),
-            place: hazard.place,
+            place: hazard.place.to_string(),
             threads,
             count: hazard.count,
             remedy: diagnostic.help.clone(),
@@ -72,21 +72,23 @@ pub fn hazards(found: Vec<simt::Hazard>, arrays: &Arrays) -> Vec<HazardReport> {
 fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
     let (file, line, text) = sources.place(&party.location);
     let (block, thread) = (index(party.block), index(party.thread));
-    HazardThread { block, thread, action: party.action.to_owned(), file, line, text }
+    HazardThread { block, thread, action: party.action.to_string(), file, line, text }
 }
 
 /// Whether two hazards are the same but for threads and element.
 fn is_like(one: &simt::Hazard, sides: &[HazardThread], other: &simt::Hazard, others: &[HazardThread]) -> bool {
-    let side = |thread: &HazardThread| (thread.action.clone(), thread.file.clone(), thread.line);
+    let actions = |hazard: &simt::Hazard| hazard.parties.iter().map(|party| party.action).collect::<Vec<_>>();
+    let line = |thread: &HazardThread| (thread.file.clone(), thread.line);
     one.kind == other.kind
-        && array(&one.place) == array(&other.place)
-        && sides.iter().map(side).eq(others.iter().map(side))
+        && one.place.is_beside(&other.place)
+        && actions(one) == actions(other)
+        && sides.iter().map(line).eq(others.iter().map(line))
         // Without lines all one can tell instructions by is their text.
         && sides.iter().zip(others).all(|(a, b)| a.file.is_some() || a.text == b.text)
 }
 
 /// A fault that ended a launch, in the form of a hazard.
-pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
+pub fn fault(fault: &simt::Fault) -> HazardReport {
     let (file, line, text) = Sources::default().place(&fault.location);
     let at = HazardThread {
         block: index(fault.block),
@@ -96,7 +98,7 @@ pub fn fault(fault: &simt::Fault, arrays: &Arrays) -> HazardReport {
         line,
         text,
     };
-    let diagnostic = diagnostic::fault(fault, arrays);
+    let diagnostic = diagnostic::fault(fault);
     HazardReport {
         kind: ReportKind::from(&fault.kind),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use simt::AccessKind;
+use simt::analyses::trace::Step;
 
 use crate::code::places::{index, triple};
 
@@ -40,7 +42,7 @@ pub struct AccessReport {
 pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
     for thread in found {
         let (block, at) = (index(thread.block), index(thread.thread));
-        let accesses = thread.steps.into_iter().map(|step| AccessReport {
+        let accesses = as_in_the_formula(thread.steps).into_iter().map(|step| AccessReport {
             kind: step.kind.to_string(),
             space: step.space.to_string(),
             array: step.array,
@@ -49,7 +51,7 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
             line: step.location.line.unwrap_or(step.location.ptx_line),
             file: step.location.file,
         });
-        let accesses = as_in_the_formula(accesses.collect());
+        let accesses: Vec<AccessReport> = accesses.collect();
         match sum.iter_mut().find(|known| known.block == block && known.thread == at) {
             Some(known) => known.accesses.extend(accesses),
             None => sum.push(ThreadReport { block, thread: at, accesses }),
@@ -58,17 +60,18 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
 }
 
 /// The compiler is free to load the second factor of a product before the first. A reader compares a trace with the formula.
-fn as_in_the_formula(mut accesses: Vec<AccessReport>) -> Vec<AccessReport> {
+fn as_in_the_formula(mut steps: Vec<Step>) -> Vec<Step> {
+    let line = |step: &Step| (step.location.file.clone(), step.location.line.unwrap_or(step.location.ptx_line));
     let mut at = 0;
-    while let Some([one, other]) = accesses.get(at..at + 2) {
-        let loads = one.kind == "load" && other.kind == "load" && one.space == other.space;
-        let pair = loads && (&one.file, one.line) == (&other.file, other.line) && other.array != one.array;
+    while let Some([one, other]) = steps.get(at..at + 2) {
+        let loads = [one, other].iter().all(|step| step.kind == AccessKind::Load) && one.space == other.space;
+        let pair = loads && line(one) == line(other) && other.array != one.array;
         if pair && other.array < one.array {
-            accesses.swap(at, at + 1);
+            steps.swap(at, at + 1);
         }
         at += if pair { 2 } else { 1 };
     }
-    accesses
+    steps
 }
 
 impl ThreadReport {
@@ -97,21 +100,20 @@ impl ThreadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use simt::{Location, Space};
 
     #[test]
     fn the_first_factor_comes_first_and_lines_stay_apart() {
-        let access = |array: &str, line: u32| AccessReport {
-            kind: "load".into(),
-            space: "global".into(),
+        let step = |&(array, line): &(&str, u32)| Step {
             array: array.into(),
             index: 0,
+            space: Space::Global,
+            kind: AccessKind::Load,
             bytes: 4,
-            file: None,
-            line,
+            location: Location { ptx_line: line, ..Location::default() },
         };
         let order = |names: &[(&str, u32)]| -> String {
-            let accesses = names.iter().map(|&(array, line)| access(array, line)).collect();
-            as_in_the_formula(accesses).iter().map(|access| access.array.as_str()).collect()
+            as_in_the_formula(names.iter().map(step).collect()).iter().map(|step| step.array.as_str()).collect()
         };
         assert_eq!(order(&[("B", 1), ("A", 1), ("B", 1), ("A", 1)]), "ABAB");
         assert_eq!(order(&[("A", 1), ("B", 1), ("A", 1), ("B", 1)]), "ABAB");

@@ -1,11 +1,11 @@
 //! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
 
-use simt::{AccessKind, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
+use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
 
 use super::race::{at, code_at};
 use super::remedy;
 use super::render::{Diagnostic, Mark};
-use super::situation::{Arrays, Deed, Role};
+use super::situation::Role;
 use crate::basics::units::grouped;
 use crate::code::places::{Sources, index, triple};
 
@@ -14,16 +14,17 @@ fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
 }
 
 /// A hazard with its lines and its remedy.
-pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagnostic {
-    let name = arrays.in_place(&hazard.place);
+pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> Diagnostic {
+    let in_array = hazard.place.array().is_some();
     let mark = |party: &Party| {
-        let deed = Deed::of(party.action);
-        // An access of one word has the place for its object; the others are whole sentences.
-        let object = if party.action.contains(' ') { String::new() } else { format!(" {}", hazard.place) };
-        let action = if party.action == ENDED { "ends here" } else { party.action };
-        let label = format!("{} {action}{object}", who(party.block, party.thread));
-        let element = name.map(|_| hazard.place.clone());
-        Mark { location: party.location.clone(), element, writes: deed.writes(), label }
+        let who = who(party.block, party.thread);
+        let label = match party.action {
+            Action::Reads | Action::Writes => format!("{who} {} {}", party.action, hazard.place),
+            Action::Ends => format!("{who} ends here"),
+            action => format!("{who} {action}"),
+        };
+        let element = in_array.then(|| hazard.place.clone());
+        Mark { location: party.location.clone(), element, writes: party.action.writes(), label }
     };
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
@@ -33,16 +34,13 @@ pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> Diagno
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
     };
     Diagnostic {
-        title: format!("{}: {}", hazard.kind.name(), what(hazard, arrays, sources)),
+        title: format!("{}: {}", hazard.kind.name(), what(hazard, sources)),
         marks: hazard.parties.iter().map(mark).collect(),
         note,
-        help: remedy::hazard(hazard, arrays, sources),
+        help: remedy::hazard(hazard, sources),
         warning: hazard.kind.is_warning(),
     }
 }
-
-/// The simulator's word for a thread that has left the kernel.
-const ENDED: &str = "has ended";
 
 fn is_barrier(hazard: &Hazard) -> bool {
     use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
@@ -50,7 +48,7 @@ fn is_barrier(hazard: &Hazard) -> bool {
 }
 
 /// What happens, as the title goes on after the name of the kind.
-fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
+fn what(hazard: &Hazard, sources: &mut Sources) -> String {
     if let (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) =
         (hazard.kind, &hazard.parties[..])
     {
@@ -59,18 +57,17 @@ fn what(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
         let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
         return format!("{missed} the barrier in {barrier}");
     }
-    let output = arrays.in_place(&hazard.place).is_some_and(|name| arrays.role(name) == Role::Output);
-    hazard.place.clone() + happens(hazard, output)
+    hazard.place.to_string() + happens(hazard, Role::of(&hazard.place) == Role::Output)
 }
 
 /// What happens to the place.
 fn happens(hazard: &Hazard, output: bool) -> &'static str {
     match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| Deed::of(side.action) == Deed::Updates) => {
+        (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| side.action == Action::Updates) => {
             " is updated by two blocks, and these updates are atomic for the threads of one block only"
         }
         (HazardKind::Race, [a, b]) => {
-            let both_write = Deed::of(a.action).writes() && Deed::of(b.action).writes();
+            let both_write = a.action.writes() && b.action.writes();
             match (a.block == b.block, both_write) {
                 (true, true) if output => " is written by two threads, and only one of them should own it",
                 (false, true) if output => " is written by threads of two blocks, and only one of them should own it",
@@ -108,12 +105,11 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
 }
 
 /// A fault that ended a launch.
-pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
+pub fn fault(fault: &Fault) -> Diagnostic {
     let (element, writes) = match &fault.kind {
-        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => (
-            arrays.in_place(place).map(|_| place.clone()),
-            !matches!(access, AccessKind::Load | AccessKind::CopySource),
-        ),
+        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => {
+            (place.array().map(|_| place.clone()), !matches!(access, AccessKind::Load | AccessKind::CopySource))
+        }
         _ => (None, false),
     };
     let who = fault.thread.map(|thread| who(fault.block, thread));
@@ -134,12 +130,7 @@ pub fn fault(fault: &Fault, arrays: &Arrays) -> Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
         note: None,
-        help: remedy::fault(
-            &fault.kind,
-            arrays,
-            &at(&fault.location),
-            code_at(&mut Sources::default(), &fault.location),
-        ),
+        help: remedy::fault(&fault.kind, &at(&fault.location), code_at(&mut Sources::default(), &fault.location)),
         warning: false,
     }
 }

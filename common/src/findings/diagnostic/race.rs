@@ -1,9 +1,9 @@
 //! What to do about a data race. A barrier helps threads of one block, never two blocks; and which barrier is missing
 //! depends on how the two lines lie to each other.
 
-use simt::{Location, Party};
+use simt::{Action, Location, Party};
 
-use super::situation::{Deed, Role, Way, way};
+use super::situation::{Role, Way, way};
 use super::stride;
 use super::underline;
 use crate::code::places::Sources;
@@ -40,13 +40,13 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
     if let Some(remedy) = [a, b].into_iter().find_map(|side| stride::remedy(code_at(sources, &side.location), array)) {
         return remedy;
     }
-    let (first, second) = (Deed::of(a.action), Deed::of(b.action));
+    let (first, second) = (a.action, b.action);
     let both_write = first.writes() && second.writes();
     // The access that is not atomic beside one that is.
     let plain = match (first, second) {
-        (Deed::Updates, Deed::Updates) => None,
-        (Deed::Updates, _) => Some(at(&b.location)),
-        (_, Deed::Updates) => Some(at(&a.location)),
+        (Action::Updates, Action::Updates) => None,
+        (Action::Updates, _) => Some(at(&b.location)),
+        (_, Action::Updates) => Some(at(&a.location)),
         _ => None,
     };
     // `C[i] += x` reads and writes the element in one line.
@@ -54,7 +54,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         let uses = underline::uses(code_at(sources, &side.location), array);
         uses.iter().any(|found| found.reads && found.writes)
     });
-    if a.block != b.block && (first, second) == (Deed::Updates, Deed::Updates) {
+    if a.block != b.block && (first, second) == (Action::Updates, Action::Updates) {
         return "give the update a scope that holds both blocks: atomicAdd() and not atomicAdd_block(), for instance"
             .into();
     }
@@ -103,8 +103,12 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         _ if array == "C" && role == Role::Output => {
             one_thread("belong to") + "; what threads exchange belongs in shared memory"
         }
-        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Deed::Copies, Deed::Reads) => copied_by_another(a, b),
-        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Deed::Reads, Deed::Copies) => copied_by_another(b, a),
+        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Action::Copies, Action::Reads) => {
+            copied_by_another(a, b)
+        }
+        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Action::Reads, Action::Copies) => {
+            copied_by_another(b, a)
+        }
         (Way::Unknown, _) => {
             "put a __syncthreads() between the two accesses, on every way from the one to the other".into()
         }
@@ -122,23 +126,23 @@ fn counts(sources: &mut Sources, place: &Location) -> bool {
 /// upper one in the next pass of a loop.
 fn barrier(back: bool, above: &Party, below: &Party) -> String {
     let (one, two) = (at(&above.location), at(&below.location));
-    let (first, second) = (Deed::of(above.action), Deed::of(below.action));
+    let (first, second) = (above.action, below.action);
     if back {
         let then = match (first, second) {
-            (deed, Deed::Reads) if deed.writes() => ": there every thread must have read before one overwrites",
-            (Deed::Reads, deed) if deed.writes() => ": there everything must be written before a thread reads it",
+            (action, Action::Reads) if action.writes() => ": there every thread must have read before one overwrites",
+            (Action::Reads, action) if action.writes() => ": there everything must be written before a thread reads it",
             _ => "",
         };
         return format!("after {two}, before the loop comes back to {one}{then}");
     }
     let then = match (first, second) {
-        (Deed::Copies, _) => {
+        (Action::Copies, _) => {
             return format!(
                 "behind the wait for the copies and before {two}, because a thread waits for its own copies only"
             );
         }
-        (deed, Deed::Reads) if deed.writes() => "so that everything is written before any thread reads it",
-        (Deed::Reads, deed) if deed.writes() => "so that every thread has read before one overwrites",
+        (action, Action::Reads) if action.writes() => "so that everything is written before any thread reads it",
+        (Action::Reads, action) if action.writes() => "so that every thread has read before one overwrites",
         _ => "or let one thread write each element",
     };
     format!("between {one} and {two}, {then}")

@@ -1,21 +1,18 @@
 //! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is,
 //! whether it was read or written, by which threads, and in which lines.
 
-use simt::{AccessKind, FaultKind, Hazard, HazardKind, Party, Space};
+use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Space};
 
 use super::race::{self, at, code_at, copied_by_another};
-use super::situation::{Arrays, Deed, Role, array_name};
+use super::situation::{Role, array_name};
 use super::stride;
 use crate::code::places::Sources;
 
 /// One sentence on what to do about a hazard.
-pub fn hazard(hazard: &Hazard, arrays: &Arrays, sources: &mut Sources) -> String {
-    let name = arrays.in_place(&hazard.place);
-    let array = name.unwrap_or("the array");
+pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
+    let array = array_name(&hazard.place).unwrap_or("the array");
     match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::Race, [a, b]) => {
-            race::remedy(a, b, array, name.map_or(Role::Unknown, |name| arrays.role(name)), sources)
-        }
+        (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place), sources),
         (HazardKind::MixedWidths, [a, b]) => format!(
             "let {} and {} access elements of the same type, or put a barrier between them",
             at(&a.location),
@@ -138,7 +135,7 @@ fn copy_not_waited(copy: &Party, read: &Party) -> String {
 
 fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
     let (from, to) = (at(&copy.location), at(&write.location));
-    if Deed::of(write.action) == Deed::Copies {
+    if write.action == Action::Copies {
         format!(
             "wait for the copy of {from} (cp.async.wait_group) before the next one into the same \
              place starts, or give {array} a second buffer and use the two in turn"
@@ -150,14 +147,14 @@ fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
 
 /// One sentence on what to do about a fault.
 /// `line` is where it happened, and `code` what stands there.
-pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> String {
+pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
     match kind {
-        FaultKind::OutOfBounds { place, .. } if place.starts_with("null pointer") => {
+        FaultKind::OutOfBounds { place: Place::Null(_), .. } => {
             format!("{line} uses a pointer that is null: let it point into A, B, C or a shared array first")
         }
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let stride = array_name(place).and_then(|array| stride::remedy(code, array));
-            stride.unwrap_or_else(|| out_of_bounds(*space, *access, place, arrays))
+            stride.unwrap_or_else(|| out_of_bounds(*space, *access, place))
         }
         FaultKind::Misaligned { space, bytes, .. } => {
             let where_not = match space {
@@ -179,7 +176,7 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
                 "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
             )
         }
-        FaultKind::Other(text) if text.starts_with("barrier") => {
+        FaultKind::TwoBarriers { .. } | FaultKind::NoSuchBarrier { .. } | FaultKind::PartsOfWarps { .. } => {
             "name one barrier from 0 to 15 for all threads of a warp, and count threads in whole warps of 32".into()
         }
         FaultKind::Trap => "the kernel stopped itself: look at the condition that leads here".into(),
@@ -187,13 +184,12 @@ pub fn fault(kind: &FaultKind, arrays: &Arrays, line: &str, code: &str) -> Strin
     }
 }
 
-fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays) -> String {
-    let name = array_name(place);
-    let role = name.map_or(Role::Unknown, |name| arrays.role(name));
+fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> String {
+    let (name, role) = (array_name(place), Role::of(place));
     let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
     match (space, role, name) {
         (Space::Shared, ..) => {
-            let array = arrays.in_place(place).unwrap_or("the array");
+            let array = name.unwrap_or("the array");
             format!(
                 "compare the index with the extents of {array}; if it is declared extern __shared__, the launch must ask \
                  for enough bytes"
@@ -224,7 +220,7 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &str, arrays: &Arrays)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt::{Dim3, Location};
+    use simt::{Array, Dim3, Location};
 
     /// A kernel with all situations; the first line has the number 1.
     const KERNEL: [&str; 15] = [
@@ -245,33 +241,40 @@ mod tests {
         "sum += line[x];",
     ];
 
-    fn arrays() -> Arrays {
-        Arrays {
-            global: ["A", "B", "C", "workspace"].map(str::to_owned).to_vec(),
-            shared: ["As", "line"].map(str::to_owned).to_vec(),
-        }
+    const R: Action = Action::Reads;
+    const W: Action = Action::Writes;
+    const UPDATES: Action = Action::Updates;
+    const COPIES: Action = Action::Copies;
+    const WAITS: Action = Action::Waits;
+    const ENDED: Action = Action::Ends;
+
+    fn array(name: &str) -> Array {
+        let space = if ["As", "line"].contains(&name) { Space::Shared } else { Space::Global };
+        Array { name: name.into(), space }
     }
 
-    const R: &str = "reads";
-    const W: &str = "writes";
-    const UPDATES: &str = "updates atomically";
-    const COPIES: &str = "copies to it asynchronously";
-    const WAITS: &str = "waits at the barrier";
-    const ENDED: &str = "has ended";
+    /// The first element of an array of this name.
+    fn first_of(name: &str) -> Place {
+        Place::Element { array: array(name), index: vec![0], bytes: 0 }
+    }
+
+    /// Right behind the end of an array of this name.
+    fn past(name: &str) -> Place {
+        Place::Past { array: array(name), index: 64, bytes: 0, of: 64 }
+    }
 
     /// Block, thread, action and line; 0 for a place without one.
-    type Side = (u32, u32, &'static str, u32);
+    type Side = (u32, u32, Action, u32);
 
-    fn remedy(kind: HazardKind, place: &str, sides: &[Side]) -> String {
+    fn remedy(kind: HazardKind, place: Place, sides: &[Side]) -> String {
         let party = |&(block, thread, action, line): &Side| {
             let known = (line > 0).then_some(line);
             let file = known.map(|_| "kernel.cu".to_owned());
             let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
             Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
         };
-        let hazard_of =
-            Hazard { kind, place: place.into(), parties: sides.iter().map(party).collect(), count: 1, time: None };
-        hazard(&hazard_of, &arrays(), &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
+        let hazard_of = Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None };
+        hazard(&hazard_of, &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
     }
 
     /// All of these are in the text, but none that begins with a `!`.
@@ -287,126 +290,122 @@ mod tests {
     fn a_race_has_the_remedy_of_its_place_and_its_lines() {
         let cases: [(&str, [Side; 2], &[&str]); 26] = [
             // Between blocks no barrier is ever recommended.
-            ("C[0]", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
-            ("C[0]", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
-            ("C[0]", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
-            ("workspace[0]", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
-            ("C[0]", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
-            ("C[0]", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
+            ("C", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
+            ("C", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
+            ("C", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
+            ("workspace", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
+            ("C", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
+            ("C", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
             // An input is nobody's to write, in one block or in several.
-            ("B[0]", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
-            ("B[0]", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
+            ("B", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
+            ("B", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
             // Line 2 is a barrier: what is missing is the one on the way back.
-            (
-                "As[0]",
-                [(0, 0, W, 1), (0, 1, R, 3)],
-                &["after line 3, before the loop comes back to line 1", "have read"],
-            ),
-            ("As[0]", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
-            ("As[0]", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
-            ("As[0]", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
-            ("As[0]", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
-            ("As[0]", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
-            ("As[0]", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
+            ("As", [(0, 0, W, 1), (0, 1, R, 3)], &["after line 3, before the loop comes back to line 1", "have read"]),
+            ("As", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
+            ("As", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
+            ("As", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
+            ("As", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
+            ("As", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
+            ("As", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
             // A barrier before the wait is one too early.
-            ("line[0]", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
+            ("line", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
             // Without lines nothing can be said of where.
-            ("As[0]", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
-            ("As[0]", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
+            ("As", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
+            ("As", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
             // No barrier fits into one line.
-            ("line[0]", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
-            ("line[0]", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
-            ("C[0]", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
-            ("As[0]", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
+            ("line", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
+            ("line", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
+            ("C", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
+            ("As", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
             // Two stores of C in two lines: a barrier would only choose which one stays.
-            ("C[0]", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
+            ("C", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
             // A barrier would hide that an element of C has two owners, and so would nothing but the right index.
-            ("C[0]", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
-            ("C[0]", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
-            ("As[0]", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
+            ("C", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
+            ("C", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
+            ("As", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
         ];
-        for (place, [one, other], words) in cases {
-            let text = remedy(HazardKind::Race, place, &[one, other]);
+        for (name, [one, other], words) in cases {
+            let text = remedy(HazardKind::Race, first_of(name), &[one, other]);
             says(&text, words);
-            if one.0 != other.0 && !place.starts_with('B') {
+            if one.0 != other.0 && name != "B" {
                 says(&text, &["no barrier helps", "!__syncthreads"]);
             }
-            assert_eq!(text, remedy(HazardKind::Race, place, &[other, one]), "the order of the sides is chance");
+            assert_eq!(
+                text,
+                remedy(HazardKind::Race, first_of(name), &[other, one]),
+                "the order of the sides is chance"
+            );
         }
     }
 
     #[test]
     fn every_other_hazard_names_its_lines_and_arrays() {
         use HazardKind as Kind;
-        let cases: [(HazardKind, &str, &[Side], &[&str]); 17] = [
+        let elements = || Place::Elements { array: array("C"), first: vec![1], count: 1, of: 9 };
+        let cases: [(HazardKind, Place, &[Side], &[&str]); 17] = [
             (
                 Kind::CopyNotWaited,
-                "As[0]",
+                first_of("As"),
                 &[(0, 3, COPIES, 1), (0, 3, R, 3)],
                 &["wait for the copy of line 1", "before line 3 reads", "!__syncthreads"],
             ),
             (
                 Kind::CopyNotWaited,
-                "As[0]",
+                first_of("As"),
                 &[(0, 3, COPIES, 1), (0, 4, R, 3)],
                 &["its own copies of line 1", "__syncthreads()", "another thread copied"],
             ),
             (
                 Kind::CopyOverwritten,
-                "As[0]",
+                first_of("As"),
                 &[(0, 3, COPIES, 1), (0, 3, COPIES, 1)],
                 &["before the next one", "second buffer"],
             ),
-            (Kind::CopyOverwritten, "As[0]", &[(0, 3, COPIES, 1), (0, 3, W, 4)], &["before line 4 writes"]),
+            (Kind::CopyOverwritten, first_of("As"), &[(0, 3, COPIES, 1), (0, 3, W, 4)], &["before line 4 writes"]),
             (
                 Kind::ExitBeforeBarrier,
-                "barrier 0",
+                Place::Barrier(0),
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 7)],
                 &["move the barrier in line 2 out of the condition in line 7"],
             ),
             (
                 Kind::ExitBeforeBarrier,
-                "barrier 0",
+                Place::Barrier(0),
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
                 &["do not return in line 10", "wait in line 2"],
             ),
             (
                 Kind::ExitBeforeBarrier,
-                "barrier 0",
+                Place::Barrier(0),
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 9)],
                 &["reach the barrier in line 2", "the end of the kernel", "!return"],
             ),
             (
                 Kind::EndedBeforeBarrier,
-                "barrier 0",
+                Place::Barrier(0),
                 &[(0, 0, WAITS, 2), (0, 40, ENDED, 10)],
                 &["nothing is wrong", "!do not return"],
             ),
             (
                 Kind::DifferentBarriers,
-                "barrier 0",
+                Place::Barrier(0),
                 &[(0, 0, WAITS, 2), (0, 40, WAITS, 4)],
                 &["some to line 2 and others to line 4"],
             ),
-            (Kind::UninitialisedShared, "As[0][5]", &[(0, 0, R, 3)], &["write all of As before line 3"]),
-            (Kind::UninitialisedGlobal, "C[0]", &[(0, 0, R, 3)], &["only write to C"]),
-            (Kind::UnsetRegister, "register %f1", &[(0, 0, R, 3)], &["where it is declared"]),
-            (Kind::WrongArray, "As[0]", &[(0, 0, W, 3)], &["index at line 3", "into As"]),
-            (Kind::NeverWritten, "C[1], ... (3 of 9 elements)", &[], &["blocks cover all of C"]),
+            (Kind::UninitialisedShared, first_of("As"), &[(0, 0, R, 3)], &["write all of As before line 3"]),
+            (Kind::UninitialisedGlobal, first_of("C"), &[(0, 0, R, 3)], &["only write to C"]),
+            (Kind::UnsetRegister, Place::Register("%f1".into()), &[(0, 0, R, 3)], &["where it is declared"]),
+            (Kind::WrongArray, first_of("As"), &[(0, 0, W, 3)], &["index at line 3", "into As"]),
+            (Kind::NeverWritten, elements(), &[], &["blocks cover all of C"]),
+            (Kind::WrittenTwice, elements(), &[], &["only the last store", "one thread own each element of C"]),
             (
                 Kind::WrittenTwice,
-                "C[1] (1 of 9 elements)",
-                &[],
-                &["only the last store", "one thread own each element of C"],
-            ),
-            (
-                Kind::WrittenTwice,
-                "C[1]",
+                first_of("C"),
                 &[(0, 0, W, 6), (0, 1, W, 6)],
                 &["for nothing", "one thread own each element of C", "threadIdx"],
             ),
             // Sides that do not fit the kind still give a remedy.
-            (Kind::Race, "C[0]", &[], &["look for the cause in the lines named here"]),
+            (Kind::Race, first_of("C"), &[], &["look for the cause in the lines named here"]),
         ];
         for (kind, place, sides, words) in cases {
             says(&remedy(kind, place, sides), words);
@@ -418,34 +417,38 @@ mod tests {
         use AccessKind::{CopySource, Load, Store};
         use Space::{Global, Local, Shared};
         for (space, access, place, words) in [
-            (Global, Load, "A[64] is right past the end of A", ["row < M, column < K", "take 0"]),
-            (Global, CopySource, "B[64] is right past", ["row < K, column < N", "take 0"]),
-            (Global, Store, "C[64] is right past", ["store only if row < M", "and col < N"]),
-            (Global, Store, "A[64] is right past", ["A is only read", "belongs to C"]),
-            (Global, Load, "workspace[9] is right past", ["size of workspace", ""]),
-            (Global, Load, "address 0x400000000000 is in no array", ["how the address is computed", ""]),
-            (Global, Load, "null pointer, address 0x40", ["line 3 uses a pointer that is null", ""]),
-            (Shared, Store, "line + 128 bytes, right past", ["extents of line", "extern __shared__"]),
-            (Shared, Load, "shared address 0x9999", ["extents of the array", ""]),
-            (Local, Load, "byte 64 of the thread's 32", ["array's extents", ""]),
+            (Global, Load, past("A"), ["row < M, column < K", "take 0"]),
+            (Global, CopySource, past("B"), ["row < K, column < N", "take 0"]),
+            (Global, Store, past("C"), ["store only if row < M", "and col < N"]),
+            (Global, Store, past("A"), ["A is only read", "belongs to C"]),
+            (Global, Load, past("workspace"), ["size of workspace", ""]),
+            (Global, Load, Place::NoArray(1 << 46), ["how the address is computed", ""]),
+            (Global, Load, Place::Null(64), ["line 3 uses a pointer that is null", ""]),
+            (
+                Shared,
+                Store,
+                Place::PastShared { near: first_of("line").into(), bytes: 0, of: 128 },
+                ["extents of line", "extern __shared__"],
+            ),
+            (Shared, Load, Place::SharedAddress(0x9999), ["extents of the array", ""]),
+            (Local, Load, Place::Byte { space: Local, byte: 64, of: 32 }, ["array's extents", ""]),
         ] {
-            let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place: place.into() };
-            says(&fault(&outside, &arrays(), "line 3", ""), &words);
+            let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place };
+            says(&fault(&outside, "line 3", ""), &words);
         }
         for (space, words) in [(Global, "narrower accesses"), (Shared, "rows of the shared array")] {
-            let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: "A[1]".into() };
-            says(&fault(&odd, &arrays(), "line 3", ""), &["multiple of 16", words]);
+            let odd = FaultKind::Misaligned { space, access: Load, bytes: 16, place: first_of("A") };
+            says(&fault(&odd, "line 3", ""), &["multiple of 16", words]);
         }
         let others = [
             FaultKind::DivergentBarrier { reached: 1, expected: 2 },
             FaultKind::Deadlock { waiting: String::new() },
             FaultKind::MissingLanes { named: 3, present: 1 },
             FaultKind::Trap,
-            FaultKind::Other("barrier 16: a block has barriers 0 to 15,".into()),
+            FaultKind::NoSuchBarrier { id: 16 },
             FaultKind::Other("strange".into()),
         ];
-        let remedies: std::collections::BTreeSet<String> =
-            others.iter().map(|kind| fault(kind, &arrays(), "", "")).collect();
+        let remedies: std::collections::BTreeSet<String> = others.iter().map(|kind| fault(kind, "", "")).collect();
         assert_eq!(remedies.len(), others.len(), "each has a remedy of its own");
     }
 }

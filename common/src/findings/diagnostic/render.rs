@@ -27,7 +27,7 @@ pub struct Diagnostic {
 pub(crate) struct Mark {
     pub location: simt::Location,
     /// The element that is accessed, such as `As[3][17]`, if its array has a name.
-    pub element: Option<String>,
+    pub element: Option<simt::Place>,
     pub writes: bool,
     pub label: String,
 }
@@ -93,7 +93,7 @@ fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, Rang
     let (file, line) = mark.location.file.clone().zip(mark.location.line)?;
     let lines = sources.lines(&file);
     let first = (line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
-    let (line, span) = underline::access(lines, first, mark.location.column, mark.element.as_deref(), mark.writes);
+    let (line, span) = underline::access(lines, first, mark.location.column, mark.element.as_ref(), mark.writes);
     let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
     Some((file, lines.join("\n"), start + span.start..start + span.end))
 }

@@ -1,40 +1,9 @@
-//! The situation of a hazard, from which the right remedy follows: what each side did, whose the array is, and how the two
-//! lines lie in the kernel.
+//! The situation of a hazard, from which the right remedy follows: whose the array is, and how the two lines lie in the
+//! kernel.
 
-use simt::Location;
+use simt::{Array, Location, Place, Space};
 
 use crate::code::places::Sources;
-
-/// What a side of a hazard did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    Reads,
-    Writes,
-    /// Reads and writes in one step.
-    Updates,
-    /// Starts an asynchronous copy into the place.
-    Copies,
-    /// Anything that is no access: waits at a barrier, has ended.
-    Other,
-}
-
-impl Deed {
-    /// From the simulator's word for it.
-    pub fn of(action: &str) -> Self {
-        match action {
-            "reads" => Self::Reads,
-            "writes" => Self::Writes,
-            "updates atomically" => Self::Updates,
-            "copies to it asynchronously" => Self::Copies,
-            _ => Self::Other,
-        }
-    }
-
-    /// Whether the place is written.
-    pub fn writes(self) -> bool {
-        matches!(self, Self::Writes | Self::Updates | Self::Copies)
-    }
-}
 
 /// What an array is to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,47 +13,25 @@ pub enum Role {
     /// C or the workspace.
     Output,
     Shared,
-    /// Unknown, or two arrays of one name.
+    /// It is no array.
     Unknown,
 }
 
-/// The names of a launch's arrays.
-#[derive(Clone, Debug, Default)]
-pub struct Arrays {
-    pub(super) global: Vec<String>,
-    pub(super) shared: Vec<String>,
-}
-
-/// The name at the beginning of a place such as `As[3][17]` or `line + 4 bytes`.
-pub fn array_name(place: &str) -> Option<&str> {
-    let end = place.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(place.len());
-    Some(&place[..end]).filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-}
-
-impl Arrays {
-    /// The arrays of a kernel and of the memory it runs on.
-    pub fn of(kernel: &simt::Kernel, memory: &simt::GlobalMemory) -> Self {
-        Self {
-            global: memory.allocations().iter().map(|array| array.name().to_owned()).collect(),
-            shared: kernel.shared_arrays().iter().map(|array| array.source_name.clone()).collect(),
+impl Role {
+    /// What the array of a place is.
+    pub fn of(place: &Place) -> Self {
+        match place.array() {
+            None => Self::Unknown,
+            Some(Array { space: Space::Shared, .. }) => Self::Shared,
+            Some(Array { name, .. }) if name == "A" || name == "B" => Self::Input,
+            Some(_) => Self::Output,
         }
     }
+}
 
-    /// The array that a place begins with, if it is one of these.
-    pub fn in_place<'a>(&self, place: &'a str) -> Option<&'a str> {
-        array_name(place).filter(|name| self.role(name) != Role::Unknown)
-    }
-
-    /// What the array of this name is.
-    pub fn role(&self, name: &str) -> Role {
-        let in_list = |list: &[String]| list.iter().any(|known| known == name);
-        match (in_list(&self.global), in_list(&self.shared)) {
-            (false, true) => Role::Shared,
-            (true, false) if name == "A" || name == "B" => Role::Input,
-            (true, false) => Role::Output,
-            _ => Role::Unknown,
-        }
-    }
+/// The name of the array of a place.
+pub fn array_name(place: &Place) -> Option<&str> {
+    place.array().map(|array| array.name.as_str())
 }
 
 /// How two places of a kernel lie to each other.
@@ -96,7 +43,7 @@ pub enum Way {
     Down,
     /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
     Back,
-    /// The same, but something is waited for behind the barrier: if that is a copy, the barrier came too early.
+    /// A barrier lies between them, and behind it something is waited for: if that is a copy, the barrier came too early.
     WaitLast,
     /// It cannot be told: other files, other functions, or no lines.
     Unknown,
@@ -130,17 +77,11 @@ mod tests {
 
     #[test]
     fn arrays_have_roles() {
-        let arrays = Arrays {
-            global: ["A", "B", "C", "workspace", "both"].map(str::to_owned).to_vec(),
-            shared: ["As", "both"].map(str::to_owned).to_vec(),
-        };
-        let roles = ["A", "C", "workspace", "As", "both", "register"].map(|name| arrays.role(name));
-        use Role::{Input, Output, Shared, Unknown};
-        assert_eq!(roles, [Input, Output, Output, Shared, Unknown, Unknown]);
-        assert_eq!(arrays.in_place("As[3][17] + 2 bytes"), Some("As"));
-        assert_eq!(arrays.in_place("C[8] is right past the end of C"), Some("C"));
-        assert_eq!(arrays.in_place("register %f1"), None);
-        assert_eq!(array_name("0x40"), None);
+        let of = |name: &str, space| Role::of(&Place::Offset { array: Array { name: name.into(), space }, bytes: 0 });
+        let roles = ["A", "B", "C", "workspace"].map(|name| of(name, Space::Global));
+        assert_eq!(roles, [Role::Input, Role::Input, Role::Output, Role::Output]);
+        assert_eq!(of("A", Space::Shared), Role::Shared);
+        assert_eq!(Role::of(&Place::Register("%f1".into())), Role::Unknown);
     }
 
     #[test]

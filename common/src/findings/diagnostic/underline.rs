@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use simt::Place;
+
 use super::situation::array_name;
 
 /// A use of an array, `As[y][k]`, as bytes of its line.
@@ -26,7 +28,7 @@ pub fn access(
     lines: &[String],
     first: usize,
     column: Option<u32>,
-    element: Option<&str>,
+    element: Option<&Place>,
     writes: bool,
 ) -> (usize, Range<usize>) {
     let start = column.map_or(0, |column| column as usize - 1);
@@ -43,7 +45,7 @@ pub fn access(
     // The best is last: of several that are equal, the one that comes first in the line.
     let best = found.into_iter().rev().max_by_key(|(at, found)| {
         let direction = if writes { found.writes } else { found.reads };
-        (direction, agrees(&lines[*at][found.span.clone()], element.unwrap_or_default()))
+        (direction, agrees(&lines[*at][found.span.clone()], element.map_or(&[], Place::index)))
     });
     match best {
         Some((at, found)) => (at, found.span),
@@ -52,11 +54,9 @@ pub fn access(
 }
 
 /// Whether no index that is written as a number contradicts the element: `As[1][x]` is no access to `As[0][5]`.
-fn agrees(access: &str, element: &str) -> bool {
-    let indices = |text: &str| -> Vec<Option<u64>> {
-        text.split('[').skip(1).map(|index| index.split(']').next()?.trim().parse().ok()).collect()
-    };
-    indices(access).iter().zip(&indices(element)).all(|(one, other)| one.is_none() || other.is_none() || one == other)
+fn agrees(access: &str, element: &[u64]) -> bool {
+    let index = |text: &str| text.split(']').next()?.trim().parse::<u64>().ok();
+    access.split('[').skip(1).zip(element).all(|(one, other)| index(one).is_none_or(|one| one == *other))
 }
 
 /// The statement in a line that starts at a byte, without its semicolon.
@@ -115,10 +115,18 @@ fn after_brackets(code: &str, from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use simt::{Array, Space};
+
+    /// An element such as `s[1][5]`, or an array alone.
+    fn element(text: &str) -> Place {
+        let mut parts = text.split(['[', ']']).filter(|part| !part.is_empty());
+        let array = Array { name: parts.next().unwrap().into(), space: Space::Shared };
+        Place::Element { array, index: parts.map(|index| index.parse().unwrap()).collect(), bytes: 0 }
+    }
 
     fn underlined(line: &str, column: Option<u32>, array: Option<&str>, writes: bool) -> String {
         let lines: Vec<String> = line.lines().map(str::to_owned).collect();
-        let (at, span) = access(&lines, 0, column, array, writes);
+        let (at, span) = access(&lines, 0, column, array.map(element).as_ref(), writes);
         lines[at][span].to_owned()
     }
 

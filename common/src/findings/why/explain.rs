@@ -159,6 +159,13 @@ impl Teller<'_> {
     }
 
     fn mark(&self, instruction: u32, element: Option<String>, label: &str) -> Mark {
+        // Its array alone says which access of the line is meant.
+        let array = |name: String| simt::Array {
+            name: name.split('[').next().unwrap_or_default().to_owned(),
+            space: simt::Space::Global,
+        };
+        let element =
+            element.map(|name| simt::Place::Element { array: array(name), index: vec![], bytes: 0 });
         Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
     }
 

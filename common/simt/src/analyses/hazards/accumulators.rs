@@ -8,10 +8,10 @@
 //! to bring values into its registers, and the assembler orders what it makes of them.
 
 use super::extent::Extent;
-use super::finding::{Action, Place};
+use super::finding::Spot;
+use super::hazard::{Action, HazardKind};
 use super::log::Log;
-use super::plan::Plan;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::lower::ProductUse;
 
 /// A product that uses a register and has not been waited for.
@@ -50,11 +50,11 @@ pub(super) struct Accumulators {
 }
 
 impl Accumulators {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let count = plan.products().registers.len();
+    pub(super) fn new(setup: &Setup) -> Self {
+        let count = setup.products().registers.len();
         Self {
-            warps: vec![OfWarp::default(); plan.warps()],
-            registers: vec![Register::default(); count * plan.warps()],
+            warps: vec![OfWarp::default(); setup.warps()],
+            registers: vec![Register::default(); count * setup.warps()],
             count,
         }
     }
@@ -80,10 +80,10 @@ impl Accumulators {
     }
 
     /// A warp runs the instructions `first..end`, those without a guard or (if `guarded`) one with a guard.
-    pub(super) fn run(&mut self, plan: &Plan, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
-        for (instruction, number, how) in plan.product_uses(first, end) {
+    pub(super) fn run(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
+        for (instruction, number, how) in setup.product_uses(first, end) {
             let ProductUse::Access { writes, moves } = how else { continue };
-            if plan.is_guarded(instruction) != guarded {
+            if setup.is_guarded(instruction) != guarded {
                 continue;
             }
             let register = &mut self.of(warp)[number as usize];
@@ -94,17 +94,17 @@ impl Accumulators {
                 let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
                 let action = if writes { Action::Writes } else { Action::Reads };
                 let second = log.side(warp * 32, instruction, action);
-                log.add(HazardKind::ProductNotWaited, Place::Accumulator(number), first, Some(second));
+                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(second));
             }
         }
     }
 
     /// A product starts.
-    pub(super) fn multiply(&mut self, plan: &Plan, log: &mut Log, warp: u32, instruction: u32) {
+    pub(super) fn multiply(&mut self, setup: &Setup, log: &mut Log, warp: u32, instruction: u32) {
         let OfWarp { closed, fenced } = self.warps[warp as usize];
         let own = log.side(warp * 32, instruction, Action::Multiplies);
         let mut unfenced = !fenced;
-        for (_, number, how) in plan.product_uses(instruction, instruction + 1) {
+        for (_, number, how) in setup.product_uses(instruction, instruction + 1) {
             let register = &mut self.of(warp)[number as usize];
             let shape = match how {
                 ProductUse::Sum { shape } => Some(shape),
@@ -114,17 +114,17 @@ impl Accumulators {
             let waits = register.busy.filter(|busy| busy.shape != shape);
             if let Some(busy) = waits {
                 let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
-                log.add(HazardKind::ProductNotWaited, Place::Accumulator(number), first, Some(own));
+                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(own));
             } else if let Some((touch, writes)) = register.touched {
                 let action = if writes { Action::Writes } else { Action::Reads };
                 let first = log.side(warp * 32, touch, action);
-                log.add(HazardKind::ProductNotFenced, Place::Accumulator(number), first, Some(own));
+                log.add(HazardKind::ProductNotFenced, Spot::Accumulator(number), first, Some(own));
                 unfenced = false;
             }
             register.busy = Some(Busy { instruction, group: closed, shape });
         }
         if unfenced {
-            log.add(HazardKind::ProductNotFenced, Place::Accumulator(0), own, None);
+            log.add(HazardKind::ProductNotFenced, Spot::Accumulator(0), own, None);
         }
         self.warps[warp as usize].fenced = true;
     }

@@ -1,9 +1,9 @@
 //! The rules of barriers: those who meet agree on what they meet at, and all threads of the block take part.
 
-use super::finding::{Action, Place};
+use super::finding::Spot;
+use super::hazard::{Action, HazardKind};
 use super::log::Log;
-use super::plan::Plan;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::observe::Arrival;
 
 /// The barriers of a block.
@@ -33,7 +33,7 @@ impl Barriers {
     }
 
     /// A barrier opens.
-    pub(super) fn open(&mut self, plan: &Plan, log: &mut Log, id: u32) {
+    pub(super) fn open(&mut self, setup: &Setup, log: &mut Log, id: u32) {
         let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
         let met = std::mem::take(arrivals);
         let side = |log: &Log, at: &Arrival| {
@@ -41,23 +41,23 @@ impl Barriers {
             log.side(thread, at.instruction, if at.waits { Action::Waits } else { Action::Arrives })
         };
         let Some(first) = met.first() else { return };
-        let threads = |at: &Arrival| if at.threads == 0 { 32 * plan.warps() as u32 } else { at.threads };
+        let threads = |at: &Arrival| if at.threads == 0 { 32 * setup.warps() as u32 } else { at.threads };
         let agree = |other: &Arrival| threads(other) == threads(first) && other.reduces == first.reduces;
         if let Some(other) = met.iter().find(|other| !agree(other)) {
-            log.add(HazardKind::MismatchedBarriers, Place::Barrier(id), side(log, first), Some(side(log, other)));
+            log.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(log, first), Some(side(log, other)));
             return;
         }
         // At a barrier for a number of threads, groups meet that do different things.
         let mut all = met.iter().filter(|at| at.waits && at.threads == 0);
         let Some(first) = all.next() else { return };
         // The compiler may have made several instructions of one line.
-        let line = |at: &Arrival| plan.kernel.source_line(at.instruction).ok_or(at.instruction);
+        let line = |at: &Arrival| setup.kernel.source_line(at.instruction).ok_or(at.instruction);
         if let Some(other) = all.find(|other| line(other) != line(first)) {
-            log.add(HazardKind::DifferentBarriers, Place::Barrier(id), side(log, first), Some(side(log, other)));
+            log.add(HazardKind::DifferentBarriers, Spot::Barrier(id), side(log, first), Some(side(log, other)));
         }
         if let Some((thread, exit)) = self.ended {
             let ends = log.side(thread, exit, Action::Ends);
-            log.add(HazardKind::ExitBeforeBarrier, Place::Barrier(id), side(log, first), Some(ends));
+            log.add(HazardKind::ExitBeforeBarrier, Spot::Barrier(id), side(log, first), Some(ends));
         }
     }
 

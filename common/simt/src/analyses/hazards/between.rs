@@ -1,17 +1,17 @@
 //! Races between blocks of a kernel whose blocks cannot wait for each other: then nothing orders them.
 
 use super::cell::Sort;
+use super::event::Event;
 use super::extent::Extent;
-use super::finding::{Finding, Found, Place, Side};
+use super::finding::{Finding, Found, Side, Spot};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
-use super::plan::Plan;
-use super::record::Record;
+use super::setup::Setup;
 use std::collections::HashMap;
 
 /// Accesses by the first two blocks (by number) that made any: of two, one is another block's than any third.
-type FirstTwo = [Record; 2];
+type FirstTwo = [Event; 2];
 
-fn keep(first_two: &mut FirstTwo, new: Record) {
+fn keep(first_two: &mut FirstTwo, new: Event) {
     let [first, second] = first_two;
     if !first.some() || new.block < first.block {
         (*first, *second) = (new, *first);
@@ -46,7 +46,7 @@ impl Summaries {
     }
 
     /// Adds a block that has ended.
-    pub(super) fn add(&mut self, plan: &Plan, global: &GlobalShadow) {
+    pub(super) fn add(&mut self, setup: &Setup, global: &GlobalShadow) {
         for (page, cells) in global.pages() {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
             for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
@@ -55,7 +55,7 @@ impl Summaries {
                         Sort::WRITE => &mut summary.writes,
                         Sort::READ => &mut summary.reads,
                         sort => {
-                            let all = self.strong.entry(address_of(plan, page, place)).or_default();
+                            let all = self.strong.entry(address_of(setup, page, place)).or_default();
                             let known = all.iter().position(|known| known.0 == sort);
                             let at = known.unwrap_or_else(|| {
                                 all.push((sort, FirstTwo::default()));
@@ -64,20 +64,20 @@ impl Summaries {
                             &mut all[at].1
                         }
                     };
-                    keep(first_two, entry.slot.record);
+                    keep(first_two, entry.slot.event);
                 }
             }
         }
     }
 
     /// Adds the races between blocks to what was found.
-    pub(super) fn races(&self, plan: &Plan, found: &mut Found) {
+    pub(super) fn races(&self, setup: &Setup, found: &mut Found) {
         for (&page, summaries) in &self.plain {
             for (place, summary) in summaries.iter().enumerate() {
-                let address = address_of(plan, page, place);
+                let address = address_of(setup, page, place);
                 let strong = self.strong.get(&address).map_or(&[][..], Vec::as_slice);
                 if summary.writes[0].some() || !strong.is_empty() {
-                    races_at(plan, address, summary, strong, found);
+                    races_at(setup, address, summary, strong, found);
                 }
             }
         }
@@ -85,13 +85,13 @@ impl Summaries {
 }
 
 /// The first two writes that race, and the first write and read.
-fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, FirstTwo)], found: &mut Found) {
+fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, FirstTwo)], found: &mut Found) {
     let plain = [(Sort::WRITE, summary.writes), (Sort::READ, summary.reads)];
-    let all = plain.iter().chain(strong).flat_map(|&(sort, records)| records.map(|record| (sort, record)));
-    let mut all: Vec<(Sort, Record)> = all.filter(|(_, record)| record.some()).collect();
-    all.sort_by_key(|(_, record)| (record.block, record.instruction(), record.thread()));
+    let all = plain.iter().chain(strong).flat_map(|&(sort, events)| events.map(|event| (sort, event)));
+    let mut all: Vec<(Sort, Event)> = all.filter(|(_, event)| event.some()).collect();
+    all.sort_by_key(|(_, event)| (event.block, event.instruction(), event.thread()));
     let writes = || all.iter().filter(|(sort, _)| sort.writes);
-    let kind = |(one, first): &(Sort, Record), (two, second): &(Sort, Record)| {
+    let kind = |(one, first): &(Sort, Event), (two, second): &(Sort, Event)| {
         let verdict = one.unordered(*two, false).filter(|_| first.block != second.block)?;
         Some(verdict.kind()).filter(|kind| !kind.is_warning())
     };
@@ -102,15 +102,15 @@ fn races_at(plan: &Plan, address: u64, summary: &Summary, strong: &[(Sort, First
     let one_reads = reads()
         .flat_map(|read| writes().map(move |write| (write, read)))
         .find_map(|(write, read)| Some((kind(write, read)?, write, read)));
-    let side = |&(sort, record): &(Sort, Record)| Side {
-        block: u64::from(record.block),
-        thread: record.thread(),
-        instruction: record.instruction(),
-        action: plan.action(record.instruction(), sort.writes),
+    let side = |&(sort, event): &(Sort, Event)| Side {
+        block: u64::from(event.block),
+        thread: event.thread(),
+        instruction: event.instruction(),
+        action: setup.action(event.instruction(), sort.writes),
     };
     for (kind, first, second) in both_write.into_iter().chain(one_reads) {
         let finding = Finding {
-            place: Place::Global(address),
+            spot: Spot::Global(address),
             first: side(first),
             second: Some(side(second)),
             count: 1,
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_first_two_blocks_are_kept_in_whatever_order_they_end() {
-        let access = |block: u32| Record::new(block, 1, 1, 1);
+        let access = |block: u32| Event::new(block, 1, 1, 1);
         for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
             let mut kept = FirstTwo::default();
             for block in order {

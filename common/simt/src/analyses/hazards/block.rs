@@ -8,16 +8,16 @@ use super::copies::Copies;
 use super::coverage::Coverage;
 use super::extent::Extent;
 use super::fences::Fences;
-use super::finding::{Action, Place};
+use super::finding::Spot;
 use super::global::GlobalShadow;
+use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
 use super::log::{LaneWrite, Log};
 use super::operands::{Operands, PIECE};
-use super::plan::Plan;
 use super::proxies::Proxies;
 use super::registers::Registers;
+use super::setup::Setup;
 use super::shared::{Reading, SharedShadow};
-use crate::analyses::report::HazardKind;
 use crate::lanes::{each, select};
 use crate::observe::{Access, Arrival, CopyAccess, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Watches a block for hazards.
 #[derive(Debug)]
 pub struct BlockHazards {
-    pub(super) plan: Arc<Plan>,
+    pub(super) setup: Arc<Setup>,
     pub(super) log: Log,
     /// The block's own, or one for all blocks.
     pub(super) global: Arc<Mutex<GlobalShadow>>,
@@ -44,22 +44,22 @@ pub struct BlockHazards {
 }
 
 impl BlockHazards {
-    pub(super) fn new(plan: Arc<Plan>, coverage: Arc<Coverage>, global: Arc<Mutex<GlobalShadow>>) -> Self {
+    pub(super) fn new(setup: Arc<Setup>, coverage: Arc<Coverage>, global: Arc<Mutex<GlobalShadow>>) -> Self {
         Self {
             log: Log::default(),
             global,
             coverage,
-            clock: Clock::new(plan.block.count() as u32),
-            fences: Fences::new(plan.warps()),
-            shared: SharedShadow::new(&plan),
-            local: LocalShadow::new(&plan),
-            copies: Copies::new(&plan),
+            clock: Clock::new(setup.block.count() as u32),
+            fences: Fences::new(setup.warps()),
+            shared: SharedShadow::new(&setup),
+            local: LocalShadow::new(&setup),
+            copies: Copies::new(&setup),
             barriers: Barriers::new(),
-            registers: Registers::new(&plan),
-            accumulators: Accumulators::new(&plan),
-            operands: Operands::new(&plan),
-            proxies: Proxies::new(plan.warps()),
-            plan,
+            registers: Registers::new(&setup),
+            accumulators: Accumulators::new(&setup),
+            operands: Operands::new(&setup),
+            proxies: Proxies::new(setup.warps()),
+            setup,
         }
     }
 
@@ -95,27 +95,27 @@ impl BlockHazards {
         self.accumulators.restart();
         self.operands.restart();
         self.proxies.restart();
-        if !self.plan.communicates() {
+        if !self.setup.communicates() {
             self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
         }
     }
 
     fn global(&mut self, access: &Access<'_>) {
-        let Self { plan, clock, coverage, log, fences, .. } = self;
+        let Self { setup, clock, coverage, log, fences, .. } = self;
         let mut global = self.global.lock().unwrap_or_else(PoisonError::into_inner);
-        global.access(plan, coverage, clock, log, access);
-        if plan.fenced && plan.strong(access.instruction) {
-            fences.accesses(clock, &mut global.locations, access, plan.order(access.instruction));
+        global.access(setup, coverage, clock, log, access);
+        if setup.fenced && setup.strong(access.instruction) {
+            fences.accesses(clock, &mut global.locations, access, setup.order(access.instruction));
         }
     }
 
     fn shared(&mut self, access: &Access<'_>) {
-        let Self { plan, clock, copies, log, fences, .. } = self;
-        self.shared.access(plan, clock, copies, log, access);
+        let Self { setup, clock, copies, log, fences, .. } = self;
+        self.shared.access(setup, clock, copies, log, access);
         if self.operands.any() && access.written != 0 {
             for lane in each(access.written) {
                 self.operands.write(
-                    plan,
+                    setup,
                     clock,
                     log,
                     &LaneWrite {
@@ -127,8 +127,8 @@ impl BlockHazards {
                 );
             }
         }
-        if plan.fenced && plan.strong(access.instruction) {
-            fences.accesses_shared(clock, access, plan.order(access.instruction));
+        if setup.fenced && setup.strong(access.instruction) {
+            fences.accesses_shared(clock, access, setup.order(access.instruction));
             if self.operands.any() {
                 self.proxies.accesses(access, access.kind != AccessKind::Store);
             }
@@ -139,19 +139,19 @@ impl BlockHazards {
 impl Observer for BlockHazards {
     fn enter(&mut self, warp: u32, _: u32, first: u32, end: u32, lanes: u32) {
         if self.registers.any() {
-            self.registers.enter(&self.plan, &mut self.log, warp, first, end, lanes);
+            self.registers.enter(&self.setup, &mut self.log, warp, first, end, lanes);
         }
         if self.accumulators.any() {
-            self.accumulators.run(&self.plan, &mut self.log, warp, first, end, false);
+            self.accumulators.run(&self.setup, &mut self.log, warp, first, end, false);
         }
     }
 
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
         if self.registers.any() {
-            self.registers.guarded(&self.plan, &mut self.log, warp, instruction, lanes);
+            self.registers.guarded(&self.setup, &mut self.log, warp, instruction, lanes);
         }
         if self.accumulators.any() && lanes != 0 {
-            self.accumulators.run(&self.plan, &mut self.log, warp, instruction, instruction + 1, true);
+            self.accumulators.run(&self.setup, &mut self.log, warp, instruction, instruction + 1, true);
         }
     }
 
@@ -159,7 +159,7 @@ impl Observer for BlockHazards {
         match access.space {
             Space::Global => self.global(access),
             Space::Shared => self.shared(access),
-            Space::Local => self.local.access(&self.plan, &mut self.log, access),
+            Space::Local => self.local.access(&self.setup, &mut self.log, access),
             _ => {}
         }
     }
@@ -182,7 +182,7 @@ impl Observer for BlockHazards {
                 });
             }
         }
-        let Self { plan, clock, copies, log, shared, operands, .. } = self;
+        let Self { setup, clock, copies, log, shared, operands, .. } = self;
         for lane in each(copy.lanes) {
             let write = LaneWrite {
                 thread: copy.warp * 32 + lane as u32,
@@ -190,11 +190,11 @@ impl Observer for BlockHazards {
                 address: copy.to[lane] as u32,
                 bytes: copy.bytes,
             };
-            copies.check(plan, log, write.address, write.bytes, write.part());
+            copies.check(setup, log, write.address, write.bytes, write.part());
             // The write may land at any time from now on.
-            shared.write_later(plan, clock, log, &write);
+            shared.write_later(setup, clock, log, &write);
             if operands.any() {
-                operands.write(plan, clock, log, &write);
+                operands.write(setup, clock, log, &write);
             }
             copies.take_off(&write);
         }
@@ -206,7 +206,7 @@ impl Observer for BlockHazards {
     }
 
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
-        let landed = if self.plan.order(instruction).is_strong() {
+        let landed = if self.setup.order(instruction).is_strong() {
             // The copies arrive at a barrier, and the thread goes on.
             self.copies.arrive(warp, lanes)
         } else {
@@ -214,14 +214,14 @@ impl Observer for BlockHazards {
             self.copies.wait(warp, lanes, pending)
         };
         for write in landed {
-            self.shared.write(&self.plan, &self.clock, &mut self.log, &write, Sort::WRITE);
+            self.shared.write(&self.setup, &self.clock, &mut self.log, &write, Sort::WRITE);
         }
     }
 
     fn barrier_arrive(&mut self, arrival: &Arrival) {
         let &Arrival { warp, lanes, id, .. } = arrival;
         self.barriers.arrive(*arrival);
-        if self.plan.fenced {
+        if self.setup.fenced {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
         }
         if self.operands.any() {
@@ -231,8 +231,8 @@ impl Observer for BlockHazards {
     }
 
     fn barrier_release(&mut self, id: u32, waiting: u32) {
-        self.barriers.open(&self.plan, &mut self.log, id);
-        if self.plan.fenced {
+        self.barriers.open(&self.setup, &mut self.log, id);
+        if self.setup.fenced {
             self.fences.open(id, waiting);
         }
         if self.operands.any() {
@@ -245,13 +245,13 @@ impl Observer for BlockHazards {
         let outside = lanes & !named;
         if outside != 0 {
             let side = self.log.side(warp * 32 + outside.trailing_zeros(), instruction, Action::Executes);
-            self.log.add(HazardKind::OutsideMask, Place::Mask(named), side, None);
+            self.log.add(HazardKind::OutsideMask, Spot::Mask(named), side, None);
         }
         let lanes = lanes & named;
         if exchange {
             self.clock.lanes_exchange(warp, lanes);
         } else {
-            if self.plan.fenced {
+            if self.setup.fenced {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
             }
             if self.operands.any() {
@@ -262,7 +262,7 @@ impl Observer for BlockHazards {
     }
 
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        let order = self.plan.order(instruction);
+        let order = self.setup.order(instruction);
         if order.proxy {
             if self.operands.any() {
                 self.proxies.fence(&mut self.clock, warp, lanes);
@@ -276,7 +276,7 @@ impl Observer for BlockHazards {
     }
 
     fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
-        let Self { plan, clock, log, accumulators, operands, .. } = self;
+        let Self { setup, clock, log, accumulators, operands, .. } = self;
         match step {
             WarpgroupStep::Fence => accumulators.fence(warp),
             WarpgroupStep::Commit => {
@@ -288,13 +288,13 @@ impl Observer for BlockHazards {
                 operands.wait(clock, warp, pending);
             }
             WarpgroupStep::Multiply { pieces, .. } => {
-                accumulators.multiply(plan, log, warp, instruction);
+                accumulators.multiply(setup, log, warp, instruction);
                 let mut pieces: Vec<u32> = pieces.iter().map(|position| position / PIECE).collect();
                 pieces.sort_unstable();
                 pieces.dedup();
                 for piece in &pieces {
                     let read = Reading { warp, instruction, address: piece * PIECE, bytes: PIECE };
-                    self.shared.product(plan, clock, (&self.copies, &self.proxies), log, &read);
+                    self.shared.product(setup, clock, (&self.copies, &self.proxies), log, &read);
                 }
                 operands.multiply(warp, instruction, pieces);
             }

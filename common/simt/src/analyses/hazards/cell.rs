@@ -5,9 +5,9 @@
 //! operation, a volatile or relaxed load or store) stands for no plain one, because strong ones may meet.
 
 use super::clock::{Clock, Order};
+use super::event::{Event, Slot};
 use super::extent::Extent;
-use super::record::{Record, Slot};
-use crate::analyses::report::HazardKind;
+use super::hazard::HazardKind;
 
 /// What an access does to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Verdict {
 /// An earlier access, and how it lies to the one at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Conflict {
-    pub earlier: Record,
+    pub earlier: Event,
     pub sort: Sort,
     pub verdict: Verdict,
 }
@@ -80,7 +80,7 @@ pub(super) struct Conflict {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     /// The last plain write.
-    write: Record,
+    write: Event,
     /// Plain reads since, by two warps.
     reads: [Slot; 2],
     /// Where the other accesses since are listed; 0 if there are none.
@@ -171,7 +171,7 @@ impl Lists {
 
     /// Lists an access of one thread.
     #[cold]
-    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Record, sort: Sort, updates: bool) {
+    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, updates: bool) {
         let most = self.most;
         let List { entries: list, update } = self.list(cell);
         let one = Slot::one(new);
@@ -193,7 +193,7 @@ impl Lists {
         };
         list.retain(|entry| entry.slot.lanes != 0 && !stands(entry));
         let others = || list.iter().filter(|entry| entry.sort == sort && !entry.slot.same_warp(new));
-        let blocks = others().filter(|entry| entry.slot.record.block != new.block).count();
+        let blocks = others().filter(|entry| entry.slot.event.block != new.block).count();
         if others().count() - blocks < most && blocks < BLOCKS {
             list.push(Entry { slot: one, sort });
         }
@@ -204,8 +204,8 @@ impl Cell {
     /// Notes a plain read by some lanes of a warp if the frequent cases are all there is to it: whatever was written has
     /// been ordered by barriers, and there is room for the read. `row` is what the warp knows of the others.
     #[inline]
-    pub(super) fn read_quickly(&mut self, new: Record, lanes: u32, row: &[u32], two_warps: bool) -> bool {
-        let settled = |old: Record| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
+    pub(super) fn read_quickly(&mut self, new: Event, lanes: u32, row: &[u32], two_warps: bool) -> bool {
+        let settled = |old: Event| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
         if !settled(self.write) || self.more != 0 {
             return false;
         }
@@ -214,9 +214,9 @@ impl Cell {
             a.join(new, lanes);
         } else if b.same_moment(new) {
             b.join(new, lanes);
-        } else if settled(a.record) {
+        } else if settled(a.event) {
             *a = Slot::of(new, lanes);
-        } else if settled(b.record) {
+        } else if settled(b.event) {
             *b = Slot::of(new, lanes);
         } else {
             return two_warps && enough(a, b, new);
@@ -234,7 +234,7 @@ impl Cell {
         let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
         let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };
         let listed = lists.of(self).iter().copied();
-        [write, a, b].into_iter().chain(listed).filter(|entry| entry.slot.record.some())
+        [write, a, b].into_iter().chain(listed).filter(|entry| entry.slot.event.some())
     }
 
     /// What a load that promises that nobody writes here finds written, in order or not.
@@ -251,14 +251,14 @@ impl Cell {
         &self,
         lists: &Lists,
         clock: &Clock,
-        new: Record,
+        new: Event,
         sort: Sort,
         decided: bool,
     ) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
             // Asked first: where many meet at one place, what each knows of each is long to tell.
-            let Some(unordered) = old.unordered(sort, slot.record.block == new.block) else { continue };
+            let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());
             let verdict = match (order, unordered) {
                 (Order::Before, _) => continue,
@@ -278,15 +278,15 @@ impl Cell {
     /// Whether a thread knows of a strong write because an atomic operation, of its own or of somebody it knows of, has read what
     /// that write left. (PTX, "Causality Order": whoever observes a write is behind it, fence or not. So the last to count may
     /// reset the counter.) Not asked of what would run without the result, because then it is chance who comes last.
-    fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Record) -> bool {
+    fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Event) -> bool {
         let Some(update) = lists.all[self.more as usize].update else { return false };
-        let same_block = slot.record.block == update.slot.record.block;
+        let same_block = slot.event.block == update.slot.event.block;
         let meet = matches!(old.unordered(update.sort, same_block), None | Some(Verdict::Volatile));
         old.writes && meet && clock.order(&update.slot, new.thread()).0 == Order::Before
     }
 
     /// Notes an access of one thread; `updates`: it is an atomic operation.
-    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Record, sort: Sort, updates: bool) {
+    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort, updates: bool) {
         if sort.is_strong() {
             lists.add(self, clock, new, sort, updates);
         } else if sort.writes {
@@ -297,7 +297,7 @@ impl Cell {
         }
     }
 
-    fn note_read(&mut self, lists: &mut Lists, clock: &Clock, new: Record) {
+    fn note_read(&mut self, lists: &mut Lists, clock: &Clock, new: Event) {
         let one = Slot::one(new);
         if let Some(slot) = self.reads.iter_mut().find(|slot| slot.same_moment(new)) {
             slot.join(new, one.lanes);
@@ -308,7 +308,7 @@ impl Cell {
             slot.lanes &= !one.lanes;
         }
         let stands =
-            |slot: &Slot| !slot.record.some() || slot.lanes == 0 || clock.order(slot, new.thread()).0 == Order::Before;
+            |slot: &Slot| !slot.event.some() || slot.lanes == 0 || clock.order(slot, new.thread()).0 == Order::Before;
         if let Some(slot) = self.reads.iter_mut().find(|slot| stands(slot)) {
             *slot = one;
             return;
@@ -321,7 +321,7 @@ impl Cell {
 }
 
 /// Whether two reads stand for a third by another warp of their block.
-fn enough(a: &Slot, b: &Slot, new: Record) -> bool {
-    let block = a.record.block == new.block && b.record.block == new.block;
-    block && !a.same_warp(b.record) && !a.same_warp(new) && !b.same_warp(new)
+fn enough(a: &Slot, b: &Slot, new: Event) -> bool {
+    let block = a.event.block == new.block && b.event.block == new.block;
+    block && !a.same_warp(b.event) && !a.same_warp(new) && !b.same_warp(new)
 }

@@ -5,8 +5,8 @@
 //! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
 //! [`Views`] beside the rows; most kernels have none.
 
+use super::event::Slot;
 use super::extent::Extent;
-use super::record::Slot;
 use super::view::{View, Views, Who};
 use crate::lanes::each;
 
@@ -192,30 +192,30 @@ impl Clock {
 
     /// How earlier accesses lie to one of a thread now, and the one of them that is ordered least.
     pub(super) fn order(&self, earlier: &Slot, thread: u32) -> (Order, u32) {
-        let record = earlier.record;
+        let event = earlier.event;
         let (warp, lane) = (thread as usize / 32, thread as usize % 32);
         let mut lanes = earlier.lanes;
-        if record.block == self.block {
-            if record.warp() == warp {
+        if event.block == self.block {
+            if event.warp() == warp {
                 lanes &= !(1 << lane);
             }
-            if self.row(warp)[record.warp()] >= record.time {
-                return (Order::Before, record.thread());
+            if self.row(warp)[event.warp()] >= event.time {
+                return (Order::Before, event.thread());
             }
         }
         let view = self.views[warp].of(lane);
-        let mut worst = (Order::Before, record.thread());
-        let known = view.known(record.block, record.warp(), record.time);
-        let first = record.thread() as usize % 32;
+        let mut worst = (Order::Before, event.thread());
+        let known = view.known(event.block, event.warp(), event.time);
+        let first = event.thread() as usize % 32;
         let in_order =
             std::iter::once(first).filter(|&first| lanes >> first & 1 != 0).chain(each(lanes & !(1 << first)));
         for other in in_order {
-            let by = record.by_lane(other).thread();
+            let by = event.by_lane(other).thread();
             let order = if known >> other & 1 == 1 {
                 Order::Before
-            } else if record.block == self.block
-                && record.warp() == warp
-                && self.exchanged(warp, lane, other) >= record.time
+            } else if event.block == self.block
+                && event.warp() == warp
+                && self.exchanged(warp, lane, other) >= event.time
             {
                 Order::Exchange
             } else {
@@ -240,12 +240,12 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Record;
+    use super::super::event::Event;
     use super::*;
 
     /// What orders an access of `thread` at its time 1 before another thread.
     fn order(clock: &Clock, thread: u32, other: u32) -> Order {
-        clock.order(&Slot::one(Record::new(0, thread, 1, 0)), other).0
+        clock.order(&Slot::one(Event::new(0, thread, 1, 0)), other).0
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         clock.arrive(2, 3);
         clock.open(3, 0b110);
         assert_eq!(order(&clock, 0, 70), Order::Before);
-        let later = Slot::one(Record::new(0, 0, 2, 0));
+        let later = Slot::one(Event::new(0, 0, 2, 0));
         assert_eq!(clock.order(&later, 70).0, Order::None, "what was done after arriving");
     }
 
@@ -305,8 +305,8 @@ mod tests {
         clock.open(0, 0b11);
         other.learn(33, &clock.knowledge(5));
         assert_eq!(order(&other, 40, 33), Order::Before);
-        assert_eq!(other.order(&Slot::one(Record::new(0, 5, 2, 0)), 33).0, Order::Before);
-        assert_eq!(other.order(&Slot::one(Record::new(0, 6, 2, 0)), 33).0, Order::None);
+        assert_eq!(other.order(&Slot::one(Event::new(0, 5, 2, 0)), 33).0, Order::Before);
+        assert_eq!(other.order(&Slot::one(Event::new(0, 6, 2, 0)), 33).0, Order::None);
         assert_eq!(order(&other, 40, 34), Order::None, "only one thread has learnt it");
     }
 
@@ -314,10 +314,10 @@ mod tests {
     fn of_several_lanes_the_one_that_is_not_ordered_is_named() {
         let mut clock = Clock::new(32);
         clock.lanes_meet(0, 0xff);
-        let slot = Slot::of(Record::new(0, 2, 1, 0), 0b1_0000_0100);
+        let slot = Slot::of(Event::new(0, 2, 1, 0), 0b1_0000_0100);
         assert_eq!(clock.order(&slot, 3), (Order::None, 8));
         assert_eq!(clock.order(&slot, 8), (Order::None, 2));
-        assert_eq!(clock.order(&Slot::of(slot.record, 0b100), 3), (Order::Before, 2));
-        assert_eq!(clock.order(&Slot::of(slot.record, 0b100), 2).0, Order::Before, "a thread with itself");
+        assert_eq!(clock.order(&Slot::of(slot.event, 0b100), 3), (Order::Before, 2));
+        assert_eq!(clock.order(&Slot::of(slot.event, 0b100), 2).0, Order::Before, "a thread with itself");
     }
 }

@@ -1,11 +1,11 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
 use super::extent::Extent;
-use super::finding::{Action, Place};
+use super::finding::Spot;
+use super::hazard::{Action, HazardKind};
 use super::log::{LaneWrite, Log, Part};
-use super::plan::Plan;
+use super::setup::Setup;
 use crate::CopyAccess;
-use crate::analyses::report::HazardKind;
 use crate::lanes::each;
 
 /// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
@@ -55,11 +55,11 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let words = (plan.shared_units << plan.unit).div_ceil(4);
+    pub(super) fn new(setup: &Setup) -> Self {
+        let words = (setup.shared_units << setup.unit).div_ceil(4);
         Self {
-            fillers: vec![Filler::default(); if plan.has_copies() { words } else { 0 }],
-            warps: (0..plan.warps()).map(|_| OfWarp::default()).collect(),
+            fillers: vec![Filler::default(); if setup.has_copies() { words } else { 0 }],
+            warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
             arriving: vec![],
         }
     }
@@ -91,15 +91,15 @@ impl Copies {
     }
 
     /// Checks one lane's access against the copies in flight.
-    pub(super) fn check(&self, plan: &Plan, log: &mut Log, address: u32, bytes: u32, part: Part) {
+    pub(super) fn check(&self, setup: &Setup, log: &mut Log, address: u32, bytes: u32, part: Part) {
         for word in address / 4..(address + bytes).div_ceil(4) {
             let Some(&filler) = self.fillers.get(word as usize) else { return };
             if filler.thread_plus_1 != 0 {
                 let kind = if part.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
                 let first = log.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
-                let action = plan.action(part.instruction, part.writes);
+                let action = setup.action(part.instruction, part.writes);
                 let second = log.side(part.thread, part.instruction, action);
-                log.add(kind, Place::Shared(word * 4), first, Some(second));
+                log.add(kind, Spot::Shared(word * 4), first, Some(second));
             }
         }
     }

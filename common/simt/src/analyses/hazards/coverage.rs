@@ -1,7 +1,8 @@
 //! The rule of outputs: every element is written. One that is stored to again has cost a store for nothing: a warning.
 
-use super::plan::{Array, Plan};
-use crate::analyses::report::{Hazard, HazardKind};
+use super::hazard::{Hazard, HazardKind};
+use super::setup::{Array, Setup};
+use crate::Place;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Largest number of elements that a message about an output lists by name.
@@ -21,7 +22,7 @@ struct Output {
 }
 
 impl Coverage {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(setup: &Setup) -> Self {
         let output = |array: &Array| {
             let element_bytes = u64::from(array.element_bytes);
             let elements = (array.bytes / element_bytes) as usize;
@@ -32,7 +33,7 @@ impl Coverage {
                 writes: (0..elements).map(|_| AtomicU8::new(0)).collect(),
             }
         };
-        Self(plan.arrays.iter().filter(|array| array.output).map(output).collect())
+        Self(setup.arrays.iter().filter(|array| array.output).map(output).collect())
     }
 
     /// Bytes for so many elements of outputs.
@@ -56,32 +57,31 @@ impl Coverage {
     }
 
     /// Elements of outputs that were never written, or more than once.
-    pub(super) fn hazards(&self, plan: &Plan) -> Vec<Hazard> {
-        let outputs = plan.arrays.iter().filter(|array| array.output);
+    pub(super) fn hazards(&self, setup: &Setup) -> Vec<Hazard> {
+        let outputs = setup.arrays.iter().filter(|array| array.output);
         self.0.iter().zip(outputs).flat_map(|(output, array)| output.hazards(array)).collect()
     }
 }
 
-/// Elements of an array, the first few of them by name.
+/// Elements of an array, the first few of them by number.
 #[derive(Default)]
 struct Elements {
     count: u64,
-    first: Vec<String>,
+    first: Vec<u64>,
 }
 
 impl Elements {
-    fn push(&mut self, array: &Array, index: usize) {
+    fn push(&mut self, index: usize) {
         self.count += 1;
         if self.first.len() < LISTED {
-            self.first.push(format!("{}[{index}]", array.name));
+            self.first.push(index as u64);
         }
     }
 
     /// The hazard that they are; none if there are no such elements.
-    fn hazard(self, kind: HazardKind, elements: usize) -> Option<Hazard> {
+    fn hazard(self, kind: HazardKind, array: &Array, elements: usize) -> Option<Hazard> {
         let Self { count, first } = self;
-        let more = if count > first.len() as u64 { ", ..." } else { "" };
-        let place = format!("{}{more} ({count} of {elements} elements)", first.join(", "));
+        let place = Place::Elements { array: array.named(), first, count, of: elements as u64 };
         (count > 0).then(|| Hazard { kind, place, parties: vec![], count, time: None })
     }
 }
@@ -91,12 +91,12 @@ impl Output {
         let (mut never, mut twice) = (Elements::default(), Elements::default());
         for (index, writes) in self.writes.iter().enumerate() {
             match writes.load(Relaxed) {
-                0 => never.push(array, index),
+                0 => never.push(index),
                 1 => {}
-                _ => twice.push(array, index),
+                _ => twice.push(index),
             }
         }
-        let never = never.hazard(HazardKind::NeverWritten, self.writes.len());
-        never.into_iter().chain(twice.hazard(HazardKind::WrittenTwice, self.writes.len()))
+        let never = never.hazard(HazardKind::NeverWritten, array, self.writes.len());
+        never.into_iter().chain(twice.hazard(HazardKind::WrittenTwice, array, self.writes.len()))
     }
 }

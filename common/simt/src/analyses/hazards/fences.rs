@@ -94,7 +94,7 @@ impl Fences {
         }
     }
 
-    /// The same of shared memory.
+    /// Lanes of a warp access shared memory.
     pub(super) fn accesses_shared(&mut self, clock: &mut Clock, access: &Access<'_>, order: MemoryOrder) {
         let mut locations = std::mem::take(&mut self.shared);
         self.accesses(clock, &mut locations, access, order);
@@ -203,7 +203,7 @@ impl Fences {
 #[cfg(test)]
 mod tests {
     use super::super::clock::Order;
-    use super::super::record::{Record, Slot};
+    use super::super::event::{Event, Slot};
     use super::*;
 
     const RELAXED: MemoryOrder = MemoryOrder { strong: 4, ..MemoryOrder::WEAK };
@@ -224,7 +224,7 @@ mod tests {
         }
         theirs.access(&mut two, &mut locations, &strong(40, read, true));
         theirs.fence(&mut two, 1, 1 << 8, then);
-        two.order(&Slot::one(Record::new(0, 5, 1, 0)), 40).0 == Order::Before
+        two.order(&Slot::one(Event::new(0, 5, 1, 0)), 40).0 == Order::Before
     }
 
     #[test]

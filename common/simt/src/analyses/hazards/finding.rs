@@ -1,11 +1,11 @@
-//! What the rules find, before it has words: a place, one or two sides, and how often.
+//! What the rules note while a block runs: numbers of a place, of one or two sides, and how often.
 
-use crate::analyses::report::HazardKind;
+use super::hazard::{Action, HazardKind};
 use std::collections::BTreeMap;
 
-/// A place, before it has a name.
+/// A place by its number; `naming` makes a [`crate::Place`] of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum Spot {
     Shared(u32),
     Global(u64),
     Register(u32),
@@ -18,41 +18,7 @@ pub(super) enum Place {
     Mask(u32),
 }
 
-/// What one side did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Action {
-    Writes,
-    Reads,
-    Updates,
-    Copies,
-    Waits,
-    Arrives,
-    Ends,
-    Executes,
-    /// Starts a product of matrices.
-    Multiplies,
-    /// Reads by a product that is under way.
-    ReadsOn,
-}
-
-impl Action {
-    pub(super) const fn words(self) -> &'static str {
-        match self {
-            Self::Writes => "writes",
-            Self::Reads => "reads",
-            Self::Updates => "updates atomically",
-            Self::Copies => "copies to it asynchronously",
-            Self::Waits => "waits at the barrier",
-            Self::Arrives => "arrives at the barrier",
-            Self::Ends => "has ended",
-            Self::Executes => "executes it",
-            Self::Multiplies => "starts a product with it",
-            Self::ReadsOn => "still reads it",
-        }
-    }
-}
-
-/// One side, before it has words.
+/// One side, by numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Side {
     pub block: u64,
@@ -61,10 +27,10 @@ pub(super) struct Side {
     pub action: Action,
 }
 
-/// A hazard, before it has words: a representative, and how many there are of its sort.
+/// A hazard, by numbers: a representative, and how many there are of its sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finding {
-    pub place: Place,
+    pub spot: Spot,
     pub first: Side,
     pub second: Option<Side>,
     pub count: u64,
@@ -75,8 +41,8 @@ pub(super) struct Finding {
 impl Finding {
     /// Which of several of one sort is shown: the same whatever order the blocks ran in.
     fn rank(&self) -> impl Ord + use<> {
-        let Self { place, first, second, .. } = *self;
-        (second.map_or(first.block, |side| side.block), first.block, place, first, second)
+        let Self { spot, first, second, .. } = *self;
+        (second.map_or(first.block, |side| side.block), first.block, spot, first, second)
     }
 
     /// Adds another of the same sort.
@@ -129,7 +95,7 @@ mod tests {
     }
 
     fn finding(first: Side, second: Option<Side>, address: u32) -> Finding {
-        Finding { place: Place::Shared(address), first, second, count: 1, time: None }
+        Finding { spot: Spot::Shared(address), first, second, count: 1, time: None }
     }
 
     #[test]

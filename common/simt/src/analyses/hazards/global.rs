@@ -7,13 +7,13 @@ use super::cell::{Cell, Lists};
 use super::clock::Clock;
 use super::coverage::Coverage;
 use super::duplicates::meetings;
+use super::event::Event;
 use super::extent::Extent;
 use super::fences::Locations;
-use super::finding::Place;
+use super::finding::Spot;
+use super::hazard::HazardKind;
 use super::log::{Log, Part};
-use super::plan::Plan;
-use super::record::Record;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 use std::collections::HashMap;
@@ -35,13 +35,13 @@ pub(super) fn pages_of(bytes: u64) -> u64 {
 }
 
 /// The page of an address, and its unit's place in that page.
-fn page_of(plan: &Plan, address: u64) -> (u64, usize) {
-    (address >> PAGE, ((address % (1 << PAGE)) >> plan.unit) as usize)
+fn page_of(setup: &Setup, address: u64) -> (u64, usize) {
+    (address >> PAGE, ((address % (1 << PAGE)) >> setup.unit) as usize)
 }
 
 /// The address of a unit: the inverse of [`page_of`].
-pub(super) fn address_of(plan: &Plan, page: u64, place: usize) -> u64 {
-    (page << PAGE) + ((place as u64) << plan.unit)
+pub(super) fn address_of(setup: &Setup, page: u64, place: usize) -> u64 {
+    (page << PAGE) + ((place as u64) << setup.unit)
 }
 
 /// The shadow of what is touched of global memory.
@@ -59,13 +59,13 @@ pub(super) struct GlobalShadow {
 }
 
 impl GlobalShadow {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let per_page = (1 << PAGE) >> plan.unit;
+    pub(super) fn new(setup: &Setup) -> Self {
+        let per_page = (1 << PAGE) >> setup.unit;
         Self {
             pages: HashMap::default(),
             cells: vec![],
             per_page,
-            lists: Lists::new(plan.most_warps()),
+            lists: Lists::new(setup.most_warps()),
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }
@@ -91,8 +91,8 @@ impl GlobalShadow {
     }
 
     /// The number of a unit's cell.
-    fn cell(&mut self, plan: &Plan, address: u64) -> usize {
-        let (page, place) = page_of(plan, address);
+    fn cell(&mut self, setup: &Setup, address: u64) -> usize {
+        let (page, place) = page_of(setup, address);
         if page != self.latest.0 {
             let next = self.cells.len();
             let start = *self.pages.entry(page).or_insert(next);
@@ -107,32 +107,32 @@ impl GlobalShadow {
     /// Checks an access and notes it.
     pub(super) fn access(
         &mut self,
-        plan: &Plan,
+        setup: &Setup,
         coverage: &Coverage,
         clock: &Clock,
         log: &mut Log,
         access: &Access<'_>,
     ) {
         let store = access.kind == AccessKind::Store;
-        let met = if store { meetings(access, plan.unit) } else { vec![] };
-        let strong = plan.strong(access.instruction);
+        let met = if store { meetings(access, setup.unit) } else { vec![] };
+        let strong = setup.strong(access.instruction);
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second]
                 .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
             // The same value does no harm, but one of the two has done the other's work for nothing.
             if !meeting.same {
-                log.lanes(plan, HazardKind::Race, Place::Global(meeting.address), first, second);
-            } else if plan.is_output(meeting.address) {
-                log.lanes(plan, HazardKind::WrittenTwice, Place::Global(meeting.address), first, second);
+                log.lanes(setup, HazardKind::Race, Spot::Global(meeting.address), first, second);
+            } else if setup.is_output(meeting.address) {
+                log.lanes(setup, HazardKind::WrittenTwice, Spot::Global(meeting.address), first, second);
             }
         }
         // Lanes that meet are compared with what was before, not with one another.
         if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.lane(plan, clock, log, access, lane, true, true));
+            each(access.lanes).for_each(|lane| self.lane(setup, clock, log, access, lane, true, true));
         } else {
-            each(access.lanes).for_each(|lane| self.lane(plan, clock, log, access, lane, true, false));
+            each(access.lanes).for_each(|lane| self.lane(setup, clock, log, access, lane, true, false));
             let lanes: Vec<usize> = each(access.lanes).collect();
-            lanes.into_iter().rev().for_each(|lane| self.lane(plan, clock, log, access, lane, false, true));
+            lanes.into_iter().rev().for_each(|lane| self.lane(setup, clock, log, access, lane, false, true));
         }
         for lane in each(access.written) {
             coverage.written(access.addresses[lane], access.bytes, store);
@@ -143,7 +143,7 @@ impl GlobalShadow {
     #[inline]
     fn lane(
         &mut self,
-        plan: &Plan,
+        setup: &Setup,
         clock: &Clock,
         log: &mut Log,
         access: &Access<'_>,
@@ -151,25 +151,25 @@ impl GlobalShadow {
         compare: bool,
         note: bool,
     ) {
-        let unit = plan.unit;
+        let unit = setup.unit;
         let thread = access.warp * 32 + lane as u32;
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
-        let sort = plan.sort(access.instruction, writes);
-        let (decided, updates) = (plan.decided(access.instruction), plan.updates(access.instruction));
-        let new = Record::new(clock.block(), thread, clock.time(access.warp), access.instruction);
+        let sort = setup.sort(access.instruction, writes);
+        let (decided, updates) = (setup.decided(access.instruction), setup.updates(access.instruction));
+        let new = Event::new(clock.block(), thread, clock.time(access.warp), access.instruction);
         let part = Part::new(thread, access.instruction, !load);
         let first = access.addresses[lane] >> unit;
         for index in first..first + u64::from((access.bytes >> unit).max(1)) {
             let address = index << unit;
-            let at = self.cell(plan, address);
+            let at = self.cell(setup, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && plan.needs_old(access) && !cell.written(lists) && plan.is_output(address) {
-                log.alone(plan, HazardKind::UninitialisedGlobal, Place::Global(address), part);
+            if compare && setup.needs_old(access) && !cell.written(lists) && setup.is_output(address) {
+                log.alone(setup, HazardKind::UninitialisedGlobal, Spot::Global(address), part);
             }
             let row = clock.row(access.warp as usize);
-            let promises = load && plan.read_only(access.instruction);
+            let promises = load && setup.read_only(access.instruction);
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
@@ -177,7 +177,7 @@ impl GlobalShadow {
             }
             let conflict = if compare { cell.conflict(lists, clock, new, sort, decided) } else { None };
             if let Some(conflict) = conflict.or(broken) {
-                log.conflict(plan, Place::Global(address), conflict, part);
+                log.conflict(setup, Spot::Global(address), conflict, part);
             }
             if note {
                 cell.note(lists, clock, new, sort, updates);

@@ -1,10 +1,10 @@
 //! The rule of local memory: a thread reads there only what it has written.
 
 use super::extent::Extent;
-use super::finding::Place;
+use super::finding::Spot;
+use super::hazard::HazardKind;
 use super::log::{Log, Part};
-use super::plan::Plan;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 
@@ -16,8 +16,8 @@ pub(super) struct LocalShadow {
 }
 
 impl LocalShadow {
-    pub(super) fn new(plan: &Plan) -> Self {
-        Self { written: vec![vec![]; plan.warps()] }
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self { written: vec![vec![]; setup.warps()] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
@@ -29,7 +29,7 @@ impl LocalShadow {
     }
 
     /// Checks a load, notes a store.
-    pub(super) fn access(&mut self, plan: &Plan, log: &mut Log, access: &Access<'_>) {
+    pub(super) fn access(&mut self, setup: &Setup, log: &mut Log, access: &Access<'_>) {
         let written = &mut self.written[access.warp as usize];
         for lane in each(access.lanes) {
             let start = access.addresses[lane] as usize;
@@ -45,7 +45,7 @@ impl LocalShadow {
             let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
             if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
                 let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
-                log.alone(plan, HazardKind::UninitialisedLocal, Place::Local(start as u32), part);
+                log.alone(setup, HazardKind::UninitialisedLocal, Spot::Local(start as u32), part);
             }
         }
     }

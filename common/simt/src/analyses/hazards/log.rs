@@ -1,9 +1,9 @@
 //! What the rules have found in one block.
 
 use super::cell::{Conflict, Sort};
-use super::finding::{Action, Finding, Found, Place, Side};
-use super::plan::Plan;
-use crate::analyses::report::HazardKind;
+use super::finding::{Finding, Found, Side, Spot};
+use super::hazard::{Action, HazardKind};
+use super::setup::Setup;
 
 /// What one thread does, apart from where.
 #[derive(Debug, Clone, Copy)]
@@ -49,33 +49,33 @@ impl Log {
         Side { block: self.block, thread, instruction, action }
     }
 
-    fn side_of(&self, plan: &Plan, part: Part) -> Side {
-        self.side(part.thread, part.instruction, plan.action(part.instruction, part.writes))
+    fn side_of(&self, setup: &Setup, part: Part) -> Side {
+        self.side(part.thread, part.instruction, setup.action(part.instruction, part.writes))
     }
 
-    pub(super) fn add(&mut self, kind: HazardKind, place: Place, first: Side, second: Option<Side>) {
-        self.found.add(kind, Finding { place, first, second, count: 1, time: self.now });
+    pub(super) fn add(&mut self, kind: HazardKind, spot: Spot, first: Side, second: Option<Side>) {
+        self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now });
     }
 
     /// Notes a hazard that one access alone is.
-    pub(super) fn alone(&mut self, plan: &Plan, kind: HazardKind, place: Place, part: Part) {
-        self.add(kind, place, self.side_of(plan, part), None);
+    pub(super) fn alone(&mut self, setup: &Setup, kind: HazardKind, spot: Spot, part: Part) {
+        self.add(kind, spot, self.side_of(setup, part), None);
     }
 
     /// Notes that an access lies badly to an earlier one.
     #[cold]
     #[inline(never)]
-    pub(super) fn conflict(&mut self, plan: &Plan, place: Place, conflict: Conflict, part: Part) {
+    pub(super) fn conflict(&mut self, setup: &Setup, spot: Spot, conflict: Conflict, part: Part) {
         let Conflict { earlier, sort: Sort { writes, .. }, verdict } = conflict;
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
         // Blocks are counted in 32 bits by what compares them.
         let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
-        let first = Side { block, ..self.side_of(plan, first) };
-        self.add(verdict.kind(), place, first, Some(self.side_of(plan, part)));
+        let first = Side { block, ..self.side_of(setup, first) };
+        self.add(verdict.kind(), spot, first, Some(self.side_of(setup, part)));
     }
 
     /// Notes that two lanes of one instruction do the same thing to one place.
-    pub(super) fn lanes(&mut self, plan: &Plan, kind: HazardKind, place: Place, first: Part, second: Part) {
-        self.add(kind, place, self.side_of(plan, first), Some(self.side_of(plan, second)));
+    pub(super) fn lanes(&mut self, setup: &Setup, kind: HazardKind, spot: Spot, first: Part, second: Part) {
+        self.add(kind, spot, self.side_of(setup, first), Some(self.side_of(setup, second)));
     }
 }

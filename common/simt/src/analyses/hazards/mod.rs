@@ -36,8 +36,8 @@
 //!
 //! # The files
 //!
-//! Each knows only those before it: `record` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
-//! `cell` (the shadow of one place); `finding`, `plan` (the launch), `log` (a block's findings); `fences`; the rules
+//! Each knows only those before it: `event` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
+//! `cell` (the shadow of one place); `finding`, `setup` (the launch), `log` (a block's findings); `fences`; the rules
 //! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `shared`,
 //! `coverage` of outputs, `global`, `between` blocks; of products of a warpgroup `accumulators`, `operands` and `proxies`; `naming`; `block`, which hands what happens to the rules.
 
@@ -50,28 +50,29 @@ mod clock;
 mod copies;
 mod coverage;
 mod duplicates;
+mod event;
 mod extent;
 mod fences;
 mod finding;
 mod global;
 mod groups;
+mod hazard;
 mod local;
 mod log;
 mod naming;
 mod operands;
-mod plan;
 mod proxies;
-mod record;
 mod registers;
+mod setup;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use block::BlockHazards;
+pub use hazard::{Action, Hazard, HazardKind, Party};
 
 use super::declarations::Extents;
-use super::report::{Hazard, HazardKind};
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
@@ -80,7 +81,7 @@ use extent::Extent;
 use finding::Found;
 use global::GlobalShadow;
 use naming::Naming;
-use plan::Plan;
+use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -107,7 +108,7 @@ pub struct Touched {
 /// What is known of a launch, and what its blocks share.
 #[derive(Debug)]
 struct Launch {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     coverage: Arc<Coverage>,
     /// The shadow of global memory for all blocks, where they may wait for each other.
     global: Option<Arc<Mutex<GlobalShadow>>>,
@@ -161,11 +162,11 @@ impl Hazards {
 
     /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
     /// out once.
-    pub fn report(&self) -> Vec<Hazard> {
-        let Some(Launch { plan, coverage, .. }) = &self.launch else { return vec![] };
+    pub fn found(&self) -> Vec<Hazard> {
+        let Some(Launch { setup, coverage, .. }) = &self.launch else { return vec![] };
         let merged = std::mem::take(&mut *self.merged.lock().unwrap_or_else(PoisonError::into_inner));
         let Merged { mut found, summaries, .. } = merged;
-        summaries.races(plan, &mut found);
+        summaries.races(setup, &mut found);
         // A read that raced came too early as well; the race says it better.
         let races = found.iter().filter(|(kind, _)| *kind == HazardKind::Race);
         let sides = races.flat_map(|(_, race)| [Some(race.first), race.second]).flatten();
@@ -173,8 +174,8 @@ impl Hazards {
         found.retain(|kind, finding| {
             kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
         });
-        let mut hazards = Naming { plan, extents: &self.extents }.hazards(&found);
-        hazards.extend(coverage.hazards(plan));
+        let mut hazards = Naming { setup, extents: &self.extents }.hazards(&found);
+        hazards.extend(coverage.hazards(setup));
         excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
         hazards
@@ -203,22 +204,22 @@ impl Analysis for Hazards {
     type Block = Option<BlockHazards>;
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        let plan = Arc::new(Plan::new(launch, &self.outputs));
-        let global = plan.communicates().then(|| Arc::new(Mutex::new(GlobalShadow::new(&plan))));
-        self.launch = Some(Launch { coverage: Arc::new(Coverage::new(&plan)), global, plan });
+        let setup = Arc::new(Setup::new(launch, &self.outputs));
+        let global = setup.communicates().then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
+        self.launch = Some(Launch { coverage: Arc::new(Coverage::new(&setup)), global, setup });
         *self.merged.get_mut().unwrap_or_else(PoisonError::into_inner) = Merged::default();
     }
 
     fn in_order(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.plan.in_order)
+        self.launch.as_ref().is_some_and(|launch| launch.setup.in_order)
     }
 
     fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {
-        let Launch { plan, coverage, global } = self.launch.as_ref()?;
+        let Launch { setup, coverage, global } = self.launch.as_ref()?;
         let idle = self.merged.lock().unwrap_or_else(PoisonError::into_inner).idle.pop();
         let mut observer = idle.unwrap_or_else(|| {
-            let global = global.clone().unwrap_or_else(|| Arc::new(Mutex::new(GlobalShadow::new(plan))));
-            BlockHazards::new(plan.clone(), coverage.clone(), global)
+            let global = global.clone().unwrap_or_else(|| Arc::new(Mutex::new(GlobalShadow::new(setup))));
+            BlockHazards::new(setup.clone(), coverage.clone(), global)
         });
         observer.start(block.number);
         Some(observer)
@@ -228,8 +229,8 @@ impl Analysis for Hazards {
         let Some(mut block) = block else { return };
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
         merged.found.take(&mut block.log.found);
-        if !block.plan.communicates() {
-            merged.summaries.add(&block.plan, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
+        if !block.setup.communicates() {
+            merged.summaries.add(&block.setup, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
         }
         merged.idle.push(block);
     }

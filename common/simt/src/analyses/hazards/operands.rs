@@ -2,12 +2,12 @@
 //! and nothing orders the write behind the wait.
 
 use super::clock::{Clock, Order};
+use super::event::{Event, Slot};
 use super::extent::Extent;
-use super::finding::{Action, Place};
+use super::finding::Spot;
+use super::hazard::{Action, HazardKind};
 use super::log::{LaneWrite, Log};
-use super::plan::Plan;
-use super::record::{Record, Slot};
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 
 /// Bytes of a piece, which products read as a whole.
 pub(super) const PIECE: u32 = 16;
@@ -34,7 +34,7 @@ struct Piece {
     /// Warps whose products read it now: a bit each.
     readers: u32,
     /// The products that have read it since it was written, the last one of each warp, at the time of its wait.
-    past: Vec<Record>,
+    past: Vec<Event>,
 }
 
 /// Products of a warp that are under way at once, and pieces that each reads, as kernels have them.
@@ -50,16 +50,16 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let count = (plan.shared_units << plan.unit).div_ceil(PIECE as usize);
+    pub(super) fn new(setup: &Setup) -> Self {
+        let count = (setup.shared_units << setup.unit).div_ceil(PIECE as usize);
         Self {
-            pieces: vec![Piece::default(); if plan.products().any() { count } else { 0 }],
-            warps: (0..plan.warps()).map(|_| OfWarp::default()).collect(),
+            pieces: vec![Piece::default(); if setup.products().any() { count } else { 0 }],
+            warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
         }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        let past = extent.warps.next_power_of_two().max(4) * size_of::<Record>() as u64;
+        let past = extent.warps.next_power_of_two().max(4) * size_of::<Event>() as u64;
         let pieces = extent.shared_bytes.div_ceil(PIECE.into()) * (size_of::<Piece>() as u64 + past);
         if extent.product_registers > 0 { pieces + extent.warps * FLIGHTS * PIECES * 4 } else { 0 }
     }
@@ -104,13 +104,13 @@ impl Operands {
             all.into_iter().partition::<Vec<_>, _>(|flight| flight.group.saturating_add(pending) < *closed);
         *flights = left;
         for flight in &done {
-            let record = Record::new(clock.block(), warp * 32, clock.time(warp), flight.instruction);
+            let event = Event::new(clock.block(), warp * 32, clock.time(warp), flight.instruction);
             for &piece in &flight.pieces {
                 let Some(Piece { readers, past }) = self.pieces.get_mut(piece as usize) else { continue };
                 *readers &= !(1 << warp);
-                match past.iter_mut().find(|earlier| earlier.warp() == record.warp()) {
-                    Some(earlier) => *earlier = record,
-                    None => past.push(record),
+                match past.iter_mut().find(|earlier| earlier.warp() == event.warp()) {
+                    Some(earlier) => *earlier = event,
+                    None => past.push(event),
                 }
             }
         }
@@ -122,12 +122,12 @@ impl Operands {
     }
 
     /// Checks one lane's write.
-    pub(super) fn write(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite) {
+    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite) {
         let end = write.address.saturating_add(write.bytes).div_ceil(PIECE);
         for number in write.address / PIECE..end {
             let Some(piece) = self.pieces.get_mut(number as usize) else { return };
-            let place = Place::Shared(write.address.max(number * PIECE));
-            let action = plan.action(write.instruction, true);
+            let place = Spot::Shared(write.address.max(number * PIECE));
+            let action = setup.action(write.instruction, true);
             let second = log.side(write.thread, write.instruction, action);
             if piece.readers != 0 {
                 let warp = piece.readers.trailing_zeros();
@@ -137,12 +137,11 @@ impl Operands {
                 let first = log.side(warp * 32, instruction, Action::ReadsOn);
                 log.add(HazardKind::OperandOverwritten, place, first, Some(second));
             }
-            for record in std::mem::take(&mut piece.past) {
+            for event in std::mem::take(&mut piece.past) {
                 // The wait is that of all lanes: whoever has learnt of it from one of them may write.
-                let after =
-                    |lane: usize| clock.order(&Slot::one(record.by_lane(lane)), write.thread).0 == Order::Before;
-                if record.warp() != write.thread as usize / 32 && !(0..32).any(after) {
-                    let first = log.side(record.thread(), record.instruction(), Action::Reads);
+                let after = |lane: usize| clock.order(&Slot::one(event.by_lane(lane)), write.thread).0 == Order::Before;
+                if event.warp() != write.thread as usize / 32 && !(0..32).any(after) {
+                    let first = log.side(event.thread(), event.instruction(), Action::Reads);
                     log.add(HazardKind::Race, place, first, Some(second));
                 }
             }

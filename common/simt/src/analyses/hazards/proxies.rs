@@ -4,7 +4,7 @@
 //! Kept as what each thread knows of fenced writes, which it passes on as it passes on everything else.
 
 use super::clock::Clock;
-use super::record::Record;
+use super::event::Event;
 use super::view::{View, Views};
 use crate::lanes::each;
 use crate::observe::Access;
@@ -17,7 +17,7 @@ pub(super) struct Proxies {
     seen: Vec<Views>,
     /// What those who arrived at each barrier knew to be fenced.
     gathered: Vec<View>,
-    /// The same of places in shared memory through which threads meet.
+    /// By place in shared memory through which threads meet: what those who came before knew to be fenced.
     places: HashMap<u64, View>,
 }
 
@@ -40,7 +40,7 @@ impl Proxies {
     }
 
     /// Whether a write is known to be fenced by some lane of a warp: they execute a product together.
-    pub(super) fn knows(&self, warp: u32, write: Record) -> bool {
+    pub(super) fn knows(&self, warp: u32, write: Event) -> bool {
         let seen = &self.seen[warp as usize];
         (0..32).any(|lane| seen.of(lane).knows(write.block, write.thread(), write.time))
     }

@@ -1,10 +1,10 @@
 //! The rule of registers: none is read before the thread has set it.
 
 use super::extent::Extent;
-use super::finding::{Action, Finding, Place};
+use super::finding::{Finding, Spot};
+use super::hazard::{Action, HazardKind};
 use super::log::Log;
-use super::plan::Plan;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::lower::Use;
 
 /// Which lanes have set the registers that some path reads first.
@@ -16,8 +16,8 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    pub(super) fn new(plan: &Plan) -> Self {
-        Self { warps: plan.warps(), set: vec![0; plan.doubtful_registers().len() * plan.warps()] }
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self { warps: setup.warps(), set: vec![0; setup.doubtful_registers().len() * setup.warps()] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
@@ -35,21 +35,21 @@ impl Registers {
     }
 
     /// A warp runs the instructions `first..end`, those without a guard by the lanes given.
-    pub(super) fn enter(&mut self, plan: &Plan, log: &mut Log, warp: u32, first: u32, end: u32, lanes: u32) {
-        for (instruction, number, how) in plan.register_uses(first, end) {
+    pub(super) fn enter(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, lanes: u32) {
+        for (instruction, number, how) in setup.register_uses(first, end) {
             let set = &mut self.set[number as usize * self.warps + warp as usize];
             if how == Use::Set {
                 // A guarded write may set fewer lanes; taking all for set gives no false alarm.
                 *set |= lanes;
-            } else if how == Use::Guard || !plan.is_guarded(instruction) {
+            } else if how == Use::Guard || !setup.is_guarded(instruction) {
                 read(log, warp, instruction, number, lanes & !*set);
             }
         }
     }
 
     /// A warp runs an instruction with a guard, by the lanes given.
-    pub(super) fn guarded(&self, plan: &Plan, log: &mut Log, warp: u32, instruction: u32, lanes: u32) {
-        for (_, number, how) in plan.register_uses(instruction, instruction + 1) {
+    pub(super) fn guarded(&self, setup: &Setup, log: &mut Log, warp: u32, instruction: u32, lanes: u32) {
+        for (_, number, how) in setup.register_uses(instruction, instruction + 1) {
             if how == Use::Read {
                 let set = self.set[number as usize * self.warps + warp as usize];
                 read(log, warp, instruction, number, lanes & !set);
@@ -63,7 +63,7 @@ fn read(log: &mut Log, warp: u32, instruction: u32, number: u32, unset: u32) {
     if unset != 0 {
         let first = log.side(warp * 32 + unset.trailing_zeros(), instruction, Action::Reads);
         let count = u64::from(unset.count_ones());
-        let finding = Finding { place: Place::Register(number), first, second: None, count, time: log.now };
+        let finding = Finding { spot: Spot::Register(number), first, second: None, count, time: log.now };
         log.found.add(HazardKind::UnsetRegister, finding);
     }
 }

@@ -4,14 +4,14 @@ use super::cell::{Cell, Conflict, Entry, Lists, Sort};
 use super::clock::Clock;
 use super::copies::Copies;
 use super::duplicates::meetings;
+use super::event::Event;
 use super::extent::Extent;
-use super::finding::Place;
+use super::finding::Spot;
 use super::groups::groups;
+use super::hazard::HazardKind;
 use super::log::{LaneWrite, Log, Part};
-use super::plan::Plan;
 use super::proxies::Proxies;
-use super::record::Record;
-use crate::analyses::report::HazardKind;
+use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 
@@ -38,11 +38,11 @@ pub(super) struct SharedShadow {
 }
 
 impl SharedShadow {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(setup: &Setup) -> Self {
         Self {
-            cells: vec![Cell::default(); plan.shared_units],
-            lists: Lists::new(plan.most_warps()),
-            written: vec![0; plan.shared_units.div_ceil(64)],
+            cells: vec![Cell::default(); setup.shared_units],
+            lists: Lists::new(setup.most_warps()),
+            written: vec![0; setup.shared_units.div_ceil(64)],
             doubtful: vec![],
             unwritten: vec![],
         }
@@ -60,33 +60,33 @@ impl SharedShadow {
     }
 
     /// Checks an access and notes it.
-    pub(super) fn access(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        stays_inside(plan, log, access);
+    pub(super) fn access(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+        stays_inside(setup, log, access);
         if copies.any() {
             for lane in each(access.lanes) {
                 let part =
                     Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
-                copies.check(plan, log, access.addresses[lane] as u32, access.bytes, part);
+                copies.check(setup, log, access.addresses[lane] as u32, access.bytes, part);
             }
         }
         match access.kind {
-            AccessKind::Load => self.loads(plan, clock, copies, log, access),
-            AccessKind::Store => self.stores(plan, clock, log, access),
-            _ => self.updates(plan, clock, copies, log, access),
+            AccessKind::Load => self.loads(setup, clock, copies, log, access),
+            AccessKind::Store => self.stores(setup, clock, log, access),
+            _ => self.updates(setup, clock, copies, log, access),
         }
     }
 
     /// Checks loads, the most frequent access of all.
-    fn loads(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+    fn loads(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten } = self;
-        let unit = plan.unit;
+        let unit = setup.unit;
         let row = clock.row(access.warp as usize);
         let (time, two_warps) = (clock.time(access.warp), lists.two_warps());
-        let plain = !plan.strong(access.instruction);
+        let plain = !setup.strong(access.instruction);
         let units = (access.bytes >> unit).max(1);
         for (lane, lanes) in groups(access.addresses, access.lanes) {
             let thread = access.warp * 32 + lane as u32;
-            let new = Record::new(clock.block(), thread, time, access.instruction);
+            let new = Event::new(clock.block(), thread, time, access.instruction);
             let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
@@ -99,35 +99,35 @@ impl SharedShadow {
             }
         }
         if !self.doubtful.is_empty() || !self.unwritten.is_empty() {
-            self.look_closely(plan, clock, copies, log, access);
+            self.look_closely(setup, clock, copies, log, access);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn look_closely(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        let sort = plan.sort(access.instruction, false);
+    fn look_closely(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+        let sort = setup.sort(access.instruction, false);
         for (lanes, index) in std::mem::take(&mut self.doubtful) {
             for lane in each(lanes) {
                 let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
-                self.touch(plan, clock, log, index as usize, part, sort);
+                self.touch(setup, clock, log, index as usize, part, sort);
             }
         }
         for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
             for lane in each(lanes) {
                 let part = Part::new(thread & !31 | lane as u32, access.instruction, false);
-                uninitialised(plan, copies, log, index << plan.unit, part);
+                uninitialised(setup, copies, log, index << setup.unit, part);
             }
         }
     }
 
-    fn stores(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, access: &Access<'_>) {
-        let sort = plan.sort(access.instruction, true);
-        let met = meetings(access, plan.unit);
+    fn stores(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, access: &Access<'_>) {
+        let sort = setup.sort(access.instruction, true);
+        let met = meetings(access, setup.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
             let [first, second] = [meeting.first, meeting.second]
                 .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
-            log.lanes(plan, HazardKind::Race, Place::Shared(meeting.address as u32), first, second);
+            log.lanes(setup, HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
         }
         let write = |lane: usize| LaneWrite {
             thread: access.warp * 32 + lane as u32,
@@ -136,57 +136,57 @@ impl SharedShadow {
             bytes: access.bytes,
         };
         if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.write(plan, clock, log, &write(lane), sort));
+            each(access.lanes).for_each(|lane| self.write(setup, clock, log, &write(lane), sort));
             return;
         }
         // All of them are compared with what was before, not with one another.
         for lane in each(access.lanes) {
-            for index in units(plan, &write(lane)) {
-                self.compare(plan, clock, log, index, write(lane).part(), sort);
+            for index in units(setup, &write(lane)) {
+                self.compare(setup, clock, log, index, write(lane).part(), sort);
             }
         }
         for lane in each(access.lanes).collect::<Vec<_>>().into_iter().rev() {
-            for index in units(plan, &write(lane)) {
-                self.note(plan, clock, index, write(lane).part(), sort);
+            for index in units(setup, &write(lane)) {
+                self.note(setup, clock, index, write(lane).part(), sort);
                 self.set_written(index);
             }
         }
     }
 
-    fn updates(&mut self, plan: &Plan, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+    fn updates(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
         for lane in each(access.lanes) {
             let (thread, address) = (access.warp * 32 + lane as u32, access.addresses[lane] as u32);
             let write = LaneWrite { thread, instruction: access.instruction, address, bytes: access.bytes };
-            for index in units(plan, &write) {
+            for index in units(setup, &write) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                    uninitialised(plan, copies, log, (index << plan.unit) as u32, write.part());
+                    uninitialised(setup, copies, log, (index << setup.unit) as u32, write.part());
                 }
-                let sort = plan.sort(access.instruction, access.written >> lane & 1 != 0);
-                self.touch(plan, clock, log, index, write.part(), sort);
+                let sort = setup.sort(access.instruction, access.written >> lane & 1 != 0);
+                self.touch(setup, clock, log, index, write.part(), sort);
                 self.set_written(index);
             }
         }
     }
 
     /// Checks one lane's write and notes it.
-    pub(super) fn write(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
-        for index in units(plan, write) {
-            self.touch(plan, clock, log, index, write.part(), sort);
+    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
+        for index in units(setup, write) {
+            self.touch(setup, clock, log, index, write.part(), sort);
             self.set_written(index);
         }
     }
 
     /// Checks and notes one lane's write that may still be under way: its places do not count as written yet.
-    pub(super) fn write_later(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, write: &LaneWrite) {
-        for index in units(plan, write) {
-            self.touch(plan, clock, log, index, write.part(), Sort::WRITE);
+    pub(super) fn write_later(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite) {
+        for index in units(setup, write) {
+            self.touch(setup, clock, log, index, write.part(), Sort::WRITE);
         }
     }
 
     /// Checks that a product may read a piece of shared memory.
     pub(super) fn product(
         &self,
-        plan: &Plan,
+        setup: &Setup,
         clock: &Clock,
         checks: (&Copies, &Proxies),
         log: &mut Log,
@@ -194,46 +194,46 @@ impl SharedShadow {
     ) {
         let (copies, proxies) = checks;
         let part = Part::new(read.warp * 32, read.instruction, false);
-        copies.check(plan, log, read.address, read.bytes, part);
-        for index in units_of(plan, read.address, read.bytes) {
+        copies.check(setup, log, read.address, read.bytes, part);
+        for index in units_of(setup, read.address, read.bytes) {
             let Some(cell) = self.cells.get(index) else { return };
-            let address = (index << plan.unit) as u32;
+            let address = (index << setup.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
-                uninitialised(plan, copies, log, address, part);
+                uninitialised(setup, copies, log, address, part);
                 continue;
             }
-            if let Some(conflict) = cell.conflict(&self.lists, clock, record(clock, part), Sort::READ, false) {
-                log.conflict(plan, Place::Shared(address), conflict, part);
+            if let Some(conflict) = cell.conflict(&self.lists, clock, event(clock, part), Sort::READ, false) {
+                log.conflict(setup, Spot::Shared(address), conflict, part);
                 continue;
             }
             let hidden = |Entry { slot, .. }: &Entry| {
-                each(slot.lanes).any(|lane| !proxies.knows(read.warp, slot.record.by_lane(lane)))
+                each(slot.lanes).any(|lane| !proxies.knows(read.warp, slot.event.by_lane(lane)))
             };
             let writes = cell.all(&self.lists).filter(|entry| entry.sort.writes);
             if let Some(Entry { slot, .. }) = writes.into_iter().find(hidden) {
-                let first = Part::new(slot.record.thread(), slot.record.instruction(), true);
-                log.lanes(plan, HazardKind::ProxyNotFenced, Place::Shared(address), first, part);
+                let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
+                log.lanes(setup, HazardKind::ProxyNotFenced, Spot::Shared(address), first, part);
             }
         }
     }
 
-    fn touch(&mut self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
-        self.compare(plan, clock, log, index, part, sort);
-        self.note(plan, clock, index, part, sort);
+    fn touch(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+        self.compare(setup, clock, log, index, part, sort);
+        self.note(setup, clock, index, part, sort);
     }
 
-    fn compare(&self, plan: &Plan, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+    fn compare(&self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get(index) else { return };
         let conflict: Option<Conflict> =
-            cell.conflict(&self.lists, clock, record(clock, part), sort, plan.decided(part.instruction));
+            cell.conflict(&self.lists, clock, event(clock, part), sort, setup.decided(part.instruction));
         if let Some(conflict) = conflict {
-            log.conflict(plan, Place::Shared((index << plan.unit) as u32), conflict, part);
+            log.conflict(setup, Spot::Shared((index << setup.unit) as u32), conflict, part);
         }
     }
 
-    fn note(&mut self, plan: &Plan, clock: &Clock, index: usize, part: Part, sort: Sort) {
+    fn note(&mut self, setup: &Setup, clock: &Clock, index: usize, part: Part, sort: Sort) {
         if let Some(cell) = self.cells.get_mut(index) {
-            cell.note(&mut self.lists, clock, record(clock, part), sort, plan.updates(part.instruction));
+            cell.note(&mut self.lists, clock, event(clock, part), sort, setup.updates(part.instruction));
         }
     }
 
@@ -244,39 +244,39 @@ impl SharedShadow {
     }
 }
 
-fn record(clock: &Clock, part: Part) -> Record {
-    Record::new(clock.block(), part.thread, clock.time(part.thread / 32), part.instruction)
+fn event(clock: &Clock, part: Part) -> Event {
+    Event::new(clock.block(), part.thread, clock.time(part.thread / 32), part.instruction)
 }
 
 /// An access through a shared array stays inside that array.
-fn stays_inside(plan: &Plan, log: &mut Log, access: &Access<'_>) {
-    let Some(array) = plan.origin(access.instruction) else { return };
+fn stays_inside(setup: &Setup, log: &mut Log, access: &Access<'_>) {
+    let Some(array) = setup.origin(access.instruction) else { return };
     let end = array.offset + array.bytes;
     for lane in each(access.lanes) {
         let address = access.addresses[lane] as u32;
         if address < array.offset || address + access.bytes > end {
             let part = Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
-            log.alone(plan, HazardKind::WrongArray, Place::Shared(address), part);
+            log.alone(setup, HazardKind::WrongArray, Spot::Shared(address), part);
         }
     }
 }
 
 /// The units that one lane writes.
 #[inline]
-fn units(plan: &Plan, write: &LaneWrite) -> std::ops::Range<usize> {
-    units_of(plan, write.address, write.bytes)
+fn units(setup: &Setup, write: &LaneWrite) -> std::ops::Range<usize> {
+    units_of(setup, write.address, write.bytes)
 }
 
 /// The units of some bytes.
 #[inline]
-fn units_of(plan: &Plan, address: u32, bytes: u32) -> std::ops::Range<usize> {
-    let start = (address >> plan.unit) as usize;
-    start..start + (bytes >> plan.unit).max(1) as usize
+fn units_of(setup: &Setup, address: u32, bytes: u32) -> std::ops::Range<usize> {
+    let start = (address >> setup.unit) as usize;
+    start..start + (bytes >> setup.unit).max(1) as usize
 }
 
 /// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.
-fn uninitialised(plan: &Plan, copies: &Copies, log: &mut Log, address: u32, part: Part) {
+fn uninitialised(setup: &Setup, copies: &Copies, log: &mut Log, address: u32, part: Part) {
     if !copies.fill(address) {
-        log.alone(plan, HazardKind::UninitialisedShared, Place::Shared(address), part);
+        log.alone(setup, HazardKind::UninitialisedShared, Spot::Shared(address), part);
     }
 }

@@ -11,7 +11,7 @@ mod nodes;
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;
 use crate::error::Error;
-use crate::exec::{Arg, Report, launch};
+use crate::exec::{Arg, Launched, launch};
 use crate::lower::Code;
 use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
@@ -87,7 +87,7 @@ impl Provenance {
         memory: &mut GlobalMemory,
         config: &LaunchConfig,
         arguments: &[Arg],
-    ) -> (Self, Result<Report, Error>) {
+    ) -> (Self, Result<Launched, Error>) {
         let mut provenance = Self::default();
         let ended = launch(kernel, memory, config, arguments, &mut provenance);
         (provenance, ended)

@@ -38,8 +38,8 @@ impl Launch {
     }
 
     /// Everything found, a line each.
-    pub fn report(&self) -> Vec<String> {
-        self.hazards.report().iter().map(line).collect()
+    pub fn found(&self) -> Vec<String> {
+        self.hazards.found().iter().map(line).collect()
     }
 }
 
@@ -56,8 +56,8 @@ pub(super) fn run(script: &str) -> Vec<String> {
         for (block, steps) in parts {
             launch.block(number_of(block), |block| steps.split(';').for_each(|step| block.step(step)));
         }
-        let found = launch.report();
-        assert!(output || launch.report().is_empty(), "a report is handed out once");
+        let found = launch.found();
+        assert!(output || launch.found().is_empty(), "a report is handed out once");
         found
     };
     let found = report(&mut parts.clone());
@@ -225,7 +225,7 @@ impl Block<'_> {
 pub(super) fn found(run: impl FnOnce(&mut Block<'_>)) -> Vec<String> {
     let launch = launch_of(BODY, false);
     launch.block(0, run);
-    launch.report()
+    launch.found()
 }
 
 pub(super) const CLEAN: [&str; 0] = [];

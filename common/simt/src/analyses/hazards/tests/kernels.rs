@@ -24,7 +24,7 @@ fn narrow_accesses_have_shadows_of_bytes() {
         block.access(&request(GLOBAL_STORE).lanes(0x3ff).at(move |lane| c + 4 * lane));
     });
     assert_eq!(
-        launch.report(),
+        launch.found(),
         [
             "Race s + 5 bytes: 0/1 writes st.shared.u8; 0/41 writes st.shared.u8; x1",
             "Race A[15] + 3 bytes: 0/1 writes st.global.u32; 0/32 reads ld.global.u32; x1",
@@ -41,7 +41,7 @@ fn dynamic_arrays_have_no_end() {
         block.one("st.shared.f32", 1, 1020);
         block.one("st.shared.f32", 1, 0);
     });
-    assert_eq!(launch.report(), CLEAN);
+    assert_eq!(launch.found(), CLEAN);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn one_line_for_what_one_line_did() {
         block.one("ld.shared.v2", 40, 512);
     });
     assert_eq!(
-        launch.report(),
+        launch.found(),
         [
             "Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2",
             "Race t + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.v2.u32; x1",
@@ -83,7 +83,7 @@ fn elements_have_indices_where_extents_are_known() {
         block.one(GLOBAL_STORE, 2, 0x1000);
     });
     assert_eq!(
-        launch.report(),
+        launch.found(),
         [
             "Race address 0x1000: 0/1 writes st.global.u32; 0/2 writes st.global.u32; x1",
             "UninitialisedShared s[3][5]: 0/1 reads ld.shared.u32; x1",
@@ -112,7 +112,7 @@ fn registers_are_set_before_they_are_read() {
             block.watch.enter(warp, 0, add, exit, read);
             block.watch.guarded(warp, guard, guarded);
         });
-        launch.report()
+        launch.found()
     };
     assert_eq!(run([0b111, 0b111], 0b111, 0b110, 0), CLEAN);
     assert_eq!(

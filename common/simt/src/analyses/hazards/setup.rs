@@ -2,9 +2,9 @@
 
 use super::cell::Sort;
 use super::extent::{counted, fenced, unit};
-use super::finding::Action;
+use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Use};
-use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray};
+use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -18,6 +18,11 @@ pub(super) struct Array {
 }
 
 impl Array {
+    /// The array as others know it.
+    pub(super) fn named(&self) -> crate::Array {
+        crate::Array { name: self.name.clone(), space: Space::Global }
+    }
+
     pub(super) fn holds(&self, address: u64) -> bool {
         address >= self.base && address - self.base < self.bytes
     }
@@ -36,7 +41,7 @@ fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
 
 /// What is known of the launch.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Setup {
     pub kernel: Kernel,
     pub block: Dim3,
     pub grid: Dim3,
@@ -53,7 +58,7 @@ pub(super) struct Plan {
     pub in_order: bool,
 }
 
-impl Plan {
+impl Setup {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
         let unit = unit(&launch.kernel.code);
         let facts = &launch.kernel.code.facts;

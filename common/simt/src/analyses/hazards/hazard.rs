@@ -1,6 +1,6 @@
-//! Hazards as a reader sees them: what, where, which threads and which lines.
+//! Hazards as others see them: what, where, which threads and which lines. The words for all of it are here and in `place`.
 
-use crate::{Dim3, Location};
+use crate::{Dim3, Location, Place};
 use std::fmt;
 
 /// Makes [`HazardKind`] from the list of its kinds, each with a short name.
@@ -103,6 +103,55 @@ impl HazardKind {
     }
 }
 
+/// What one side of a hazard did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Writes the place.
+    Writes,
+    /// Reads it.
+    Reads,
+    /// Reads and writes it in one step.
+    Updates,
+    /// Starts an asynchronous copy into it.
+    Copies,
+    /// Waits at the barrier.
+    Waits,
+    /// Arrives at the barrier and goes on.
+    Arrives,
+    /// Has left the kernel.
+    Ends,
+    /// Executes the instruction.
+    Executes,
+    /// Starts a product of matrices.
+    Multiplies,
+    /// Reads by a product that is under way.
+    ReadsOn,
+}
+
+impl Action {
+    /// Whether the place is written.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Writes | Self::Updates | Self::Copies)
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Writes => "writes",
+            Self::Reads => "reads",
+            Self::Updates => "updates atomically",
+            Self::Copies => "copies to it asynchronously",
+            Self::Waits => "waits at the barrier",
+            Self::Arrives => "arrives at the barrier",
+            Self::Ends => "has ended",
+            Self::Executes => "executes it",
+            Self::Multiplies => "starts a product with it",
+            Self::ReadsOn => "still reads it",
+        })
+    }
+}
+
 /// One side of a hazard.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Party {
@@ -110,8 +159,8 @@ pub struct Party {
     pub block: Dim3,
     /// The thread.
     pub thread: Dim3,
-    /// What it did: "writes", "reads", "copies to", ...
-    pub action: &'static str,
+    /// What it did.
+    pub action: Action,
     /// The instruction.
     pub location: Location,
 }
@@ -121,13 +170,13 @@ pub struct Party {
 pub struct Hazard {
     /// What happened.
     pub kind: HazardKind,
-    /// Array and element, register, or barrier.
-    pub place: String,
+    /// Where: array and element, register, or barrier.
+    pub place: Place,
     /// The threads: none, one or two.
     pub parties: Vec<Party>,
     /// How many times the same lines met in this way.
     pub count: u64,
-    /// The time at which the representative was found, if it was told ([`super::hazards::BlockHazards::at`]).
+    /// The time at which the representative was found, if it was told ([`super::BlockHazards::at`]).
     pub time: Option<u64>,
 }
 
