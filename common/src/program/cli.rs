@@ -161,7 +161,9 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
 
 fn parse_element(text: &str) -> Result<[u64; 2], String> {
     let numbers: Option<Vec<u64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
+    numbers
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
 }
 
 fn parse_dtype(text: &str) -> Result<Dtype, String> {

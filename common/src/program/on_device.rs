@@ -158,7 +158,8 @@ impl Run {
             bail!("C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
         }
         let origins = follow(&self.problem, self.session.plan(), &self.code, 0)?;
-        let origins = origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
+        let origins =
+            origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
         Ok(elements.iter().map(|&element| listing(&origins, &self.problem, element)).collect())
     }
 

@@ -164,8 +164,7 @@ impl Teller<'_> {
             name: name.split('[').next().unwrap_or_default().to_owned(),
             space: simt::Space::Global,
         };
-        let element =
-            element.map(|name| simt::Place::Element { array: array(name), index: vec![], bytes: 0 });
+        let element = element.map(|name| simt::Place::Element { array: array(name), index: vec![], bytes: 0 });
         Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
     }
 

@@ -26,7 +26,8 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
     let lines: BTreeSet<Option<u32>> = element.pairs.iter().map(|pair| origins.line(pair.term.instruction)).collect();
     let lines: Vec<String> = lines.into_iter().flatten().map(|line| line.to_string()).collect();
     let (products, lines) = (if count == 1 { "product" } else { "products" }, lines.join(", "));
-    let _ = writeln!(text, "  by {who}, {count} {products} in line {lines}, stored in line {}", line(store.instruction));
+    let _ =
+        writeln!(text, "  by {who}, {count} {products} in line {lines}, stored in line {}", line(store.instruction));
     for (factor, value) in element.pairs.iter().take(1).flat_map(|pair| pair.factors) {
         let name = word(&factor);
         let loaded = value.loaded.map(line).unwrap_or_default();
@@ -36,7 +37,10 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
                 let (by, cell) = (triple(index(origins.thread(passage.by))), origins.cell(&passage));
                 let stored = passage.stored.map(line).unwrap_or_default();
                 let read = line(passage.loaded);
-                writeln!(text, "  {name} was read in line {loaded}, stored in {cell} by thread {by} in line {stored}, and read there in line {read}")
+                writeln!(
+                    text,
+                    "  {name} was read in line {loaded}, stored in {cell} by thread {by} in line {stored}, and read there in line {read}"
+                )
             }
         };
     }
