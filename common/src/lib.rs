@@ -18,7 +18,7 @@ pub mod testing;
 pub mod verify;
 
 pub use plan::{
-    Arg, Defect, DeviceInfo, Dtype, Fill, HostProduct, Idea, Kind, Launch, MAX_GRID_YZ, Plan, PlanFn, Problem,
+    Arg, Defect, DeviceInfo, Dtype, Fill, HostProduct, Kind, Launch, MAX_GRID_YZ, Plan, PlanFn, Problem,
     Specialisation, Step, Variant,
 };
 pub use program::run;

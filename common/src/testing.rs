@@ -13,13 +13,12 @@ use libtest_mimic::{Arguments, Trial};
 
 use kernel::{Kernel, is_whole, trial};
 
-use crate::code::nvrtc;
 use crate::device::{self, Choice, SimOptions};
 use crate::findings::fault::KernelFault;
 use crate::measure::verify_on_host;
 use crate::verify::Verification;
 use plan::DeviceInfo;
-use plan::{Defect, Idea, Step};
+use plan::{Defect, Step};
 use plan::{Dtype, Fill, Problem};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
@@ -35,7 +34,6 @@ const SHAPES: &[[u64; 3]] = &[
     [150, 1, 70],
     [129, 67, 45],
     [70, 140, 200],
-    // A K so long that tensor cores take it, aligned and not.
     [33, 132, 520],
     [66, 67, 513],
     [130, 257, 8],
@@ -47,13 +45,23 @@ const TALL: [u64; 3] = [1_100_000, 16, 16];
 
 /// Runs the tests of a step.
 pub fn run(step: &'static Step) -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> =
+        step.host.iter().map(|_| trial("host::self_check".into(), || host_is_right(step))).collect();
+    trials.extend(kernels(Kernel::all(step)));
+    trials.extend(memory::trials(step));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Runs the tests of a step's variants alone.
+pub fn run_variants(step: &'static Step) -> ExitCode {
+    let variants = Kernel::all(step).filter(|kernel| kernel.variant.is_some());
+    libtest_mimic::run(&Arguments::from_args(), kernels(variants)).exit_code()
+}
+
+fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
     let gpu = device::cuda_devices().map(|all| all.into_iter().next());
     let mut trials = Vec::new();
-    if step.host.is_some() {
-        trials.push(trial("host::self_check".into(), || host_is_right(step)));
-    }
-    for kernel in Kernel::all(step) {
+    for kernel in all.clone() {
         let name = format!("{}::{}", kernel.name(), kernel.dtype);
         let sizes = SHAPES.iter().map(|&size| (size, 132));
         trials.extend(kernel.trials(&format!("sim::{name}"), sizes, |kernel| shapes(kernel, Choice::Sim)));
@@ -71,36 +79,11 @@ pub fn run(step: &'static Step) -> ExitCode {
             Some(kind) => on_gpu.with_kind(kind).with_ignored_flag(true),
         });
     }
-    trials.extend(ideas(step));
-    trials.extend(hazards::trials(step));
-    trials.extend(memory::trials(step));
+    trials.extend(hazards::trials(all));
     if let Err(reason) = &gpu {
         println!("tests on a GPU are skipped: {reason:#}");
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-/// Products of the variants without each of their ideas, of what is committed and of what is compiled.
-fn ideas(step: &'static Step) -> Vec<Trial> {
-    let ideas = step.variants.iter().flat_map(|variant| variant.ideas.iter().map(move |idea| (variant, idea)));
-    let both = ideas.flat_map(|of| [false, true].map(|compiled| (of, compiled)));
-    both.map(|((variant, idea), compiled)| {
-        let kernel = Kernel { step, variant: Some(variant), dtype: Dtype::F32, compiled };
-        let place = if compiled { "compiled::sim" } else { "sim" };
-        let trial = trial(format!("{place}::{}::without_{}", variant.name, idea.name), move || without(kernel, idea));
-        if compiled { trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err()) } else { trial }
-    })
-    .collect()
-}
-
-fn without(kernel: Kernel, idea: &Idea) -> Result<()> {
-    for size in [[70, 140, 200], [4, 140, 200]] {
-        let problem = kernel.problem(size, 1);
-        let plan = (idea.plan)(&problem, &kernel.device())?;
-        let found = kernel.product_on(device::open(Choice::Sim, &SimOptions::default())?.as_mut(), plan, &problem)?;
-        ensure!(found.ok, "{size:?}: {}", found.diagnosis.unwrap_or_default());
-    }
-    Ok(())
+    trials
 }
 
 fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {

@@ -1,13 +1,7 @@
 //! Step 6: the next tiles are fetched while the current ones are multiplied.
 
-mod every_shape;
-mod tensor_cores;
-mod tilings;
-mod vector;
-
-use plan::{DefaultSize, Step, Variant};
-
-use tilings::{plan, plan_other, specialisations};
+use anyhow::Result;
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -21,19 +15,110 @@ pub const STEP: Step = Step {
         Variant::rung("2_async_copies").planned(plan_other),
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
-        tensor_cores::LONG_SUMS,
-        tensor_cores::TF32,
-        every_shape::VARIANT,
-        tensor_cores::VARIANT,
     ],
     default_size: DefaultSize::cubes(4096, 256),
     host: None,
 };
 
+/// One way to cut the product into tiles.
+#[derive(Clone, Copy, Debug)]
+struct Tiling {
+    /// Rows and columns of C per block, and the depth of the tiles of A and B.
+    tile: [u32; 3],
+    /// Rows and columns of C per thread.
+    thread: [u32; 2],
+    /// FMA per clock of an SM that has many such blocks to work on, as a share of its peak; measured on an H200.
+    speed: f64,
+}
+
+/// From the fastest to the finest: large thread tiles need few loads, small tiles of C give work to more SMs.
+const TILINGS: [Tiling; 4] = [
+    Tiling { tile: [128, 256, 8], thread: [16, 8], speed: 0.80 },
+    Tiling { tile: [64, 128, 8], thread: [8, 8], speed: 0.73 },
+    Tiling { tile: [32, 64, 32], thread: [4, 4], speed: 0.52 },
+    Tiling { tile: [16, 32, 32], thread: [4, 4], speed: 0.42 },
+];
+/// What is committed of the rungs and counter-examples, in the form for an N that is a multiple of 4, and of integers, which are there
+/// to be exact.
+const COMMON: [Tiling; 1] = [TILINGS[1]];
+/// What is committed for rows of B that do not all start on 16 bytes.
+const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[3]];
+
+impl Tiling {
+    fn threads(&self) -> u32 {
+        self.tile[0] / self.thread[0] * (self.tile[1] / self.thread[1])
+    }
+
+    /// How long the product takes, in clocks of an SM, for each step of K. The busiest SM decides: 133 tiles on 132 SMs take as long as 264.
+    fn clocks(&self, problem: &Problem, sm_count: u32) -> f64 {
+        let [tile_m, tile_n, _] = self.tile.map(u64::from);
+        let tiles = problem.m.div_ceil(tile_m) * problem.n.div_ceil(tile_n);
+        let rounds = tiles.div_ceil(sm_count.into());
+        (rounds * tile_m * tile_n) as f64 / (128.0 * self.speed)
+    }
+
+    fn specialisation(&self, dtype: Dtype, vector: u32) -> Specialisation {
+        let ([tile_m, tile_n, tile_k], [thread_m, thread_n]) = (self.tile, self.thread);
+        let defines = [
+            ("TILE_M", tile_m),
+            ("TILE_N", tile_n),
+            ("TILE_K", tile_k),
+            ("THREAD_M", thread_m),
+            ("THREAD_N", thread_n),
+            ("VECTOR", vector),
+        ];
+        // From 8.0 on copies are asynchronous; an older GPU needs NVRTC and compiles the kernel for itself.
+        Specialisation::named(format!("{tile_m}x{tile_n}v{vector}"), dtype, &defines).for_target(80)
+    }
+}
+
+/// The launch with the tiling that should take the least time.
+fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
+    let clocks = |tiling: &&Tiling| tiling.clocks(problem, device.sm_count);
+    let fastest = tilings.iter().min_by(|a, b| clocks(a).total_cmp(&clocks(b)));
+    let tiling = fastest.expect("there are tilings");
+    let [tile_m, tile_n, tile_k] = tiling.tile;
+    let specialisation = tiling.specialisation(problem.dtype, vector(problem, device));
+    Plan::tiled(problem, specialisation, [tiling.threads(), 1], [tile_n, tile_m]).with_tile_k(tile_k)
+}
+
+/// The launch of the step's kernel.
+fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    let tilings = match problem.dtype {
+        _ if device.compiles => &TILINGS[..],
+        Dtype::I32 => &COMMON,
+        Dtype::F32 if problem.n.is_multiple_of(4) => &TILINGS,
+        Dtype::F32 => &RAGGED,
+    };
+    Ok(plan_with(tilings, problem, device))
+}
+
+/// The launch of a rung or a counter-example.
+fn plan_other(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    Ok(plan_with(if device.compiles { &TILINGS } else { &COMMON }, problem, device))
+}
+
+/// What is committed of the step's kernel.
+fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
+    let of = |tilings: &[Tiling], vector| -> Vec<Specialisation> {
+        tilings.iter().map(|tiling| tiling.specialisation(dtype, vector)).collect()
+    };
+    match dtype {
+        Dtype::F32 => [of(&TILINGS, 4), of(&RAGGED, 1)].concat(),
+        Dtype::I32 => of(&COMMON, 1),
+    }
+}
+
+/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers are committed once, in the form
+/// that takes any N.
+fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
+    if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{DeviceInfo, Dtype, Fill, Kind, Problem};
+    use plan::{Fill, Kind};
 
     #[test]
     fn what_does_not_compile_takes_what_is_committed() {
@@ -50,6 +135,41 @@ mod tests {
                     assert!(STEP.committed_of(Some(variant)).contains(&specialisation), "{}", specialisation.name);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_tiling_fits_the_problem() {
+        let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
+        for (size, name) in [
+            ([256, 256, 256], "16x32v4"),
+            ([512, 512, 512], "32x64v4"),
+            ([1000, 1000, 1000], "64x128v4"),
+            ([1024, 1024, 1024], "64x128v4"),
+            ([2048, 2048, 2048], "128x256v4"),
+            ([4096, 4096, 4096], "128x256v4"),
+            ([8192, 8192, 8192], "128x256v4"),
+            // Rows of B that do not all start on 16 bytes.
+            ([4095, 4095, 4095], "128x256v1"),
+            // A long and thin C.
+            ([64, 8192, 1024], "32x64v4"),
+            ([46_400, 46_400, 64], "128x256v4"),
+        ] {
+            let [m, n, k] = size;
+            assert_eq!(plan(&Problem::uniform([m, n, k]), &device).unwrap().specialisation.name, name, "{m}×{n}×{k}");
+        }
+    }
+
+    #[test]
+    fn blocks_fit_every_device_and_share_out_their_copies() {
+        for tiling in TILINGS {
+            let [tile_m, tile_n, tile_k] = tiling.tile;
+            let bytes = 4 * 2 * tile_k * (tile_m + 4 + tile_n);
+            assert!(bytes <= 48 * 1024, "{tiling:?}: {bytes}");
+            assert!(tiling.threads() <= 1024);
+            // A thread copies whole columns of the tile of A, and of B in the form of single elements.
+            assert!(tile_m.is_multiple_of(tiling.threads() / 8) && tile_k.is_multiple_of(8), "{tiling:?}");
+            assert!(tile_k.is_multiple_of(tiling.threads() / tile_n), "{tiling:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use common::basics::output;
 use common::basics::workspace;
 
-use crate::steps;
+use crate::{explore, files, steps};
 
 /// Options of `cargo course book`.
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the book: whether mdBook calls that a success, and what it says.
+/// Builds the book, with the explorer's page in it: whether mdBook calls that a success, and what it says.
 pub fn build() -> Result<(bool, String)> {
     let root = workspace::root();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -54,6 +54,9 @@ pub fn build() -> Result<(bool, String)> {
         .output()
         .with_context(|| format!("{} cannot be started; install mdBook again", mdbook.display()))?;
     let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        files::write(&root.join("docs/book/explorer.html"), &explore::page_of_book()?)?;
+    }
     Ok((output.status.success(), log.into_owned()))
 }
 

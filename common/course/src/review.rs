@@ -40,12 +40,11 @@ struct Question {
 pub fn run() -> Result<bool> {
     let mut chapters = Vec::new();
     // What a chapter asks goes back to earlier ones, so it can be asked as soon as its own lab is begun.
-    for lab in Lab::all()?.into_iter().filter(|lab| lab.copy().is_file()) {
-        let folder = folder_of(lab.step);
+    let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
+    for lab in Lab::all()?.into_iter().filter(begun) {
+        let folder = folder_of(lab.kernel.step);
         chapters.extend(files::below(&folder, "md").into_iter().filter(|page| page.parent() == Some(&folder)));
     }
-    // A lab beyond the course lies in the same folder as its step's own.
-    chapters.dedup();
     let texts: Vec<String> = chapters.iter().map(|chapter| files::read(chapter)).collect::<Result<_>>()?;
     let questions: Vec<Question> = texts.iter().flat_map(|text| questions(text)).collect();
     let file = file();

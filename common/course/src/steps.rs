@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
-use common::code::{file_of, folder_of};
-use plan::{DeviceInfo, Plan, Problem, Role, Specialisation, Step, Variant};
+use common::code::file_of;
+use explorer::steps::BEYOND;
+use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
 
 pub use explorer::steps::STEPS;
 
@@ -34,12 +35,25 @@ pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
 }
 
+/// What a kernel is to its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The step's own kernel.
+    Step,
+    /// A kernel on the way to it.
+    Rung,
+    /// A kernel with one thing undone, to see what it was for.
+    CounterExample,
+    /// A kernel past the end of the course.
+    Beyond,
+}
+
 /// A kernel of the course: a step's own, or one of its variants.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// The step.
+    /// The step; of a kernel past the end of the course, [`BEYOND`].
     pub step: &'static Step,
-    /// The rung or counter-example; `None` for the step's `kernel.cu`.
+    /// The variant; `None` for the step's `kernel.cu`.
     pub variant: Option<&'static Variant>,
 }
 
@@ -48,13 +62,11 @@ impl Kernel {
     pub fn named(name: &str) -> Result<Self> {
         let (step, variant) = split(name);
         let step = expect(step)?;
-        let variant = variant.map(|variant| step.variants.iter().find(|known| known.name == variant));
-        let missing = || {
+        Self::of(step).find(|kernel| kernel.variant_name() == variant).with_context(|| {
             let mut names: Vec<String> = Self::of(step).map(|kernel| kernel.name()).collect();
             names.sort();
             format!("{} has no kernel {name:?}; choose one of {}", step.name, names.join(", "))
-        };
-        Ok(Self { step, variant: variant.map(|variant| variant.with_context(missing)).transpose()? })
+        })
     }
 
     /// The kernel that a record names; `None` if there is none of this very name any more.
@@ -62,12 +74,40 @@ impl Kernel {
         Self::named(name).ok().filter(|kernel| kernel.name() == name)
     }
 
-    /// The kernels of a step in the order of the path: its rungs, its own, its counter-examples, and what lies beyond.
+    /// The kernels of a step in the order of the path: its rungs, its own, its counter-examples, and what goes past it.
     pub fn of(step: &'static Step) -> impl Iterator<Item = Self> {
-        let [rungs, counter_examples, beyond] = Role::ALL
-            .map(|role| step.variants.iter().filter(move |variant| variant.role == role).map(Some).collect::<Vec<_>>());
-        let all = [rungs, vec![None], counter_examples, beyond];
-        all.into_iter().flatten().map(move |variant| Self { step, variant })
+        // What goes past the course has a step of its own, which bears the name of the one that it goes past.
+        let step = STEPS.iter().copied().find(|known| known.name == step.name).unwrap_or(step);
+        let own = std::iter::once(None).chain(step.variants.iter().map(Some)).map(|variant| Self { step, variant });
+        let mut all: Vec<Self> = own.chain(Self::beyond().filter(|kernel| kernel.step.name == step.name)).collect();
+        all.sort_by_key(|kernel| match kernel.role() {
+            Role::Rung => 0,
+            Role::Step => 1,
+            Role::CounterExample => 2,
+            Role::Beyond => 3,
+        });
+        all.into_iter()
+    }
+
+    /// The kernels past the end of the course.
+    pub fn beyond() -> impl Iterator<Item = Self> {
+        BEYOND.variants.iter().map(|variant| Self { step: BEYOND, variant: Some(variant) })
+    }
+
+    /// What it is to its step.
+    pub fn role(&self) -> Role {
+        match self.variant {
+            None => Role::Step,
+            Some(variant) if variant.is_rung() => Role::Rung,
+            Some(variant) if variant.is_counter_example() => Role::CounterExample,
+            Some(_) => Role::Beyond,
+        }
+    }
+
+    /// The package whose program runs it.
+    pub fn package(&self) -> &'static str {
+        let is = |kernel: Self| kernel.name() == self.name();
+        if Self::beyond().any(is) { "beyond" } else { self.step.name }
     }
 
     /// Its name as records have it: `step05_thread_tile/1_column`.
@@ -80,11 +120,6 @@ impl Kernel {
         self.variant.map(|variant| variant.name)
     }
 
-    /// What it is to the step; `None` for the step's own.
-    pub fn role(&self) -> Option<Role> {
-        self.variant.map(|variant| variant.role)
-    }
-
     /// Whether the step runs it on the host.
     pub fn is_on_host(&self) -> bool {
         self.variant.is_none() && self.step.host.is_some()
@@ -93,11 +128,6 @@ impl Kernel {
     /// Its file.
     pub fn file(&self) -> PathBuf {
         file_of(self.step, self.variant)
-    }
-
-    /// The folder of the step's committed PTX.
-    pub fn committed_folder(&self) -> PathBuf {
-        folder_of(self.step).join("ptx")
     }
 
     /// The specialisations for which PTX is committed.
@@ -114,6 +144,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use common::basics::workspace;
+    use plan::{COUNTER_EXAMPLES, RUNGS};
 
     use super::*;
 
@@ -158,10 +189,8 @@ mod tests {
             }
             let step = STEPS.iter().find(|step| step.name == name);
             let step = step.unwrap_or_else(|| panic!("{name} is missing in common/explorer/src/steps.rs"));
-            for role in Role::ALL {
-                for file in crate::files::below(&folder.join(role.folder()), "cu") {
-                    assert!(Kernel::of(step).any(|kernel| kernel.file() == file), "{} is no variant", file.display());
-                }
+            for file in [RUNGS, COUNTER_EXAMPLES].iter().flat_map(|of| crate::files::below(&folder.join(of), "cu")) {
+                assert!(Kernel::of(step).any(|kernel| kernel.file() == file), "{} is no variant", file.display());
             }
         }
         assert!(STEPS.iter().flat_map(|step| Kernel::of(step)).all(|kernel| kernel.file().is_file()));

@@ -36,8 +36,8 @@ const POINTERS: &str = "step05_thread_tile/rungs/3_pointers.cu";
 const WIDE: &str = "step05_thread_tile/rungs/4_wide_loads.cu";
 const BUFFERS: &str = "step06_prefetch/rungs/1_two_buffers.cu";
 const ASYNC: &str = "step06_prefetch/rungs/2_async_copies.cu";
-const PRODUCTS: &str = "step06_prefetch/lab/tensor_cores/1_three_products.cu";
-const SUMS: &str = "step06_prefetch/lab/tensor_cores/2_short_sums.cu";
+const PRODUCTS: &str = "step06_prefetch/beyond/lab/tensor_cores/1_three_products.cu";
+const SUMS: &str = "step06_prefetch/beyond/lab/tensor_cores/2_short_sums.cu";
 const CORES: &str = "step06_prefetch/beyond/tensor_cores.cu";
 
 /// What a learner writes above a kernel whose launch and constants are not those of the step's own.
@@ -68,7 +68,7 @@ const ANSWERS: &[Answer] = &[
     ("6", 2, ASYNC, PREFETCH_LAUNCH, None),
     ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
     ("tensor_cores", 1, PRODUCTS, "", Some("errors of long sums")),
-    ("tensor_cores", 1, "step06_prefetch/variants/long_sums.cu", "", Some("errors of long sums")),
+    ("tensor_cores", 1, "step06_prefetch/beyond/variants/long_sums.cu", "", Some("errors of long sums")),
     ("tensor_cores", 2, SUMS, "", Some("elements are copied to shared memory asynchronously")),
     ("tensor_cores", 3, CORES, "", None),
 ];
@@ -82,7 +82,7 @@ const WRONG: &[Case] = &[
     ("start_4", "4", "step04_tiled/lab/start.cu", Fails("right at", "shared store out of bounds"), &[]),
     ("start_5", "5", "step05_thread_tile/lab/start.cu", Fails("at most 1.2 shared loads", "let a thread compute 8 rows"), &[]),
     ("start_6", "6", "step06_prefetch/lab/start.cu", Fails("at most one barrier for 12", "two pairs that take turns"), &[]),
-    ("start_tensor_cores", "tensor_cores", "step06_prefetch/lab/tensor_cores/start.cu", Fails("right at", "is something computed in lower precision?"), &[]),
+    ("start_tensor_cores", "tensor_cores", "step06_prefetch/beyond/lab/tensor_cores/start.cu", Fails("right at", "is something computed in lower precision?"), &[]),
     // Wrong products.
     ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(11): error"),
         &[("ELEMENT sum = 0;", "ELEMENT sum = ;")]),
@@ -185,7 +185,7 @@ const WRONG: &[Case] = &[
     ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
         &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
     // Tensor cores.
-    ("tf32", "tensor_cores", "step06_prefetch/variants/tf32.cu", Fails("right at", "is something computed in lower precision?"), &[]),
+    ("tf32", "tensor_cores", "step06_prefetch/beyond/variants/tf32.cu", Fails("right at", "is something computed in lower precision?"), &[]),
     ("small_part_of_b_forgotten", "tensor_cores", PRODUCTS, Fails("right at", "is something computed in lower precision?"),
         &[("            multiply(sum, b_small[k], descriptor(big) + k * 2, true);\n", "")]),
     ("published_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("no hazard", "execute fence.proxy.async after it"),
@@ -223,7 +223,8 @@ const STEP: &str = "COURSE_TESTS_STEP";
 
 fn main() -> ExitCode {
     if let Some(name) = std::env::var_os(STEP) {
-        let step = course::steps::STEPS.iter().find(|step| name == step.name);
+        let past = (name == "beyond").then_some(&explorer::steps::BEYOND);
+        let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
         return common::run(step.expect("a test names a step"));
     }
     let mut trials: Vec<Trial> = Vec::new();
@@ -329,11 +330,12 @@ fn first_failed(text: &str) -> Option<&str> {
 
 /// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
 fn every_answer() -> Result<()> {
-    for step in course::steps::STEPS {
-        for file in course::files::below(&common::code::folder_of(step).join("lab"), "json") {
+    for folder in course::steps::STEPS.iter().map(|step| common::code::folder_of(step)) {
+        for file in ["lab", "beyond/lab"].iter().flat_map(|labs| course::files::below(&folder.join(labs), "json")) {
             let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
-            let folder = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-            let name = if folder == "lab" { course::steps::number(step) } else { &folder };
+            let inner = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+            let step = folder.file_name().unwrap_or_default().to_string_lossy();
+            let name = if inner == "lab" { step[5..6].to_owned() } else { inner };
             for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
                 let Some(named) = data["answer"].as_str() else { continue };
                 let beside = file.with_file_name(named);

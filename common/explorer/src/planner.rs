@@ -3,7 +3,7 @@
 use plan::{Arg, DeviceInfo, OwnLaunch, Plan, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
 
-use crate::steps::STEPS;
+use crate::steps::find;
 
 /// Largest size of the matrices that are explored, but for a kernel that is there for one size.
 pub const LARGEST: u32 = 64;
@@ -78,12 +78,7 @@ impl Planner {
 
     fn steps_plan(&self, problem: &Problem) -> Result<Plan, String> {
         let name = self.step.as_ref().ok_or("no step plans this kernel; give it a line // launch: block 32,32")?;
-        let step = STEPS.iter().find(|step| step.name == name);
-        let step = step.ok_or_else(|| {
-            format!("this page's engine knows no step {name}; build it again with cargo x explorer, and write the page again")
-        })?;
-        let variant = self.variant.as_ref().map(|name| step.variant(name)).transpose();
-        let variant = variant.map_err(|error| format!("{error:#}"))?;
+        let (step, variant) = find(name, self.variant.as_deref())?;
         let device = DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(MEMORY) };
         step.plan_of(variant)(problem, &device).map_err(|error| format!("{error:#}"))
     }

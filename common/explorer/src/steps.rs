@@ -1,6 +1,6 @@
 //! The steps of the course, in order. A step of your own joins by a line here and one in this crate's `Cargo.toml`.
 
-use plan::Step;
+use plan::{Step, Variant};
 
 /// The steps.
 pub const STEPS: &[&Step] = &[
@@ -11,3 +11,20 @@ pub const STEPS: &[&Step] = &[
     &step05_thread_tile::STEP,
     &step06_prefetch::STEP,
 ];
+
+/// What goes past the course, as variants of the step that bears the same name.
+pub const BEYOND: &Step = &beyond::STEP;
+
+/// The step of this name with its variant, which may lie past the course; the error says what there is.
+pub fn find(name: &str, variant: Option<&str>) -> Result<(&'static Step, Option<&'static Variant>), String> {
+    let step = STEPS.iter().copied().find(|step| step.name == name);
+    let step = step.ok_or_else(|| {
+        format!(
+            "this page's engine knows no step {name}; build it again with cargo x explorer, and write the page again"
+        )
+    })?;
+    let Some(wanted) = variant else { return Ok((step, None)) };
+    let beyond = BEYOND.variants.iter().find(|variant| step.name == BEYOND.name && variant.name == wanted);
+    let known = beyond.map_or_else(|| step.variant(wanted), Ok);
+    known.map(|variant| (step, Some(variant))).map_err(|error| format!("{error:#}"))
+}

@@ -315,7 +315,7 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
     let planner = json!({ "step": "step06_prefetch", "variant": "long_sums", "shortened": [[64, 128, 64], 1024] });
     let kernel = json!({
-        "ptx": read("ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
+        "ptx": read("beyond/ptx/tensor_cores-f32-v4.sm90a.ptx"), "source": read("beyond/tensor_cores.cu"),
         "file": "step06_prefetch/beyond/tensor_cores.cu", "planner": planner,
     });
     let mut engine = Engine::new();

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use common::basics::workspace;
+use common::code::folder_of;
 use course::files::below;
-use course::steps;
+use course::steps::STEPS;
 
 /// All pages, sorted.
 pub fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let mut pages = below(&root.join("docs/src"), "md");
-    for step in steps::find()? {
-        pages.extend(below(&step.path, "md"));
+    for folder in STEPS.iter().map(|step| folder_of(step)) {
+        pages.extend(below(&folder, "md"));
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());
@@ -31,10 +32,10 @@ mod tests {
     #[test]
     fn every_step_with_a_lab_has_its_chapter() {
         let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
-        for step in steps::find().unwrap().iter().filter(|step| step.path.join("lab/lab.json").is_file()) {
-            let name = &step.name;
-            let is_chapter = |page: &Path| page.parent() == Some(&step.path) || page.ends_with("lab/README.md");
-            for page in below(&step.path, "md").into_iter().filter(|page| is_chapter(page)) {
+        for step in STEPS.iter().filter(|step| folder_of(step).join("lab/lab.json").is_file()) {
+            let (name, folder) = (step.name, folder_of(step));
+            let is_chapter = |page: &Path| page.parent() == Some(&folder) || page == folder.join("lab/README.md");
+            for page in below(&folder, "md").into_iter().filter(|page| is_chapter(page)) {
                 let page = workspace::display(&page);
                 assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
                 let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
@@ -44,7 +45,7 @@ mod tests {
                     "{page} includes no page of its step"
                 );
             }
-            let readme = read(&step.path.join("README.md")).unwrap();
+            let readme = read(&folder_of(step).join("README.md")).unwrap();
             for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
                 assert!(readme.contains(heading), "{name}: {heading} is missing");
             }

@@ -1,6 +1,5 @@
 //! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
 
-mod accuracy;
 mod chapters;
 mod charts;
 mod check;
@@ -8,17 +7,13 @@ mod counters;
 mod explore;
 mod figures;
 mod generated;
-mod many;
-mod one_kernel;
 mod pages;
 mod picture;
 mod programs;
 mod ptx;
 mod record;
-mod shapes;
 #[cfg(test)]
 mod structure;
-mod table;
 
 use std::process::ExitCode;
 
@@ -46,10 +41,6 @@ enum Command {
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
-    /// On a machine with a GPU: the kernel for every shape at random shapes, and the figures of its rule
-    Shapes(shapes::Options),
-    /// On a machine with a GPU: how accurate and how fast products on tensor cores are, beside the FP32 units and cuBLAS
-    Accuracy(accuracy::Options),
     /// Check all that is committed: PTX, pages, counters, the book
     Check,
 }
@@ -61,8 +52,6 @@ fn main() -> ExitCode {
         Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
         Command::Record(options) => record::run(options),
-        Command::Shapes(options) => shapes::run(options),
-        Command::Accuracy(options) => accuracy::run(options),
         Command::Check => check::run(),
     })
 }

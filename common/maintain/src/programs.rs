@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
-use course::steps;
+use course::steps::STEPS;
 use serde_json::Value;
 
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct Printed {
     pub stderr: String,
 }
 
-/// Runs a step's program, `course` or `several`, in the workspace.
+/// Runs a step's program, `course` or `beyond`, in the workspace.
 pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     static DONE: Mutex<BTreeMap<String, Printed>> = Mutex::new(BTreeMap::new());
     let key = format!("{program} {}", arguments.join(" "));
@@ -41,7 +41,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     Ok(printed)
 }
 
-/// The file of a step's program, of `course` or of `several`, built once.
+/// The file of a step's program, of `course` or of `beyond`, built once.
 pub fn path(program: &str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
@@ -49,12 +49,26 @@ pub fn path(program: &str) -> Result<PathBuf> {
         return Ok(path.clone());
     }
     ensure!(
-        ["course", "several"].contains(&program) || steps::find()?.iter().any(|step| step.name == program),
+        ["course", "beyond"].contains(&program) || STEPS.iter().any(|step| step.name == program),
         "there is no step {program}; name one of the folders step*"
     );
-    let path = course::programs::built(program)?;
+    let path = build(program)?;
     built.insert(program.to_owned(), path.clone());
     Ok(path)
+}
+
+/// Builds a package, in release, and gives its program.
+fn build(package: &str) -> Result<PathBuf> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--quiet", "--package", package])
+        .current_dir(workspace::root())
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo does not start; install Rust")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{package} does not build; fix what the compiler says:\n{}", said.trim());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from);
+    Ok(target.join("release").join(format!("{package}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// The JSON report of a run on the simulator.

@@ -1,7 +1,6 @@
 //! A step of the course as plain data, and how it would run a problem on a device: for programs, the explorer's engine and
 //! records alike. Nothing here touches a file or a device.
 
-pub mod choice;
 pub mod info;
 pub mod occupancy;
 mod own;
@@ -14,5 +13,5 @@ pub use own::OwnLaunch;
 pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Shape, Specialisation};
 pub use problem::{Dtype, Fill, Problem};
 pub use step::{
-    ChoicesFn, DefaultSize, Defect, HostFn, HostProduct, Idea, PlanFn, Role, SpecialisationsFn, Step, Variant,
+    COUNTER_EXAMPLES, DefaultSize, Defect, HostFn, HostProduct, PlanFn, RUNGS, SpecialisationsFn, Step, Variant,
 };

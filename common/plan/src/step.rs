@@ -4,7 +4,6 @@ use std::num::Wrapping;
 
 use anyhow::{Result, anyhow};
 
-use crate::choice::Choice;
 use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
@@ -12,9 +11,6 @@ use crate::problem::{Dtype, Problem};
 /// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
 /// breaks.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
-
-/// All plans among which a kernel's plan function chooses, with the time that it expects of each.
-pub type ChoicesFn = fn(&Problem, &DeviceInfo) -> Vec<Choice>;
 
 /// The committed specialisations of a kernel for one element type.
 pub type SpecialisationsFn = fn(Dtype) -> Vec<Specialisation>;
@@ -33,80 +29,35 @@ pub enum Defect {
     Rounding,
 }
 
-/// What another kernel of a step is to the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A kernel on the way to `kernel.cu`, one idea after the one before: `rungs/NAME.cu`.
-    Rung,
-    /// A kernel with one thing undone, to see what it was for: `variants/NAME.cu`.
-    CounterExample,
-    /// A kernel past the end of the course: `beyond/NAME.cu`.
-    Beyond,
-}
-
-impl Role {
-    /// The roles, in the order in which a step lists its variants.
-    pub const ALL: [Self; 3] = [Self::Rung, Self::CounterExample, Self::Beyond];
-
-    /// The folder of such kernels within the step's.
-    pub fn folder(self) -> &'static str {
-        match self {
-            Self::Rung => "rungs",
-            Self::CounterExample => "variants",
-            Self::Beyond => "beyond",
-        }
-    }
-}
-
-/// An idea that a kernel can do without, to see what it is worth: `--without NAME`.
-#[derive(Clone, Copy, Debug)]
-pub struct Idea {
-    /// What `--without` calls it.
-    pub name: &'static str,
-    /// What it is, in a few words.
-    pub title: &'static str,
-    /// The plan that is chosen without it.
-    pub plan: PlanFn,
-    /// All plans that remain without it.
-    pub choices: ChoicesFn,
-}
+/// The folder, within a step's, of the kernels on the way to `kernel.cu`: each one idea after the one before.
+pub const RUNGS: &str = "rungs";
+/// The folder of the kernels with one thing undone, to see what it was for.
+pub const COUNTER_EXAMPLES: &str = "variants";
 
 /// Another kernel of a step, run with `--variant NAME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Name of the file without `.cu`, and of `--variant`.
     pub name: &'static str,
-    /// What it is to the step.
-    pub role: Role,
+    /// The folder of its file, within the step's.
+    pub folder: &'static str,
     /// What is wrong with it.
     pub defect: Defect,
     /// Its launch, if it differs from the step's own.
     pub plan: Option<PlanFn>,
     /// Those for which PTX is committed, if its plan can choose among several on a device that compiles none.
     pub specialisations: Option<SpecialisationsFn>,
-    /// Its plans, if it chooses among several by their expected time.
-    pub choices: Option<ChoicesFn>,
-    /// The ideas that its plans can do without.
-    pub ideas: &'static [Idea],
 }
 
 impl Variant {
     /// A counter-example launched like the step itself.
     pub const fn same_launch(name: &'static str) -> Self {
-        Self {
-            name,
-            role: Role::CounterExample,
-            defect: Defect::None,
-            plan: None,
-            specialisations: None,
-            choices: None,
-            ideas: &[],
-        }
+        Self { name, folder: COUNTER_EXAMPLES, defect: Defect::None, plan: None, specialisations: None }
     }
 
     /// A rung launched like the step itself.
     pub const fn rung(name: &'static str) -> Self {
-        Self { role: Role::Rung, ..Self::same_launch(name) }
+        Self { folder: RUNGS, ..Self::same_launch(name) }
     }
 
     /// With launches of its own.
@@ -116,15 +67,14 @@ impl Variant {
         self
     }
 
-    /// The idea of this name; the error names those that there are.
-    fn idea(&self, name: &str) -> Result<&'static Idea> {
-        self.ideas.iter().find(|idea| idea.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.ideas.iter().map(|idea| idea.name).collect();
-            match names.as_slice() {
-                [] => anyhow!("{} has nothing that it can do without; leave --without out", self.name),
-                names => anyhow!("{} has no idea {name:?} to do without; choose {}", self.name, names.join(", ")),
-            }
-        })
+    /// Whether it is a kernel on the way to the step's.
+    pub fn is_rung(&self) -> bool {
+        self.folder == RUNGS
+    }
+
+    /// Whether it is there to show what goes wrong, or slow, without one thing.
+    pub fn is_counter_example(&self) -> bool {
+        self.folder.ends_with(COUNTER_EXAMPLES)
     }
 
     /// With this defect.
@@ -193,7 +143,7 @@ pub struct Step {
     /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
     /// committed for each.
     pub specialisations: SpecialisationsFn,
-    /// The other kernels: rungs in their order, counter-examples, and what lies beyond.
+    /// The other kernels: rungs in their order, and counter-examples.
     pub variants: &'static [Variant],
     /// What it multiplies if `--size` is not given.
     pub default_size: DefaultSize,
@@ -227,15 +177,6 @@ impl Step {
             },
             |all| all(Dtype::F32),
         )
-    }
-
-    /// The idea that a variant is to do without; the error says why there is none.
-    pub fn without(&self, variant: Option<&Variant>, idea: &str) -> Result<&'static Idea> {
-        variant
-            .ok_or_else(|| {
-                anyhow!("--without takes an idea from a variant; add --variant, --list-variants shows which")
-            })?
-            .idea(idea)
     }
 
     /// The plan of the step itself or of one of its variants.

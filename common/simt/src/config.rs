@@ -70,7 +70,7 @@ impl LaunchConfig {
         }
     }
 
-    /// How many host threads run so many blocks, side by side or, in order, one after the other.
+    /// How many host threads run a number of blocks, side by side or, in order, one after the other.
     pub(crate) fn workers(&self, in_order: bool, blocks: u64) -> u64 {
         let wanted = match self.threads {
             _ if in_order => 1,

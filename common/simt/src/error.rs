@@ -188,24 +188,16 @@ pub enum FaultKind {
     },
     /// Threads of one warp name two barriers.
     #[error("barriers {one} and {other} in one warp: its threads must name the same,")]
-    TwoBarriers {
-        /// What one thread names.
-        one: u32,
-        /// What another names.
-        other: u32,
-    },
+    #[allow(missing_docs)] // The names say it.
+    TwoBarriers { one: u32, other: u32 },
     /// A barrier that no block has.
     #[error("barrier {id}: a block has barriers 0 to 15,")]
-    NoSuchBarrier {
-        /// Its number.
-        id: u32,
-    },
+    #[allow(missing_docs)]
+    NoSuchBarrier { id: u32 },
     /// A barrier for a number of threads that is no number of whole warps.
     #[error("barrier for {threads} threads: the number must be a multiple of 32,")]
-    PartsOfWarps {
-        /// The number.
-        threads: u32,
-    },
+    #[allow(missing_docs)]
+    PartsOfWarps { threads: u32 },
     /// Anything else that the PTX manual calls an error.
     #[error("{0}")]
     Other(String),

@@ -267,10 +267,10 @@ impl GlobalMemory {
             return Place::NoArray(address);
         }
         if address < allocation.base {
-            return Place::Before { array, index: outside.div_ceil(element), bytes: outside, of };
+            return Place::Outside { array, index: -(outside.div_ceil(element) as i64), bytes: outside, of };
         }
-        let index = (address - allocation.base) / element;
-        Place::Past { array, index, bytes: outside - 1, of }
+        let index = ((address - allocation.base) / element) as i64;
+        Place::Outside { array, index, bytes: outside - 1, of }
     }
 
     fn start_of(&self, pointer: DevicePointer) -> Result<usize, Error> {

@@ -6,7 +6,7 @@ use crate::error::{Error, Location};
 use crate::lower::inst::Op;
 use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{WarpgroupOp, WarpgroupProduct};
-use crate::lower::{Code, Place, SharedArray, Write};
+use crate::lower::{Code, Home, SharedArray, Write};
 use crate::parsed::Parsed;
 use crate::parser;
 use std::sync::Arc;
@@ -106,16 +106,16 @@ pub struct Register<'a> {
     pub name: &'a str,
     /// It is declared as a floating-point number.
     pub float: bool,
-    pub(crate) place: Place,
+    pub(crate) home: Home,
 }
 
 impl Register<'_> {
     /// Bytes that a lane has of it; none of a predicate.
     pub fn bytes(&self) -> u32 {
-        match self.place {
-            Place::Predicate(_) => 0,
-            Place::Word(_) => 4,
-            Place::Double(_) => 8,
+        match self.home {
+            Home::Predicate(_) => 0,
+            Home::Word(_) => 4,
+            Home::Double(_) => 8,
         }
     }
 }
@@ -207,7 +207,7 @@ impl Kernel {
         let writes = &self.code.writes;
         let first = writes.partition_point(|write| write.instruction < index);
         let of_it = writes[first..].iter().take_while(move |write| write.instruction == index);
-        of_it.map(|Write { name, place, float, .. }| Register { name, place: *place, float: *float })
+        of_it.map(|Write { name, home, float, .. }| Register { name, home: *home, float: *float })
     }
 
     /// What instruction number `index` multiplies, if it is a `wgmma`.

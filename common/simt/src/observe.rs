@@ -6,7 +6,7 @@
 //! The loop that runs a warp sees an observer as a pointer that is there or not. So the loop is compiled once, in this library,
 //! whatever analyses there are, and a launch that nobody watches pays one test for each hook.
 
-use crate::lower::Place;
+use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
 /// Makes and collects the observers of blocks.
@@ -92,6 +92,30 @@ pub struct Access<'a> {
     pub data: Option<&'a [[u32; 4]; 32]>,
 }
 
+impl<'a> Access<'a> {
+    /// An access by these lanes of a warp; all of them write, unless it is a load. What they store is not shown.
+    pub fn new(
+        (warp, instruction, lanes): (u32, u32, u32),
+        (kind, space): (AccessKind, Space),
+        bytes: u32,
+        addresses: &'a [u64; 32],
+    ) -> Self {
+        let written = if matches!(kind, AccessKind::Load | AccessKind::CopySource) { 0 } else { lanes };
+        Self { warp, instruction, lanes, kind, space, bytes, addresses, written, data: None }
+    }
+
+    /// The number of a lane's thread in its block.
+    #[inline]
+    pub fn thread(&self, lane: usize) -> u32 {
+        self.warp * 32 + lane as u32
+    }
+
+    /// A load from shared memory by all lanes of a warp.
+    pub fn shared_load(warp: u32, instruction: u32, bytes: u32, addresses: &'a [u64; 32]) -> Self {
+        Self::new((warp, instruction, u32::MAX), (AccessKind::Load, Space::Shared), bytes, addresses)
+    }
+}
+
 /// Loads from shared memory by all lanes of a warp, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedLoads<'a> {
@@ -151,13 +175,13 @@ pub struct Executed<'a> {
 /// The registers of a warp, to be looked at.
 pub(crate) trait RegisterFile {
     /// The value in each lane; zeros for a place that the warp does not have.
-    fn values(&self, place: Place) -> [u64; 32];
+    fn values(&self, home: Home) -> [u64; 32];
 }
 
 impl Executed<'_> {
     /// The value of a register in each lane: 0 or 1 of a predicate, the bits of every other one.
     pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
-        self.registers.values(register.place)
+        self.registers.values(register.home)
     }
 }
 
@@ -195,7 +219,7 @@ pub enum WarpgroupStep<'a> {
     },
     /// Closes a group of products.
     Commit,
-    /// Waits until at most so many groups are under way.
+    /// Waits until at most `pending` groups are under way.
     Wait {
         /// How many.
         pending: u32,
@@ -231,17 +255,7 @@ pub trait Observer {
     /// A warp loads from shared memory several times; unless an observer says otherwise, each is an access.
     fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
         for load in loads.loads {
-            self.access(&Access {
-                warp: loads.warp,
-                instruction: load.instruction,
-                lanes: u32::MAX,
-                kind: AccessKind::Load,
-                space: Space::Shared,
-                bytes: load.bytes,
-                addresses: &loads.addresses(load),
-                written: 0,
-                data: None,
-            });
+            self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
         }
     }
     /// A warp executes a memory fence.

@@ -12,93 +12,33 @@ pub struct Array {
     pub space: Space,
 }
 
-/// Where something happened.
+/// Where something happened. `of` is how many elements the array has, or bytes the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
+#[allow(missing_docs)] // Of fields: the names say it.
 pub enum Place {
-    /// An element of an array.
-    Element {
-        /// The array.
-        array: Array,
-        /// The index in each dimension, the slowest first.
-        index: Vec<u64>,
-        /// Bytes from the start of the element.
-        bytes: u64,
-    },
-    /// Somewhere in a shared array whose extents are not known.
-    Offset {
-        /// The array.
-        array: Array,
-        /// Bytes from its start.
-        bytes: u64,
-    },
-    /// Several elements of an array.
-    Elements {
-        /// The array.
-        array: Array,
-        /// The first few of them.
-        first: Vec<u64>,
-        /// How many there are.
-        count: u64,
-        /// How many elements the array has.
-        of: u64,
-    },
-    /// Before the start of an array.
-    Before {
-        /// The nearest array.
-        array: Array,
-        /// How many elements before its start.
-        index: u64,
-        /// How many bytes.
-        bytes: u64,
-        /// How many elements it has.
-        of: u64,
-    },
-    /// Past the end of an array.
-    Past {
-        /// The nearest array.
-        array: Array,
-        /// The index that an element there would have.
-        index: u64,
-        /// Bytes past its end; 0 is right behind it.
-        bytes: u64,
-        /// How many elements it has.
-        of: u64,
-    },
-    /// Past the end of a block's shared memory.
-    PastShared {
-        /// The array that the address is counted from, or the address.
-        near: Box<Place>,
-        /// Bytes past the end; 0 is right behind it.
-        bytes: u64,
-        /// Bytes that the block has.
-        of: u64,
-    },
-    /// Before the start of a memory that has no arrays' names.
-    BeforeMemory {
-        /// [`Space::Shared`] or [`Space::Local`].
-        space: Space,
-        /// How many bytes.
-        bytes: u64,
-        /// Bytes that the block or thread has.
-        of: u64,
-    },
-    /// A byte of a memory that has no arrays' names.
-    Byte {
-        /// [`Space::Local`] or [`Space::Param`].
-        space: Space,
-        /// Its number.
-        byte: u64,
-        /// Bytes that the thread or kernel has.
-        of: u64,
-    },
+    /// An element of an array, or a place `bytes` bytes into it. The slowest index comes first.
+    Element { array: Array, index: Vec<u64>, bytes: u64 },
+    /// A place in a shared array whose extents are not known, `bytes` bytes from its start.
+    Offset { array: Array, bytes: u64 },
+    /// `count` elements of an array, of which only the first few are listed.
+    Elements { array: Array, first: Vec<u64>, count: u64, of: u64 },
+    /// Outside of the nearest array in global memory, `bytes` bytes before its start or past its end (0 is right behind the end).
+    /// An element there would have this index.
+    Outside { array: Array, index: i64, bytes: u64, of: u64 },
+    /// Past the end of a block's shared memory; `near` says what the address is counted from.
+    PastShared { near: Box<Place>, bytes: u64, of: u64 },
+    /// Before the start of a block's shared memory or a thread's local memory.
+    BeforeMemory { space: Space, bytes: u64, of: u64 },
+    /// A byte of a thread's local memory, or of a kernel's parameters.
+    Byte { space: Space, byte: u64, of: u64 },
     /// A place in shared memory that belongs to no array.
     Shared(u64),
     /// An address in shared memory that belongs to no array, as a fault of the kernel computed it.
     SharedAddress(u64),
     /// A place in the local memory of a thread.
     Local(u64),
-    /// A global address, no more is known of.
+    /// A global address of which no more is known.
     Address(u64),
     /// A global address near 0.
     Null(u64),
@@ -121,19 +61,18 @@ impl Place {
             Self::Element { array, .. }
             | Self::Offset { array, .. }
             | Self::Elements { array, .. }
-            | Self::Before { array, .. }
-            | Self::Past { array, .. } => Some(array),
+            | Self::Outside { array, .. } => Some(array),
             Self::PastShared { near, .. } => near.array(),
             _ => None,
         }
     }
 
-    /// The index of its element in each dimension, the slowest first; empty if there is no such element.
-    pub fn index(&self) -> &[u64] {
+    /// The index of its element in each dimension, the slowest first; empty if it is no element.
+    pub fn index(&self) -> Vec<u64> {
         match self {
-            Self::Element { index, .. } => index,
-            Self::Past { index, .. } => std::slice::from_ref(index),
-            _ => &[],
+            Self::Element { index, .. } => index.clone(),
+            Self::Outside { index, .. } => u64::try_from(*index).into_iter().collect(),
+            _ => vec![],
         }
     }
 
@@ -166,14 +105,12 @@ impl fmt::Display for Place {
                 let more = if *count > first.len() as u64 { ", ..." } else { "" };
                 write!(f, "{}{more} ({count} of {of} elements)", names.join(", "))
             }
-            Self::Before { array, index, bytes, of } => {
-                write!(f, "{array}[-{index}] is {bytes} bytes before the start of {array}, which has {of} elements")
-            }
-            Self::Past { array, index, bytes, of } => {
-                write!(f, "{array}[{index}] is {} past the end of {array}, which has {of} elements", far(*bytes))
+            Self::Outside { array, index, bytes, of } => {
+                let far = if *index < 0 { format!("{bytes} bytes before the start") } else { past(*bytes) };
+                write!(f, "{array}[{index}] is {far} of {array}, which has {of} elements")
             }
             Self::PastShared { near, bytes, of } => {
-                write!(f, "{near}, {} past the end of the block's {of} bytes of shared memory", far(*bytes))
+                write!(f, "{near}, {} of {}", past(*bytes), memory(Space::Shared, *of))
             }
             Self::BeforeMemory { space, bytes, of } => write!(f, "{bytes} bytes before {}", memory(*space, *of)),
             Self::Byte { space, byte, of } => write!(f, "byte {byte} of {}", memory(*space, *of)),
@@ -191,8 +128,8 @@ impl fmt::Display for Place {
     }
 }
 
-fn far(bytes: u64) -> String {
-    if bytes == 0 { "right".into() } else { format!("{bytes} bytes") }
+fn past(bytes: u64) -> String {
+    if bytes == 0 { "right past the end".into() } else { format!("{bytes} bytes past the end") }
 }
 
 /// A memory that has no arrays' names, with its size.

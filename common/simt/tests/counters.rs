@@ -155,7 +155,8 @@ fn the_steps_are_equal_to_the_hardware() {
 /// warpgroups, which read 2 KiB each.
 #[test]
 fn the_kernel_on_tensor_cores_reads_each_tile_three_times() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step06_prefetch/ptx/tensor_cores-f32-v4.sm90a.ptx");
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../step06_prefetch/beyond/ptx/tensor_cores-f32-v4.sm90a.ptx");
     let launch = |k: u64| {
         serde_json::json!({"grid": [2, 1, 1], "block": [256, 1, 1], "shared": 101_376, "m": 64, "n": 256, "k": k,
             "bytes": [4 * 64 * k, 4 * k * 256, 4 * 64 * 256]})

@@ -2,6 +2,7 @@
 //! units, text and progress on the terminal.
 
 pub mod driver;
+pub mod files;
 pub mod host;
 pub mod json;
 pub mod matrix;
@@ -9,5 +10,6 @@ pub mod mix;
 pub mod nvidia_smi;
 pub mod output;
 pub mod progress;
+pub mod table;
 pub mod units;
 pub mod workspace;

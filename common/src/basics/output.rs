@@ -16,8 +16,9 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
-/// The reason of an I/O error in lower case, without the number of the operating system's error.
+/// The reason of an I/O error in lower case, without the full stop that Windows puts after it and without the number of the
+/// operating system's error.
 pub fn io_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+    text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_lowercase()
 }

@@ -13,9 +13,6 @@ pub fn folder_of(step: &Step) -> PathBuf {
 
 /// The file of a step's kernel, or of one of its variants.
 pub fn file_of(step: &Step, variant: Option<&Variant>) -> PathBuf {
-    let folder = folder_of(step);
-    variant.map_or_else(
-        || folder.join("kernel.cu"),
-        |variant| folder.join(variant.role.folder()).join(variant.name).with_extension("cu"),
-    )
+    let [folder, name] = variant.map_or(["", "kernel"], |variant| [variant.folder, variant.name]);
+    folder_of(step).join(folder).join(name).with_extension("cu")
 }

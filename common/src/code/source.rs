@@ -30,7 +30,7 @@ pub struct Source {
     pub text: String,
     /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
     pub hash: String,
-    /// A folder whose headers it may include as well.
+    /// A folder whose headers it may include as well, and those of the folder above.
     pub headers: Option<PathBuf>,
 }
 
@@ -114,10 +114,10 @@ impl Source {
         Ok(Self { path: path.to_owned(), display, text, hash, headers: None })
     }
 
-    /// The same for a learner's file, which may include the headers of the step that it is for.
+    /// For a learner's file, which may include what this kernel of the course includes.
     #[must_use]
-    pub fn with_headers_of(mut self, step: &Path) -> Self {
-        self.headers = Some(step.to_owned());
+    pub fn with_headers_of(mut self, kernel: &Path) -> Self {
+        self.headers = kernel.parent().map(Path::to_owned);
         self
     }
 
@@ -259,7 +259,7 @@ impl Source {
     fn options(&self, specialisation: &Specialisation, architecture: &str) -> Vec<String> {
         let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
         options.extend(defines(specialisation));
-        if let Some(folder) = self.path.parent() {
+        for folder in self.path.parent().into_iter().chain(self.headers.as_deref()) {
             let folder = workspace::resolved(folder);
             options.push(format!("--include-path={}", folder.display()));
             // A variant includes the headers of its step.
@@ -267,7 +267,6 @@ impl Source {
                 options.push(format!("--include-path={}", step.display()));
             }
         }
-        options.extend(self.headers.iter().map(|folder| format!("--include-path={}", folder.display())));
         options
     }
 }

@@ -1,5 +1,6 @@
 //! What every device can do: memory, kernels, launches, time.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,7 +52,9 @@ impl Drop for Hold {
 }
 
 /// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
-pub trait Device {
+///
+/// It is [`Any`], so that a library that runs on one kind of device can ask whether it has that kind.
+pub trait Device: Any {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
 

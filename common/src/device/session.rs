@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::code::assembled::{CAPABILITY, Kernels};
+use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
 use crate::device::product::{FirstRun, Matrices, Product};
 use crate::device::{Buffer, Device, Kernel, Value};
@@ -122,7 +122,7 @@ impl Product for Session {
     }
 
     fn others_per_fma(&self, capability: u32) -> Vec<f64> {
-        let others = |launch: &Launch| self.machine.get(&launch.entry).map_or(0.0, |code| code.others_per_fma());
+        let others = |launch: &Launch| self.machine.get(&launch.entry).map_or(0.0, MachineCode::others_per_fma);
         if capability == CAPABILITY { self.plan.launches.iter().map(others).collect() } else { Vec::new() }
     }
 

@@ -14,7 +14,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 
 use crate::basics::matrix::Operands;
 use crate::basics::units::number;
-use crate::code::{Code, Source, file_of, folder_of};
+use crate::code::{Code, Source, file_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimDevice, SimOptions};
@@ -26,7 +26,7 @@ use crate::verify::on_device::verify_on;
 use plan::Kind;
 use plan::Plan;
 use plan::Problem;
-use plan::{HostProduct, Role, Step, Variant};
+use plan::{HostProduct, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
@@ -91,9 +91,9 @@ fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize>
     }
     let kind = device.info().kind;
     let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
-    let others = |role: Role| step.variants.iter().filter(move |variant| variant.role == role).map(Some);
+    let others = step.variants.iter().filter(|variant| !variant.is_counter_example()).map(Some);
     for &size in sizes {
-        for variant in others(Role::Rung).chain([None]).chain(others(Role::Beyond)) {
+        for variant in others.clone().chain([None]) {
             let mut bench = |criterion: &mut Criterion<FlopPerSecond>, named: &Named| {
                 on_device(step, variant, device.as_mut(), criterion, named)
             };
@@ -156,7 +156,7 @@ fn on_device(
     };
     capacity::ensure_fits(&problem, Some(&plan), device)?;
     let source = Source::read(&file_of(step, variant))?;
-    let code = source.code(&plan.specialisation, device.info(), Some(&folder_of(step).join("ptx")))?;
+    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     if device.info().kind == Kind::Sim {
         eprintln!("{}", counted(&problem, plan.clone(), &code)?);
     }

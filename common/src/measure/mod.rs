@@ -4,12 +4,29 @@ pub mod baseline;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod capacity;
-pub mod cost;
 mod gpus;
 mod host_product;
 mod least_time;
+pub mod provenance;
 pub mod timing;
 
 pub use gpus::Gpu;
 pub use host_product::{time_on_host, verify_on_host};
 pub use least_time::{LeastTime, ResourceTime, of_product as least_time};
+
+/// M, N, K on a GPU: those of the course's own claims.
+pub const GPU_SIZES: [[u64; 3]; 13] = [
+    [32, 32, 128],
+    [256; 3],
+    [512; 3],
+    [1024; 3],
+    [2048; 3],
+    [4096; 3],
+    [8192; 3],
+    [1000; 3],
+    [1023, 1025, 1027],
+    [4095; 3],
+    [64, 8192, 1024],
+    [8192, 64, 1024],
+    [512, 512, 16_384],
+];

@@ -237,6 +237,11 @@ pub fn time(
     })
 }
 
+/// The geometric mean of some ratios; 1 for none.
+pub fn geometric_mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

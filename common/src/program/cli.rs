@@ -87,10 +87,6 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
 
-    /// Plan without one of the ideas of the variant, to see what it is worth; --list-variants names them
-    #[arg(long, value_name = "IDEA", requires = "variant", conflicts_with = "kernel")]
-    pub without: Option<String>,
-
     /// List the other kernels of the step and exit
     #[arg(long)]
     pub list_variants: bool,

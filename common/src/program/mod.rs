@@ -7,4 +7,4 @@ pub mod on_host;
 pub mod report;
 mod run;
 
-pub use run::run;
+pub use run::{execute, run};

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source, file_of, folder_of};
+use crate::code::{Code, Source, file_of};
 use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
@@ -39,7 +39,6 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
         step: step.name.into(),
         title: step.title.into(),
         variant: args.variant.clone(),
-        without: args.without.clone(),
         device: DeviceReport::from(run.device.info()),
         problem: run.problem,
         kernel: KernelReport {
@@ -226,8 +225,7 @@ fn plan(
     problem: &Problem,
     device: &DeviceInfo,
 ) -> Result<Plan> {
-    let without = args.without.as_deref().map(|idea| step.without(variant, idea)).transpose()?;
-    let steps = without.map_or_else(|| step.plan_of(variant), |idea| idea.plan)(problem, device);
+    let steps = step.plan_of(variant)(problem, device);
     if args.kernel.is_none() {
         return steps;
     }
@@ -237,9 +235,10 @@ fn plan(
 
 /// The source of the step's kernel, of its variant, or the learner's own.
 fn source(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Source> {
+    let file = file_of(step, variant);
     match &args.kernel {
-        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&folder_of(step))),
-        None => Source::read(&file_of(step, variant)),
+        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&file)),
+        None => Source::read(&file),
     }
 }
 

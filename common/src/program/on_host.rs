@@ -30,7 +30,6 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
         step: step.name.into(),
         title: step.title.into(),
         variant: None,
-        without: None,
         device: DeviceReport::from(&info),
         problem,
         kernel: KernelReport {

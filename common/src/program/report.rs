@@ -102,9 +102,6 @@ pub struct Report {
     /// The least time that the launches take on a GPU; absent without counters, and if the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub least_time: Option<LeastTime>,
-    /// The idea that the variant did without; absent if none was taken away.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub without: Option<String>,
 }
 
 impl Report {
@@ -121,8 +118,7 @@ impl Report {
     /// A table for people, with colours that [`crate::basics::output::print`] leaves to terminals.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
-        let without = self.without.as_ref().map_or_else(String::new, |idea| format!(" without {idea}"));
-        let mut table = Table(format!("{}{variant}{without}: {}\n", self.step, self.title));
+        let mut table = Table(format!("{}{variant}: {}\n", self.step, self.title));
         table.line("device", &self.device.name);
         let Problem { m, n, k, dtype, fill, seed } = self.problem;
         table.line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));

@@ -13,21 +13,24 @@ use crate::program::exit;
 use crate::program::on_device;
 use crate::program::on_host;
 use crate::program::report::Report;
-use plan::Step;
+use plan::{Step, Variant};
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
 /// or environment.
 pub fn run(step: &Step) -> ExitCode {
     let about = format!("{}: {}. Multiplies two matrices, verifies the product, and times it.", step.name, step.title);
-    exit::start(Args::read(step.name, about), |args| execute(step, args))
+    exit::start(Args::read(step.name, about), |args| {
+        let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+        execute(step, variant, args)
+    })
 }
 
-/// Whether the product is right and nothing was found in its kernel.
-fn execute(step: &Step, args: &Args) -> Result<bool> {
+/// Does what the command line asks of a step's kernel, or of its variant; whether the product is right and nothing was found
+/// in its kernel.
+pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bool> {
     if args.list_variants {
         return print(&list_variants(step)?).map(|()| true);
     }
-    let variant = args.variant.as_deref().map(|name| step.variant(name)).transpose()?;
     if args.plan {
         return print(&on_device::planned(step, variant, args)?).map(|()| true);
     }
@@ -45,15 +48,12 @@ fn show(report: &Report, args: &Args) -> Result<bool> {
     Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
 }
 
-/// A line for each variant: its name and the first comment of its file; below it the ideas that it can do without.
+/// A line for each variant: its name and the first comment of its file.
 fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
         let source = Source::read(&file_of(step, Some(variant)))?;
         text += &format!("{:<24}{}\n", variant.name, source.comment());
-        for idea in variant.ideas {
-            text += &format!("  --without {:<12}{}\n", idea.name, idea.title);
-        }
     }
     if text.is_empty() {
         text = format!("{} has no variants\n", step.name);

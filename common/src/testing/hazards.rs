@@ -17,9 +17,9 @@ use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::verify::Verification;
+use plan::Defect;
 use plan::DeviceInfo;
 use plan::Plan;
-use plan::{Defect, Step};
 use plan::{Dtype, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
@@ -57,10 +57,10 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([40, 8, 1100], 1),
 ];
 
-/// The trials of a step: `check::NAME::DTYPE` and `barriers::NAME`.
-pub(super) fn trials(step: &'static Step) -> Vec<Trial> {
+/// The trials of some kernels: `check::NAME::DTYPE` and `barriers::NAME`.
+pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for kernel in Kernel::all(step) {
+    for kernel in all {
         let name = format!("check::{}::{}", kernel.name(), kernel.dtype);
         trials.extend(kernel.trials(&name, RAGGED.map(|size| (size, 132)), check));
         // A source that cannot be read fails in the trial, which says why.

@@ -32,7 +32,7 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// All kernels of a step, as they are committed.
-    pub(super) fn all(step: &'static Step) -> impl Iterator<Item = Self> {
+    pub(super) fn all(step: &'static Step) -> impl Iterator<Item = Self> + Clone {
         let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
         variants.flat_map(move |variant| {
             [Dtype::F32, Dtype::I32].map(|dtype| Self { step, variant, dtype, compiled: false })

@@ -31,14 +31,9 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     };
     let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
     let launch = OwnLaunch::read(&source)?.unwrap_or_default();
-<<<<<<< HEAD:common/tests/program/mistakes.rs
     let plan = launch.plan(&source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
-    let code = Code { source: (source, Vec::new()), ..Code::of_ptx(ptx.to_owned(), format!("{name}.cu")) };
-=======
-    let plan = launch.plan(&problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let mut code = Code::of_ptx(ptx.to_owned(), format!("{name}.cu"));
     code.source = (source, Vec::new());
->>>>>>> simt:common/tests/mistakes.rs
     let options =
         SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
     let mut device = device::open(Choice::Sim, &options)?;

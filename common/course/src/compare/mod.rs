@@ -26,7 +26,7 @@ use participants::Participant;
 use size::one_size;
 use turns::Broken;
 
-pub use options::{GPU_SIZES, Options};
+pub use options::Options;
 
 /// Runs the command; `false` if a product is wrong or a step fails.
 pub fn run(options: &Options) -> Result<bool> {

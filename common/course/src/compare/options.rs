@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use common::Kind;
 use common::device::Choice;
+use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
 use crate::arguments::parse_seed;
@@ -54,22 +55,6 @@ pub struct Options {
     pub resume: Option<PathBuf>,
 }
 
-/// Sizes on a GPU: those of the course's own claims.
-pub const GPU_SIZES: [[u64; 3]; 13] = [
-    [32, 32, 128],
-    [256; 3],
-    [512; 3],
-    [1024; 3],
-    [2048; 3],
-    [4096; 3],
-    [8192; 3],
-    [1000; 3],
-    [1023, 1025, 1027],
-    [4095; 3],
-    [64, 8192, 1024],
-    [8192, 64, 1024],
-    [512, 512, 16_384],
-];
 /// Sizes on the simulator: seconds in all.
 const SIM_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [100, 77, 51], [256; 3]];
 impl Options {

@@ -6,11 +6,11 @@ use anyhow::{Result, ensure};
 use common::code::{Code, Source, folder_of};
 use common::device::Device;
 use common::measure::{Gpu, LeastTime};
-use plan::{Plan, Problem, Role};
+use plan::{Plan, Problem};
 
 use crate::least::least_time;
 use crate::record::StepRecord;
-use crate::steps::{Kernel, STEPS};
+use crate::steps::{Kernel, Role, STEPS};
 
 pub struct Participant {
     pub kernel: Kernel,
@@ -32,17 +32,19 @@ impl Participant {
     pub fn code(&mut self, plan: &Plan, device: &dyn Device) -> Result<Code, String> {
         let source = self.source.clone()?;
         let key = format!("{:?}", plan.specialisation);
-        let committed = self.kernel.committed_folder();
-        let make =
-            || source.code(&plan.specialisation, device.info(), Some(&committed)).map_err(|error| format!("{error:#}"));
+        let committed = source.committed_folder();
+        let make = || {
+            let code = source.code(&plan.specialisation, device.info(), committed.as_deref());
+            code.map_err(|error| format!("{error:#}"))
+        };
         self.code.entry(key).or_insert_with(make).clone()
     }
 
     /// The least time of a plan on a GPU, counted on the simulator.
     pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
         let gpu = Gpu::of(device.info(), &device.figures()?);
-        let committed = self.kernel.committed_folder();
-        least_time(self.source.as_ref().ok()?, Some(&committed), plan, problem, &gpu).ok().flatten()
+        let source = self.source.as_ref().ok()?;
+        least_time(source, source.committed_folder().as_deref(), plan, problem, &gpu).ok().flatten()
     }
 
     /// What the record says of the kernel.
@@ -55,7 +57,7 @@ impl Participant {
             Ok(source) if self.kernel.variant.is_some() => first_sentence(&source.comment()),
             _ => self.kernel.step.title.to_owned(),
         };
-        let rung = self.kernel.role() == Some(Role::Rung);
+        let rung = self.kernel.role() == Role::Rung;
         StepRecord { name: self.name.clone(), title, source, hash, host: self.kernel.is_on_host(), rung }
     }
 }
@@ -78,9 +80,9 @@ pub fn all(names: &[String], rungs: bool) -> Result<Vec<Participant>> {
     let chosen = |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start.as_str()));
     let kernels = STEPS.iter().filter(|step| chosen(step.name)).flat_map(|step| Kernel::of(step));
     let takes_part = |kernel: &Kernel| match kernel.role() {
-        None | Some(Role::Beyond) => true,
-        Some(Role::Rung) => rungs,
-        Some(Role::CounterExample) => false,
+        Role::Step | Role::Beyond => true,
+        Role::Rung => rungs,
+        Role::CounterExample => false,
     };
     let all: Vec<Participant> = kernels.filter(takes_part).map(Participant::new).collect();
     ensure!(!all.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));

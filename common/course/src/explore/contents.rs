@@ -1,45 +1,72 @@
-//! What the page of the book carries: all steps, smaller tiles where the usual ones show one block, questions, counters.
+//! What a page carries: steps, smaller tiles where the usual ones show one block, questions, counters.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::Source;
-use common::code::nvrtc;
-use course::explore::data::{Chapter, Counter, Data, Form, Kernel};
-use course::explore::kernels::OfStep;
-use course::explore::{forms, kernels};
-use course::files;
-use course::steps;
-use explorer::matrices::Dtype;
-use explorer::request::{self, RunRequest};
-use explorer::run::Run;
+use plan::{Specialisation, Step};
 use serde_json::Value;
 
-use crate::pages::counted;
+use super::data::{Chapter, Counter, Data, Form, Kernel};
+use super::kernels::{self, OfStep};
+use super::{forms, note};
+use crate::files;
+use crate::steps::{self, STEPS};
 
-/// Everything.
-pub fn contents() -> Result<Data> {
+/// What the page of the book carries: everything. A step whose code cannot be had is left out.
+pub fn of_book() -> Result<Data> {
     let mut questions = questions()?;
-    let mut data =
-        Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() };
-    for step in steps::find()? {
-        let mut of_step = kernels::of_step(&step)?;
-        for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
-            add_smaller(kernel, specialisations)?;
+    let mut data = without_kernels()?;
+    for step in STEPS {
+        match of_step(step, &mut questions) {
+            Ok((chapters, kernels)) => {
+                data.chapters.extend(chapters);
+                data.kernels.extend(kernels);
+            }
+            Err(error) => {
+                questions.remove(step.name);
+                note(&format!("the explorer's page goes without {}: {error:#}", step.name));
+            }
         }
-        of_step.chapter.questions = questions.remove(&step.name).unwrap_or_default();
-        let mut beyond = split_off(&mut of_step);
-        data.chapters.push(of_step.chapter);
-        data.kernels.extend(of_step.kernels);
-        if let Some(chapter) = &mut beyond {
-            chapter.questions = questions.remove(&chapter.id).unwrap_or_default();
-        }
-        data.chapters.extend(beyond);
     }
     let left = questions.keys().next();
     ensure!(left.is_none(), "questions.json asks about {:?}, which is no chapter", left.map_or("", String::as_str));
     Ok(data)
+}
+
+/// What every page carries.
+pub fn without_kernels() -> Result<Data> {
+    Ok(Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() })
+}
+
+/// A kernel of the course, and its chapter with the questions that are about it.
+pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
+    let id = kernel.name();
+    let (chapters, kernels) = of_step(kernel.step, &mut questions()?)?;
+    let found = kernels.into_iter().find(|kernel| kernel.id == id);
+    let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
+    let (kernel, mut chapter) = found.zip(chapter).with_context(|| format!("the explorer has no kernel {id}"))?;
+    chapter.questions.retain(|question| question["kernel"] == id.as_str());
+    Ok((kernel, chapter))
+}
+
+/// The questions of each chapter.
+pub type Questions = BTreeMap<String, Vec<Value>>;
+
+/// The chapters of a step and its kernels.
+pub fn of_step(step: &'static Step, questions: &mut Questions) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
+    let mut of_step = kernels::of_step(step)?;
+    for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
+        add_smaller(kernel, specialisations)?;
+    }
+    let beyond = split_off(&mut of_step);
+    let mut chapters: Vec<Chapter> = std::iter::once(of_step.chapter).chain(beyond).collect();
+    for chapter in &mut chapters {
+        chapter.questions = questions.remove(&chapter.id).unwrap_or_default();
+    }
+    Ok((chapters, of_step.kernels))
 }
 
 /// The chapter on the kernels of a step that run on tensor cores, which goes beyond the course; none if there are no such kernels.
@@ -59,8 +86,8 @@ fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
     (!chapter.kernels.is_empty()).then_some(chapter)
 }
 
-/// The questions of each chapter.
-fn questions() -> Result<BTreeMap<String, Vec<Value>>> {
+/// Reads the questions.
+pub fn questions() -> Result<Questions> {
     let path = workspace::root().join("common/explorer/page/questions.json");
     serde_json::from_str(&files::read(&path)?)
         .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
@@ -72,81 +99,85 @@ fn counters() -> Result<Vec<Counter>> {
         let metric = words.split('`').find(|part| part.starts_with("smsp__") || part.starts_with("l1tex__"));
         Counter { name, metric: metric.filter(|metric| !metric.contains(' ')).map(str::to_owned), words }
     };
-    Ok(counted::explained()?.into_iter().map(counter).collect())
+    Ok(explained()?.into_iter().map(counter).collect())
+}
+
+/// The counters' names with their documentation, as the simulator's source has it.
+pub fn explained() -> Result<Vec<(String, String)>> {
+    let source = files::read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
+    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let (fields, _) =
+        fields.context("the simulator's counters are not found; say in explore/contents.rs where they are")?;
+    let mut rows = Vec::new();
+    let mut words: Vec<&str> = Vec::new();
+    for line in fields.lines().map(str::trim) {
+        if let Some(documentation) = line.strip_prefix("///") {
+            words.push(documentation.trim());
+        } else if let Some(name) = line.strip_suffix(',') {
+            rows.push((name.to_owned(), words.join(" ")));
+            words.clear();
+        }
+    }
+    Ok(rows)
+}
+
+/// The folder of the PTX with smaller tiles, which no step runs: committed for the page alone.
+pub fn smaller_folder() -> PathBuf {
+    workspace::root().join("common/explorer/ptx")
+}
+
+/// Smaller tiles to try for a form, the first choice first: each with the file of its PTX.
+pub fn smaller(
+    kernel: &Kernel,
+    form: &Form,
+    specialisation: &Specialisation,
+    source: &Source,
+) -> Vec<(Specialisation, PathBuf)> {
+    let named = |smaller: Specialisation| {
+        let name = [&form.specialisation, &smaller.name.replace(' ', "")].map(String::as_str).concat();
+        let file = smaller_folder()
+            .join(&kernel.step)
+            .join(source.committed_name(&Specialisation { name, ..smaller.clone() }));
+        (smaller, file)
+    };
+    forms::smaller(specialisation, form).into_iter().map(named).collect()
+}
+
+/// The form of a smaller tile of this PTX.
+pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result<Form> {
+    let mut form = forms::smaller_form(smaller, usual, ptx)?;
+    // The form for any N and the one for multiples of 4 may have the same tile.
+    if usual.specialisation.ends_with("v4") {
+        form.id += " v4";
+    }
+    Ok(form)
 }
 
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
-fn add_smaller(kernel: &mut Kernel, specialisations: &[common::Specialisation]) -> Result<()> {
+fn add_smaller(kernel: &mut Kernel, specialisations: &[Specialisation]) -> Result<()> {
+    let source = Source::read(&workspace::root().join(&kernel.file))?;
     let mut added = vec![];
     for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
-        let candidates = forms::smaller(specialisation, form);
-        if candidates.is_empty() {
-            continue;
-        }
-        let source = Source::read(&workspace::root().join(&kernel.file))?;
-        let compiler = nvrtc::find()?;
-        let mut found = None;
-        for candidate in candidates {
-            // Not every kernel takes every tile; one that does not compile, or is wrong, is left out.
-            let Ok(ptx) = source.compile_to_commit(&candidate, compiler) else { continue };
-            let Ok(small) = forms::smaller_form(&candidate, form, &ptx) else { continue };
-            if right(kernel, &small) {
-                found = Some(small);
-                break;
-            }
-        }
-        added.extend(found);
-    }
-    // The form for any N and the one for multiples of 4 may have the same tile.
-    for form in &mut added {
-        if let Some(multiple) = form.when.get("N") {
-            form.id = format!("{} v{multiple}", form.id);
+        let candidates = smaller(kernel, form, specialisation, &source);
+        if let Some((smaller, file)) = candidates.into_iter().find(|(_, file)| file.is_file()) {
+            added.push(smaller_form(&smaller, form, &files::read(&file)?)?);
         }
     }
     kernel.forms.extend(added);
     Ok(())
 }
 
-/// A request to run a form.
-pub fn request(kernel: &Kernel, form: &Form, [m, n, k]: [u32; 3]) -> RunRequest {
-    RunRequest {
-        kernel: request::Kernel {
-            ptx: form.ptx.clone(),
-            source: kernel.source.clone(),
-            file: kernel.file.clone(),
-            plan: form.plan.clone(),
-        },
-        m,
-        n,
-        k,
-        dtype: if form.dtype == "i32" { Dtype::I32 } else { Dtype::F32 },
-        ..RunRequest::default()
-    }
-}
-
-/// Whether a form computes the right product, without hazards.
-fn right(kernel: &Kernel, form: &Form) -> bool {
-    [[64, 64, 64], [33, 48, 20], [17, 33, 7]].into_iter().filter(|&size| form.plan.work(size).is_ok()).all(|size| {
-        Run::new(&request(kernel, form, size)).is_ok_and(|run| {
-            let c = run.tape.end.arrays.get(explorer::run::C).map(|c| c.to_vec()).unwrap_or_default();
-            run.stopped.is_none()
-                && run.wrong(&c).next().is_none()
-                && run.hazards.iter().all(|found| found.hazard.kind.is_warning())
-        })
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use course::explore::{packed_page, page};
     use explorer::engine::Engine;
     use serde_json::json;
+
+    use super::*;
 
     /// Each question asks about something that there is, and the run has an answer and a place to look at.
     #[test]
     fn every_question_is_answered_by_its_run() {
-        let data = page::data(&files::read(&packed_page()).unwrap()).unwrap();
+        let data = of_book().unwrap();
         let mut asked = 0;
         for (chapter, all) in questions().unwrap() {
             for question in all {
@@ -164,7 +195,7 @@ mod tests {
                 let order = question["order"].as_str().unwrap_or("warps");
                 let run = json!({
                     "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order,
-                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "plan": form.plan },
+                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner },
                 });
                 let ask = |engine: &mut Engine, request: &Value| {
                     let answer: Value = serde_json::from_str(&engine.answer(&request.to_string())).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
-use common::{code, output};
+use common::code;
 
 use super::page;
 use crate::files;
@@ -35,7 +35,7 @@ pub fn engine() -> Result<Vec<u8>> {
         return Ok(module);
     }
     build().or_else(|error| {
-        output::note(&format!("the explorer's engine is older than its sources: {error:#}"));
+        super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
         Ok(module)
     })
 }
@@ -73,7 +73,9 @@ fn first_line() -> Result<String> {
 fn hash() -> Result<String> {
     let root = workspace::root();
     let mut text = String::new();
-    for folder in ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
+    for folder in
+        ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name))
+    {
         let folder = root.join(folder);
         let mut sources = files::below(&folder.join("src"), "rs");
         sources.push(folder.join("Cargo.toml"));

@@ -1,11 +1,11 @@
 //! The page's files as one file: its modules joined, its style and its data inside.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
-use course::files::read;
+
+use crate::files::read;
 
 /// The script that runs beside the page, and is kept as a text: the page starts it from there.
 const WORKER: &str = "worker.js";
@@ -104,7 +104,8 @@ fn inside_script(text: &str) -> String {
 }
 
 /// The page in one file; `scripts` are those of its data.
-pub fn page(folder: &Path, scripts: &str) -> Result<String> {
+pub fn page(scripts: &str) -> Result<String> {
+    let folder = &workspace::root().join("common/explorer/page");
     let mut html = read(&folder.join("index.html"))?;
     let mut modules = BTreeMap::new();
     let mut worker = String::new();

@@ -1,13 +1,13 @@
 //! The course's kernels as a page carries them: every step, rung and counter-example, with its committed PTX.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use common::code::Source;
 use explorer::planner::Planner;
-use plan::{DeviceInfo, Dtype, Role, Specialisation, Step};
+use plan::{DeviceInfo, Dtype, Specialisation, Step};
 
 use super::data::{Chapter, Kernel};
 use super::forms;
-use crate::steps;
+use crate::steps::{self, Role};
 
 /// The kernels of a step, its chapter, and the specialisations of each form.
 pub struct OfStep {
@@ -44,7 +44,7 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
         Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
     let (mut all, mut specialisations) = (vec![], vec![]);
     let ptx = |one: &Specialisation| -> Result<String> {
-        Ok(source.code(one, &device(), Some(&kernel.committed_folder()))?.ptx)
+        Ok(source.code(one, &device(), source.committed_folder().as_deref())?.ptx)
     };
     for dtype in [Dtype::F32, Dtype::I32] {
         for one in forms::specialisations(&planner, dtype, &source.text) {
@@ -62,19 +62,11 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
     let role = match kernel.role() {
-        None => "step",
-        Some(Role::Rung) => "rung",
-        Some(Role::CounterExample) => "counter-example",
-        Some(Role::Beyond) => "beyond",
+        Role::Step => "step",
+        Role::Rung => "rung",
+        Role::CounterExample => "counter-example",
+        Role::Beyond => "beyond",
     };
     let name = variant.unwrap_or("kernel").to_owned();
     Ok((Kernel::new(id, kernel.step.name.into(), name, role, &source, all), specialisations))
-}
-
-/// The kernel of that id.
-pub fn find<'a>(kernels: &'a [Kernel], id: &str) -> Result<&'a Kernel> {
-    kernels
-        .iter()
-        .find(|kernel| kernel.id == id)
-        .with_context(|| format!("the explorer's page has no kernel {id}; run cargo x explorer"))
 }

@@ -1,16 +1,19 @@
 //! `cargo course explore`: a kernel in one page that opens from the disk, on which it runs before the reader's eyes.
 
+pub mod contents;
 pub mod data;
-pub mod forms;
+pub mod engine;
+mod forms;
+mod join;
 pub mod kernels;
-pub mod own;
+mod own;
 pub mod page;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use common::basics::output;
 use common::basics::workspace;
 
@@ -37,17 +40,22 @@ pub struct Options {
     watch: bool,
 }
 
-/// The book's page, which carries the engine.
-pub fn packed_page() -> PathBuf {
-    workspace::root().join("docs/src/explorer.html")
+/// Says on standard error what a reader may want to know, and is no reason to stop.
+fn note(words: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {words}");
+}
+
+/// The page of the book.
+pub fn page_of_book() -> Result<String> {
+    page::whole(&contents::of_book()?, &engine::engine()?)
 }
 
 /// What is explored.
 enum Subject {
     /// A learner's file.
     File(PathBuf),
-    /// A kernel of the course, by its id.
-    OfTheCourse(String),
+    /// A kernel of the course.
+    OfTheCourse(Kernel),
 }
 
 /// Runs the command.
@@ -61,14 +69,15 @@ pub fn run(options: &Options) -> Result<bool> {
         workspace::display(&out.join("page.html"))
     );
     let script = options.watch.then(|| version_script(&out));
-    write(&subject, options, &out, script.as_deref())?;
+    let engine = engine::engine()?;
+    write(&subject, options, &engine, &out, script.as_deref())?;
     output::print(&format!("{} is written: open it in a browser\n", files::from_here(&out)))?;
     if options.open {
         // The path is said, so that it does not matter if there is no browser.
         let _ = open::that_detached(&out);
     }
     if let (true, Subject::File(file)) = (options.watch, &subject) {
-        watch(file, &subject, options, &out, script.as_deref())?;
+        watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out)?;
     }
     Ok(true)
 }
@@ -81,13 +90,13 @@ fn subject(name: &str) -> Result<Subject> {
         return Ok(Subject::File(file));
     }
     let kernel = Kernel::named(name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
-    Ok(Subject::OfTheCourse(kernel.name()))
+    Ok(Subject::OfTheCourse(kernel))
 }
 
 fn default_out(subject: &Subject) -> Result<PathBuf> {
     Ok(match subject {
         Subject::File(file) => file.with_extension("html"),
-        Subject::OfTheCourse(id) => mine::folder().join(format!("{}.html", id.replace('/', "-"))),
+        Subject::OfTheCourse(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
     })
 }
 
@@ -97,39 +106,27 @@ fn version_script(out: &Path) -> PathBuf {
 }
 
 /// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
-fn write(subject: &Subject, options: &Options, out: &Path, script: Option<&Path>) -> Result<()> {
-    let path = packed_page();
-    let page = files::read(&path)?;
-    let about = || format!("{} is damaged; restore it with git, or run cargo x explorer", workspace::display(&path));
-    let book = page::data(&page).with_context(about)?;
-    let (kernel, title) = match subject {
-        Subject::File(file) => (own::kernel(file, options.step.as_deref())?, files::from_here(file)),
-        Subject::OfTheCourse(id) => (kernels::find(&book.kernels, id)?.clone(), id.clone()),
-    };
-    let id = kernel.id.clone();
+fn write(subject: &Subject, options: &Options, engine: &[u8], out: &Path, script: Option<&Path>) -> Result<()> {
     let version =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos()).to_string();
-    let chapter = match subject {
-        Subject::File(_) => {
-            Chapter { id: "own".into(), title, number: 0, kernels: vec![id.clone()], questions: vec![] }
+    let (kernel, chapter) = match subject {
+        Subject::File(file) => {
+            let kernel = own::kernel(file, options.step.as_deref())?;
+            let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
+            (kernel, chapter)
         }
-        Subject::OfTheCourse(_) => {
-            let chapter = book.chapters.iter().find(|chapter| chapter.kernels.contains(&id)).cloned();
-            let chapter = chapter.unwrap_or_default();
-            let asked = |question: &serde_json::Value| question["kernel"] == id.as_str();
-            let questions = chapter.questions.into_iter().filter(asked).collect();
-            Chapter { kernels: vec![id.clone()], questions, ..chapter }
-        }
+        Subject::OfTheCourse(kernel) => contents::of_kernel(kernel)?,
     };
+    let id = kernel.id.clone();
     let data = Data {
-        chapters: vec![chapter],
+        chapters: vec![Chapter { kernels: vec![id.clone()], ..chapter }],
         kernels: vec![kernel],
         own: Some(id),
         version_text: script.map(|_| version.clone()),
         version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
-        ..book
+        ..contents::without_kernels()?
     };
-    files::write(out, &page::with_data(&page, &data).with_context(about)?)?;
+    files::write(out, &page::whole(&data, engine)?)?;
     match script {
         Some(script) => files::write(script, &format!("window.explorerVersion = \"{version}\";\n")),
         None => Ok(()),
@@ -140,7 +137,7 @@ fn write(subject: &Subject, options: &Options, out: &Path, script: Option<&Path>
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Writes the page again whenever the file has changed, until the program is stopped.
-fn watch(file: &Path, subject: &Subject, options: &Options, out: &Path, script: Option<&Path>) -> Result<()> {
+fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<()> {
     let changed = || std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
     let mut known = changed();
     output::print("it is written again at each save; stop this with Ctrl-C\n")?;
@@ -151,7 +148,7 @@ fn watch(file: &Path, subject: &Subject, options: &Options, out: &Path, script: 
             continue;
         }
         known = now;
-        match write(subject, options, out, script) {
+        match write() {
             Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out)))?,
             // The page keeps what it showed, until the kernel is right again.
             Err(error) => drop(writeln!(std::io::stderr(), "error: {error:#}")),

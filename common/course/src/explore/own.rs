@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use common::code::{Source, check_signature, folder_of};
+use common::code::{Source, check_signature, file_of};
 use explorer::planner::Planner;
 use explorer::run::Run;
 use plan::{DeviceInfo, Dtype, OwnLaunch, Specialisation, Step};
@@ -29,7 +29,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     let step = step_of(file, step)?;
     let mut source = Source::read(file)?;
     if let Some(step) = &step {
-        source = source.with_headers_of(&folder_of(step));
+        source = source.with_headers_of(&file_of(step, None));
     }
     let launch = OwnLaunch::of(&source.display, &source.text)?;
     ensure!(

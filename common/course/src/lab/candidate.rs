@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use common::basics::matrix::Operands;
 use common::basics::mix::mix;
-use common::code::{Code, Source, folder_of};
+use common::code::{Code, Source};
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::{Counters, HazardReport};
@@ -44,14 +44,16 @@ pub struct Seen {
 impl Candidate {
     /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
     pub fn read(lab: &Lab, kernel: &Path, seed: u64) -> Result<Self> {
-        let source = Source::read(kernel)?.with_headers_of(&folder_of(lab.step));
+        let source = Source::read(kernel)?.with_headers_of(&lab.kernel.file());
         let launch = OwnLaunch::of(&source.display, &source.text)?;
         if !source.is_ptx() {
             common::code::nvrtc::find()?.try_out()?;
         }
-        let variant = lab.data.launched_as.as_ref().or(lab.beyond.as_ref());
-        let variant = variant.map(|name| lab.step.variant(name)).transpose()?;
-        Self::new(Kernel { step: lab.step, variant }, source, launch, seed)
+        let kernel = match &lab.data.launched_as {
+            Some(name) => Kernel { variant: Some(lab.kernel.step.variant(name)?), ..lab.kernel },
+            None => lab.kernel,
+        };
+        Self::new(kernel, source, launch, seed)
     }
 
     /// A kernel of the course, launched as the course launches it.
@@ -95,9 +97,10 @@ impl Candidate {
 
     /// The command with which the learner sees for themselves what the kernel does at a size.
     pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> String {
-        let (step, kernel) = (self.kernel.step.name, files::from_here(&self.source.path));
+        let package = self.kernel.package();
+        let kernel = files::from_here(&self.source.path);
         let variant = self.kernel.variant_name().map_or_else(String::new, |name| format!(" --variant {name}"));
-        format!("cargo run --release -p {step} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
+        format!("cargo run --release -p {package} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.

@@ -1,15 +1,14 @@
-//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`, or `lab/NAME/lab.json` for a kernel beyond the
-//! course: tasks in their order, with shapes and goals in counters.
+//! A lab as the file beside it describes it, `stepNN_name/lab/lab.json`, or `beyond/lab/NAME/lab.json` for a kernel
+//! beyond the course: tasks in their order, with shapes and goals in counters.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use common::basics::workspace;
 use common::code::folder_of;
-use plan::Step;
 use serde::Deserialize;
 
-use crate::steps::{self, STEPS};
+use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 
 /// A lab as its file describes it.
@@ -112,38 +111,35 @@ pub struct Goal {
 }
 
 pub struct Lab {
-    pub step: &'static Step,
-    /// The kernel beyond the course that it leads to; none for the step's own lab.
-    pub beyond: Option<String>,
+    /// The kernel that it leads to: a step's own, or one beyond the course.
+    pub kernel: Kernel,
     pub data: Data,
 }
 
 impl Lab {
     /// All labs: those of the steps in their order, and then those that lie beyond the course.
     pub fn all() -> Result<Vec<Self>> {
-        let (mut own, mut beyond) = (Vec::new(), Vec::new());
-        for step in STEPS {
-            let labs = folder_of(step).join("lab");
-            for file in files::below(&labs, "json") {
+        let mut all = Vec::new();
+        let own = STEPS.iter().map(|step| Kernel { step, variant: None });
+        for kernel in own.chain(Kernel::beyond()) {
+            let file = folder(kernel).join("lab.json");
+            if file.is_file() {
                 let data = serde_json::from_str(&files::read(&file)?)
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
-                let folder = file.parent().filter(|folder| *folder != labs).and_then(Path::file_name);
-                let name = folder.map(|name| name.to_string_lossy().into_owned());
-                let labs = if name.is_none() { &mut own } else { &mut beyond };
-                labs.push(Self { step, beyond: name, data });
+                all.push(Self { kernel, data });
             }
         }
-        own.append(&mut beyond);
-        Ok(own)
+        Ok(all)
     }
 
     /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to.
     pub fn find(name: &str) -> Result<Self> {
         let step = steps::named(name).map(|step| step.name);
-        let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(|lab| match &lab.beyond {
+        let is_named = |lab: &Self| match lab.kernel.variant_name() {
             Some(kernel) => kernel == name,
-            None => step == Some(lab.step.name),
-        });
+            None => step == Some(lab.kernel.step.name),
+        };
+        let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(is_named);
         found.into_iter().next().with_context(|| {
             let names: Vec<&str> = others.iter().map(Self::name).collect();
             format!("there is no lab {name}; choose {}", names.join(", "))
@@ -151,14 +147,13 @@ impl Lab {
     }
 
     /// What the learner calls it: the number of its step, or the kernel that it leads to.
-    pub fn name(&self) -> &str {
-        self.beyond.as_deref().unwrap_or_else(|| steps::number(self.step))
+    pub fn name(&self) -> &'static str {
+        self.kernel.variant_name().unwrap_or_else(|| steps::number(self.kernel.step))
     }
 
     /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
     pub fn full_name(&self) -> String {
-        let step = self.step.name;
-        self.beyond.as_ref().map_or_else(|| step.to_owned(), |kernel| format!("{step}/{kernel}"))
+        self.kernel.name()
     }
 
     /// The name of the lab after this one.
@@ -177,8 +172,9 @@ impl Lab {
         mine::folder().join(format!("{}.task{}.cu", self.stem(), task + 1))
     }
 
-    fn stem(&self) -> &str {
-        self.beyond.as_deref().or(self.step.name.split('_').next()).unwrap_or(self.step.name)
+    fn stem(&self) -> &'static str {
+        let step = self.kernel.step.name;
+        self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step)
     }
 
     pub fn start(&self) -> PathBuf {
@@ -198,15 +194,20 @@ impl Lab {
     }
 
     fn folder(&self) -> PathBuf {
-        folder_of(self.step).join("lab").join(self.beyond.as_deref().unwrap_or_default())
+        folder(self.kernel)
     }
+}
+
+/// The folder of a step's lab, or of the lab that leads to a kernel beyond it.
+fn folder(kernel: Kernel) -> PathBuf {
+    let step = folder_of(kernel.step);
+    kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::difference;
-    use crate::steps::Kernel;
 
     #[test]
     fn every_lab_of_the_course_can_be_read() {

@@ -1,7 +1,7 @@
 //! What follows from a record's sizes and samples: names, speeds, shares, and whether all went right.
 
 use common::Kind;
-use common::measure::timing::Spread;
+use common::measure::timing::{Spread, geometric_mean};
 
 use crate::record::format::{CUBLAS, Entry, Outcome, Record, SizeRecord};
 
@@ -122,11 +122,6 @@ impl Record {
         self.device.kind == Kind::Cuda
             && self.sizes.iter().flat_map(|size| &size.entries).any(|entry| entry.spread().is_some())
     }
-}
-
-/// The geometric mean of some ratios; 1 for none.
-pub fn geometric_mean(ratios: &[f64]) -> f64 {
-    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
 #[cfg(test)]

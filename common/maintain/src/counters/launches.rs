@@ -5,10 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::basics::workspace;
 use common::code::Source;
-use common::program::describe::{Description, Request};
-use common::{Arg, DeviceInfo, Problem, Specialisation};
 use course::files;
-use course::steps::{self, StepFolder};
+use course::steps::{Kernel, Role, STEPS};
+use plan::{Arg, DeviceInfo, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
 
 /// Sizes at which every step is compared: a cube, and two that are multiples of no tile.
@@ -60,38 +59,26 @@ pub fn write(path: &Path) -> Result<usize> {
 /// Every kernel at sizes that can be compared; paths relative to the workspace.
 pub fn list() -> Result<Vec<Launch>> {
     let mut launches = Vec::new();
-    for step in steps::find()? {
-        let description = step.describe(&Request::default())?;
-        launches.extend(of_kernel(&step, None, &SIZES)?);
-        for variant in &description.variants {
-            // A counter-example differs from its kernel in the same way at every size.
-            let of_the_course = description.rungs.contains(variant) || description.beyond.contains(variant);
-            let sizes = if of_the_course { &SIZES[..] } else { &SIZES[..1] };
-            launches.extend(of_kernel(&step, Some(variant), sizes)?);
-        }
+    for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)) {
+        // A counter-example differs from its kernel in the same way at every size.
+        let sizes = if kernel.role() == Role::CounterExample { &SIZES[..1] } else { &SIZES[..] };
+        launches.extend(of_kernel(kernel, sizes)?);
     }
     Ok(launches)
 }
 
-fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
+fn of_kernel(kernel: Kernel, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
     let problems: Vec<Problem> = sizes.iter().chain(&OTHER_SIZES).copied().map(Problem::uniform).collect();
     let device = DeviceInfo::simulated(u64::MAX);
-    let request = Request {
-        device: Some(device.clone()),
-        problems: problems.clone(),
-        variant: variant.map(str::to_owned),
-        ..Request::default()
-    };
-    let Description { plans, sources, .. } = step.describe(&request)?;
+    let plans: Vec<_> = problems.iter().map(|problem| kernel.plan(problem, &device)).collect();
     let (usual, _) = plans.split_at(sizes.len());
     if usual.iter().all(Result::is_err) && *sizes != SMALL_SIZES {
-        return of_kernel(step, variant, &SMALL_SIZES);
+        return of_kernel(kernel, &SMALL_SIZES);
     }
     let usual: Vec<Specialisation> = usual.iter().flatten().map(|plan| plan.specialisation.clone()).collect();
-    let path = step.source(variant);
-    let source = Source::read(&path)?;
-    let committed: Vec<Specialisation> =
-        sources.into_iter().filter(|(name, _)| step.path.join(name) == path).flat_map(|(_, forms)| forms).collect();
+    let source = Source::read(&kernel.file())?;
+    let committed = kernel.committed();
+    let folder = source.committed_folder().unwrap_or_default();
     let mut launches = Vec::new();
     for (at, (problem, plan)) in problems.iter().zip(plans).enumerate() {
         let Ok(plan) = plan else { continue };
@@ -102,16 +89,16 @@ fn of_kernel(step: &StepFolder, variant: Option<&str>, sizes: &[[u64; 3]]) -> Re
             continue;
         }
         let whole = [problem.m, problem.n, problem.k].iter().all(|size| size % 32 == 0);
-        if variant == Some("no_edges") && !whole {
+        if kernel.variant_name() == Some("no_edges") && !whole {
             continue; // it leaves its matrices, which the simulator refuses and a GPU may
         }
         let Some(launch) = plan.launches.first() else { continue };
         let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
         let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
-        let variant = variant.map(|variant| format!(" {variant}")).unwrap_or_default();
+        let variant = kernel.variant_name().map(|variant| format!(" {variant}")).unwrap_or_default();
         launches.push(Launch {
-            name: format!("{}{variant} {}x{}x{}", step.name, problem.m, problem.n, problem.k),
-            kernel: format!("{}/ptx/{}", step.name, source.committed_name(&plan.specialisation)),
+            name: format!("{}{variant} {}x{}x{}", kernel.step.name, problem.m, problem.n, problem.k),
+            kernel: workspace::display(&folder.join(source.committed_name(&plan.specialisation))),
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,

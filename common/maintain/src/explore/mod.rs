@@ -1,83 +1,95 @@
-//! `cargo x explorer`: the page on which kernels run, in one file with the engine, the kernels' PTX and their sources.
+//! `cargo x explorer`: what the explorer's page is made of and cannot be made everywhere: the engine, and PTX with smaller tiles.
+//! `cargo course` puts the page together.
 
-mod contents;
-mod engine;
-mod join;
 mod native;
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use common::basics::output::print;
 use common::basics::workspace;
-use course::explore::{packed_page, page};
+use common::code::{Source, nvrtc};
+use course::explore::data::{Form, Kernel};
+use course::explore::{contents, engine, kernels};
 use course::files;
+use course::steps::STEPS;
+use explorer::run::Run;
+
+use crate::generated::Generated;
 
 /// Options of `cargo x explorer`.
 #[derive(clap::Args, Default)]
 pub struct Options {
-    /// Change nothing; exit with 1 if the page is not what its sources give
+    /// Change nothing; exit with 1 if a file is not what its sources give
     #[arg(long)]
     pub check: bool,
-    /// Write the data of the page alone to this file, as JSON
+    /// Write the data of the book's page to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     /// Write what the simulator counts for every kernel of the page, as JSON: the browser's test compares it
     #[arg(long, value_name = "FILE")]
     pub native: Option<PathBuf>,
-    /// Write the engine alone to this file
-    #[arg(long, value_name = "FILE")]
-    pub engine: Option<PathBuf>,
 }
-
-/// Before the hash of what the engine is made of.
-const MADE_OF: &str = "<!-- the engine is made of sources with the SHA-256 ";
 
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
-        let native = native::native(&page::data(&files::read(&packed_page())?)?)?;
+        let native = native::native(&contents::of_book()?)?;
         files::write(path, &(serde_json::to_string(&native)? + "\n"))?;
         print(&format!("{}: {} runs\n", workspace::display(path), native.runs.len()))?;
         return Ok(true);
     }
-    if let Some(path) = &options.engine {
-        std::fs::write(path, engine::build()?).with_context(|| format!("{} cannot be written", path.display()))?;
-        return Ok(true);
-    }
-    let data = contents::contents()?;
     if let Some(path) = &options.data {
-        files::write(path, &(serde_json::to_string(&data)? + "\n"))?;
-        print(&format!("{}: {} kernels\n", workspace::display(path), data.kernels.len()))?;
+        files::write(path, &(serde_json::to_string(&contents::of_book()?)? + "\n"))?;
         return Ok(true);
     }
-    let path = packed_page();
-    let now = files::read(&path).unwrap_or_default();
-    // Compilers differ; what was compiled is compared by what it was made of.
-    let made_of = format!("{MADE_OF}{} -->", engine::hash()?);
-    let known = now.contains(&made_of).then(|| page::engine(&now).ok()).flatten();
-    let fresh_engine = known.is_some();
-    let module = match known {
-        Some(module) => module,
-        None if options.check => page::engine(&now).unwrap_or_default(),
-        None => engine::build()?,
+    let mut generated = Generated::new(options.check);
+    smaller_tiles(&mut generated)?;
+    let mut text = format!("{}{}\n", generated.text, generated.verdict("PTX files with smaller tiles", "explorer"));
+    let (fresh, name) = (engine::is_fresh()?, workspace::display(&engine::packed()));
+    text += &match (fresh, options.check) {
+        (true, _) => format!("{name} is fresh\n"),
+        (false, true) => format!("stale: {name}; make it again with cargo x explorer\n"),
+        (false, false) => format!("made {name}, {} bytes unpacked\n", engine::pack()?),
     };
-    let scripts = format!("{made_of}\n{}", page::scripts(&data, &module)?);
-    let fresh = join::page(&workspace::root().join("common/explorer/page"), &scripts)?;
-    let stale = now != fresh || !fresh_engine;
-    let name = workspace::display(&path);
-    if options.check {
-        print(&if stale {
-            format!("stale: {name}; make it again with cargo x explorer\n")
-        } else {
-            format!("{name} is fresh\n")
-        })?;
-        return Ok(!stale);
+    print(&text)?;
+    Ok(generated.ok() && (fresh || !options.check))
+}
+
+/// The PTX of a smaller tile for each kernel whose usual one would be all of a small C.
+fn smaller_tiles(generated: &mut Generated) -> Result<()> {
+    let mut kept = BTreeSet::new();
+    for step in STEPS {
+        let of_step = kernels::of_step(step)?;
+        for (kernel, specialisations) in of_step.kernels.iter().zip(&of_step.specialisations) {
+            let source = Source::read(&workspace::root().join(&kernel.file))?;
+            for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
+                for (smaller, file) in contents::smaller(kernel, form, specialisation, &source) {
+                    // Not every kernel takes every tile; one that does not compile, or is wrong, is left out.
+                    let Ok(ptx) = source.compile_to_commit(&smaller, nvrtc::find()?) else { continue };
+                    if contents::smaller_form(&smaller, form, &ptx).is_ok_and(|form| is_right(kernel, &form)) {
+                        generated.file(&file, &ptx)?;
+                        kept.insert(file);
+                        break;
+                    }
+                }
+            }
+        }
     }
-    if stale {
-        files::write(&path, &fresh)?;
-    }
-    let (kernels, bytes) = (data.kernels.len(), fresh.len());
-    print(&format!("{name}: {kernels} kernels, {bytes} bytes, of which the engine has {} unpacked\n", module.len()))?;
-    Ok(true)
+    let all = files::below(&contents::smaller_folder(), "ptx");
+    all.iter().filter(|file| !kept.contains(*file)).try_for_each(|file| generated.left_over(Path::new(file)))
+}
+
+/// Whether a form computes the right product, without hazards.
+fn is_right(kernel: &Kernel, form: &Form) -> bool {
+    let sizes = [[64, 64, 64], [33, 48, 20], [17, 33, 7]];
+    sizes.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).all(|size| {
+        Run::new(&kernel.request(form, size)).is_ok_and(|run| {
+            let c = run.tape.end.arrays.get(explorer::run::C).map(|c| c.to_vec()).unwrap_or_default();
+            run.stopped.is_none()
+                && run.wrong(&c).next().is_none()
+                && run.hazards.iter().all(|found| found.hazard.kind.is_warning())
+        })
+    })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use course::explore::data::{Data, Form, Kernel};
 use explorer::instructions::own_line;
-use explorer::matrices::{self, Dtype, Fill, UNWRITTEN, UNWRITTEN_F32};
-use explorer::plan::Argument;
+use explorer::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
+use plan::{Arg as Argument, Dtype, Fill};
 use serde::Serialize;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Counters, Counts, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
@@ -74,7 +74,7 @@ pub fn native(data: &Data) -> Result<Native> {
     let mut runs = vec![];
     for kernel in &data.kernels {
         for form in &kernel.forms {
-            let sizes = SIZES.into_iter().filter(|&size| form.plan.work(size).is_ok()).take(RUNS);
+            let sizes = SIZES.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).take(RUNS);
             for size in sizes {
                 runs.push(
                     run(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))?,
@@ -93,29 +93,29 @@ fn named(counts: &Counts, all: bool) -> BTreeMap<String, u64> {
 
 fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
     let [m, n, k] = size;
-    let dtype = if form.dtype == "i32" { Dtype::I32 } else { Dtype::F32 };
-    let work = form.plan.work(size).map_err(|reason| anyhow!("{reason}"))?;
+    let dtype = form.dtype;
+    let plan = form.plan(size, &kernel.source).context("the form does not run this size")?;
     let (a, b) =
         (matrices::elements(1, m * k, dtype, Fill::Uniform), matrices::elements(2, k * n, dtype, Fill::Uniform));
     let expected = matrices::product(&a, &b, size, dtype);
     let unwritten = if dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
     let mut memory = GlobalMemory::new();
     let mut pointers = vec![];
-    let workspace = vec![unwritten; work.workspace_elements as usize];
+    let workspace = vec![unwritten; plan.workspace_elements as usize];
     for (name, words) in [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", workspace)] {
         let pointer = memory.alloc(name, (4 * words.len() as u64).max(4), 4)?;
         memory.upload(pointer, 0, &words)?;
         pointers.push(pointer);
     }
     let module = Module::parse(&form.ptx)?;
-    let defines = &form.plan.defines;
+    let defines = &plan.specialisation.defines;
     let constants: Vec<(&str, i64)> =
         defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
     let extents = shared_extents(&kernel.source, &constants);
     let (mut total, mut lines, mut found, mut stopped) =
         (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
     let mut written = vec![];
-    for launch in &work.launches {
+    for launch in &plan.launches {
         let mut hazards = Hazards::new();
         for (name, known) in &extents {
             hazards = hazards.extents(name, known.clone());
@@ -176,7 +176,7 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
     Ok(NativeRun {
         kernel: kernel.id.clone(),
         form: form.id.clone(),
-        dtype: form.dtype.clone(),
+        dtype: form.dtype.to_string(),
         m,
         n,
         k,
@@ -208,15 +208,13 @@ fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::contents::request;
     use crate::programs;
-    use course::explore::{packed_page, page};
-    use course::files;
+    use course::explore::contents;
     use explorer::run::Run;
     use std::collections::BTreeSet;
 
     fn data() -> Data {
-        page::data(&files::read(&packed_page()).unwrap()).unwrap()
+        contents::of_book().unwrap()
     }
 
     fn hazards(of: &[NativeHazard]) -> Vec<(&str, &str, &str)> {
@@ -235,9 +233,12 @@ mod tests {
                 theirs.kernel, theirs.form, theirs.dtype, theirs.m, theirs.n, theirs.k
             );
             let kernel = data.kernels.iter().find(|kernel| kernel.id == theirs.kernel).unwrap();
-            let form =
-                kernel.forms.iter().find(|form| (&form.id, &form.dtype) == (&theirs.form, &theirs.dtype)).unwrap();
-            let run = Run::new(&request(kernel, form, [theirs.m, theirs.n, theirs.k])).unwrap();
+            let form = kernel
+                .forms
+                .iter()
+                .find(|form| form.id == theirs.form && form.dtype.to_string() == theirs.dtype)
+                .unwrap();
+            let run = Run::new(&kernel.request(form, [theirs.m, theirs.n, theirs.k])).unwrap();
             assert_eq!(run.stopped, theirs.stopped, "{name}");
             let c = run.tape.end.arrays[explorer::run::C].to_vec();
             assert_eq!(run.wrong(&c).next().is_none() && run.stopped.is_none(), theirs.right, "{name}");
@@ -261,18 +262,19 @@ mod tests {
         let native = native(&data()).unwrap();
         let mut compared = BTreeSet::new();
         for ours in native.runs.iter().filter(|run| run.dtype == "f32" && run.stopped.is_none()) {
-            let (step, variant) = course::steps::split(&ours.kernel);
+            let (_, variant) = course::steps::split(&ours.kernel);
             let size = format!("{}x{}x{}", ours.m, ours.n, ours.k);
             // The course's own tiling for this size; others are not run by its programs.
-            let others = ours.form.starts_with("small") || ours.n > explorer::plan::LARGEST;
-            if others || ours.form.ends_with("v1") && ours.n % 4 == 0 {
+            let others = ours.form.starts_with("small") || ours.n > explorer::planner::LARGEST;
+            if others {
                 continue;
             }
             let mut arguments = vec!["--size", &size];
             if let Some(variant) = variant {
                 arguments.extend(["--variant", variant]);
             }
-            let report = programs::json(step, &arguments).unwrap();
+            let report =
+                programs::json(course::steps::Kernel::named(&ours.kernel).unwrap().package(), &arguments).unwrap();
             for (name, count) in &ours.totals {
                 assert_eq!(report["counters"][name].as_u64(), Some(*count), "{name} of {} at {size}", ours.kernel);
             }

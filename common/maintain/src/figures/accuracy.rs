@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::accuracy::measured::Measured;
-use crate::accuracy::values::Values;
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
+use beyond::accuracy::measured::Measured;
+use beyond::accuracy::values::Values;
 
 /// Who is drawn, as the record names it and as the figure does.
 const CONTENDERS: [(&str, &str); 4] = [

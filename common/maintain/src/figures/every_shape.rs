@@ -4,20 +4,10 @@ use anyhow::Result;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
-use crate::shapes::squares::{Square, Squares};
+use beyond::shapes::squares::{CONTENDERS, RECORD, Squares};
 
-/// The figure's name and that of its record.
+/// The figure's name.
 pub const SAW_TOOTH: &str = "every-shape-saw-tooth";
-pub const RECORD: &str = "h200-squares";
-
-/// Who is drawn.
-type Contender = (&'static str, fn(&Square) -> f64);
-pub const CONTENDERS: [Contender; 3] = [
-    ("every_shape", |square| square.after_us),
-    ("step06_prefetch", |square| square.before_us),
-    ("cuBLAS", |square| square.cublas_us),
-];
-
 /// The figure; `None` if nothing has been recorded.
 pub fn saw_tooth() -> Result<Option<String>> {
     Squares::read(RECORD)?.as_ref().map(draw).transpose()
@@ -68,6 +58,7 @@ fn draw(record: &Squares) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beyond::shapes::squares::Square;
 
     #[test]
     fn a_record_is_drawn() {

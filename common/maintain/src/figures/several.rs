@@ -1,29 +1,35 @@
 //! Several GPUs: what each one does when, and how the product goes on to more of them.
 
 use anyhow::Result;
-use several::grid::Grid;
-use several::run::Outcome;
+use beyond::several::grid::Grid;
+use beyond::several::run::Outcome;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::many::{self, Records};
 use crate::picture::{self, BLUE, Canvas, Colour, Frame, GREEN, HPos, Kind, LABEL, NAME, NOTE, SERIES, TITLE};
+use beyond::several::records::{self, Records};
 
 /// What is drawn as long as nothing has been measured.
 fn nothing(name: &str) -> Result<String> {
     let title = "Not measured yet";
     let frame = Frame { kind: Kind::Figure, name, width: 360, height: 40, title, description: title };
     picture::draw(&frame, |drawing| {
-        drawing.text(8.0, 24.0, HPos::Left, LABEL, "not measured yet: common/several/record.sh measures it");
+        drawing.text(
+            8.0,
+            24.0,
+            HPos::Left,
+            LABEL,
+            "not measured yet: step06_prefetch/beyond/several/record.sh measures it",
+        );
         Ok(())
     })
 }
 
 /// Edge of the product whose timeline is drawn.
-const EDGE: u64 = many::FIRST;
+const EDGE: u64 = records::FIRST;
 
 /// A product on the most GPUs, and of these in the most panels, that was measured with overlap and without.
 fn product(all: &[Records], overlap: bool) -> Option<&Outcome> {
-    let outcomes = || all.iter().flat_map(|records| &records.outcomes).filter(|o| many::edge(o) == Some(EDGE));
+    let outcomes = || all.iter().flat_map(|records| &records.outcomes).filter(|o| records::edge(o) == Some(EDGE));
     let both = |o: &&Outcome| outcomes().any(|p| (p.gpus, p.panel) == (o.gpus, o.panel) && p.overlap != o.overlap);
     let wanted = outcomes().filter(both).filter(|o| o.overlap == overlap && o.gpus > 1);
     wanted.max_by_key(|outcome| (outcome.gpus, outcome.panels))
@@ -34,7 +40,7 @@ pub fn timeline() -> Result<String> {
     const WIDTH: f64 = 760.0;
     const LEFT: f64 = 60.0;
     const ROW: f64 = 15.0;
-    let all = many::all()?;
+    let all = records::all()?;
     let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else { return nothing("several-timeline") };
     let products = [on, off];
     let gpus = products[0].gpus as f64;
@@ -100,12 +106,12 @@ struct Line {
 
 /// Each GPU's speed over that of one alone, over the number of GPUs.
 pub fn scaling() -> Result<String> {
-    let all = many::all()?;
-    let Some(machine) = many::machine(&all) else { return nothing("several-scaling") };
+    let all = records::all()?;
+    let Some(machine) = records::machine(&all) else { return nothing("several-scaling") };
     let numbers: Vec<usize> = (0..=10).map(|power| 1 << power).collect();
     let model = |of: &dyn Fn(Grid) -> f64| numbers.iter().map(|&gpus| (gpus as f64, of(Grid::of(gpus)))).collect();
     let measured = |edge: u64, overlap: bool| {
-        let wanted = |o: &&Outcome| many::edge(o) == Some(edge) && o.gpus > 1 && o.overlap == overlap;
+        let wanted = |o: &&Outcome| records::edge(o) == Some(edge) && o.gpus > 1 && o.overlap == overlap;
         let of = |records: &Records| -> Vec<(f64, f64)> {
             let outcomes = records.usual().into_iter().filter(wanted);
             outcomes.filter_map(|outcome| Some((outcome.gpus as f64, records.share(outcome)?))).collect()
@@ -113,8 +119,8 @@ pub fn scaling() -> Result<String> {
         all.iter().flat_map(of).collect::<Vec<_>>()
     };
     let grown = |records: &Records| -> Vec<(f64, f64)> {
-        let each = |o: &Outcome| Some(o.gflops()? / o.gpus as f64 / records.alone([many::FIRST; 3])?);
-        let outcomes = records.usual().into_iter().filter(|o| many::is_grown(o) && o.gpus > 1 && o.overlap);
+        let each = |o: &Outcome| Some(o.gflops()? / o.gpus as f64 / records.alone([records::FIRST; 3])?);
+        let outcomes = records.usual().into_iter().filter(|o| records::is_grown(o) && o.gpus > 1 && o.overlap);
         outcomes.filter_map(|outcome| Some((outcome.gpus as f64, each(outcome)?))).collect()
     };
     let lines = [

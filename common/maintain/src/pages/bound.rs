@@ -9,7 +9,7 @@ use course::least::{self, LeastTimes};
 use course::record::Record;
 
 use super::timed::{Page, or_dash, source, times, with_record};
-use crate::table;
+use common::basics::table;
 
 /// The record with the least times in it, counted once however many parts show them.
 fn with_bounds(name: &str, record: &Record) -> Result<Record> {
@@ -46,7 +46,7 @@ pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use common::basics::workspace;
-    use common::device::bound::LeastTime;
+    use common::measure::LeastTime;
 
     use super::*;
     use crate::charts::example;

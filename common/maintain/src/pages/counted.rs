@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, bail};
 use common::basics::units::number;
-use common::basics::workspace;
-use common::program::describe::Request;
-use course::files::read;
-use course::steps;
+use course::explore::contents::explained;
+use course::steps::{self, Kernel};
 use serde_json::Value;
 
-use crate::{programs, table};
+use common::basics::table;
+
+use crate::programs;
 
 /// A kernel to be counted: a step, `STEP/VARIANT`, or `STEP/VARIANT:IDEA` without the idea; `STEP/*` stands for all variants.
 fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
@@ -16,8 +16,8 @@ fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
     for word in words {
         match steps::split(word) {
             (step, Some("*")) => {
-                let names = steps::expect(&steps::find()?, step)?.describe(&Request::default())?.variants;
-                kernels.extend(names.into_iter().map(|name| (step.to_owned(), Some(name))));
+                let variants = steps::expect(step)?.variants.iter();
+                kernels.extend(variants.map(|variant| (step.to_owned(), Some(variant.name.to_owned()))));
             }
             (step, variant) => kernels.push((step.to_owned(), variant.map(str::to_owned))),
         }
@@ -80,7 +80,8 @@ pub fn table(words: &[&str]) -> Result<String> {
         if let Some(idea) = &idea {
             arguments.extend(["--without", idea]);
         }
-        let report = programs::json(&step, &arguments)?;
+        let name = variant.as_ref().map_or_else(|| step.clone(), |variant| format!("{step}/{variant}"));
+        let report = programs::json(Kernel::named(&name)?.package(), &arguments)?;
         let counted = report.get("counters").cloned();
         columns.push(counted.with_context(|| format!("{step} reports no counters; name one that runs on a GPU"))?);
         let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));
@@ -109,25 +110,6 @@ pub fn names() -> Result<String> {
     let rows: Vec<Vec<String>> =
         explained()?.into_iter().map(|(name, words)| vec![format!("`{name}`"), words]).collect();
     Ok(table::markdown(&["counter", "counts"], &rows))
-}
-
-/// The counters' names with their documentation, as the simulator's source has it.
-pub fn explained() -> Result<Vec<(String, String)>> {
-    let source = read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
-    let (fields, _) =
-        fields.context("the simulator's counters are not found; say in pages/counted.rs where they are")?;
-    let mut rows = Vec::new();
-    let mut words: Vec<&str> = Vec::new();
-    for line in fields.lines().map(str::trim) {
-        if let Some(documentation) = line.strip_prefix("///") {
-            words.push(documentation.trim());
-        } else if let Some(name) = line.strip_suffix(',') {
-            rows.push((name.to_owned(), words.join(" ")));
-            words.clear();
-        }
-    }
-    Ok(rows)
 }
 
 #[cfg(test)]

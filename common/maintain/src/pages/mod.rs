@@ -1,7 +1,6 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
 //! come from runs on the simulator, tables, figures and charts of speed from the records.
 
-mod accuracy;
 mod bound;
 pub mod counted;
 mod markers;
@@ -9,8 +8,6 @@ mod outputs;
 mod parts;
 mod path;
 mod readings;
-mod several;
-mod shapes;
 mod timed;
 
 use std::path::Path;
@@ -81,7 +78,7 @@ mod tests {
         for path in chapters::all().unwrap() {
             let page = markers::replace(&read(&path).unwrap(), |words| {
                 let name = words.first().copied().unwrap_or_default();
-                anyhow::ensure!(parts::PARTS.iter().any(|part| part.name == name), "there is no part {name}");
+                anyhow::ensure!(parts::names().any(|known| known == name), "there is no part {name}");
                 Ok(String::new())
             });
             page.unwrap_or_else(|error| panic!("{}: {error:#}", path.display()));

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
 use course::difference::diff;
 use course::files::read;
-use course::steps::{self, Kernel};
+use course::steps::Kernel;
 
 use crate::programs;
 
@@ -57,8 +57,7 @@ fn without_seconds(json: &str) -> String {
 
 pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
-    let steps = steps::find()?;
-    let read = |kernel: &str| read(&Kernel::named(&steps, kernel)?.source());
+    let read = |kernel: &str| read(&Kernel::named(kernel)?.file());
     let (old, new) = (read(from)?, read(to)?);
     Ok(format!("```diff\n{}```", diff(&old, &new)))
 }

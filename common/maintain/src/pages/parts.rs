@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Page};
-use super::{accuracy, bound, counted, outputs, path, readings, several, shapes};
+use super::{bound, counted, outputs, path, readings};
 
 pub struct Part {
     /// The word after `generated:`.
@@ -13,7 +13,8 @@ pub struct Part {
     make: fn(&Page, &[&str]) -> Result<String>,
 }
 
-pub const PARTS: &[Part] = &[
+/// Those of the course's own pages; [`beyond::parts`] has more.
+const PARTS: &[Part] = &[
     Part { name: "output", shows: "PROGRAM ARGUMENTS: what a command prints", make: |_, words| outputs::whole(words) },
     Part {
         name: "lines",
@@ -71,65 +72,28 @@ pub const PARTS: &[Part] = &[
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {
-        name: "shapes",
-        shows: "RECORD: the kernel for every shape against cuBLAS, in a table",
-        make: |_, words| shapes::summary(words),
-    },
-    Part {
-        name: "idea",
-        shows: "RECORD IDEA: what one idea of the kernel for every shape is worth, in a sentence",
-        make: |_, words| shapes::idea(words),
-    },
-    Part {
-        name: "ideas",
-        shows: "RECORD: what each idea of the kernel for every shape is worth",
-        make: |_, words| shapes::ideas(words),
-    },
-    Part {
-        name: "saw-tooth",
-        shows: "the speeds of step 6, of the kernel for every shape and of the library at consecutive sizes",
-        make: |_, _| shapes::saw_tooth(),
-    },
-    Part {
-        name: "worst-shapes",
-        shows: "RECORD: each of the shapes, the worst first",
-        make: |_, words| shapes::worst_first(words),
-    },
-    Part {
-        name: "accuracy-speeds",
-        shows: "RECORD: products on tensor cores beside others, how fast and how accurate",
-        make: |_, words| accuracy::speeds(words),
-    },
-    Part {
-        name: "accuracy-errors",
-        shows: "RECORD: worst errors for each kind of values and each K",
-        make: |_, words| accuracy::errors(words),
-    },
-    Part {
-        name: "accuracy-power",
-        shows: "RECORD: power and clocks of these products, if the record has them",
-        make: |_, words| accuracy::power(words),
-    },
-    Part {
-        name: "several",
-        shows: "strong, weak, panels, adding, large, model or killed: products on several GPUs",
-        make: |_, words| several::table(words),
-    },
-    Part {
         name: "acceptance",
         shows: "[TABLE]: which kernel gives the right product at which size",
         make: |_, words| timed::acceptance(words),
     },
 ];
 
+/// What each part is called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PARTS.iter().map(|part| part.name).chain(beyond::parts::PARTS.iter().map(|part| part.name))
+}
+
 /// The text of the part that a marker's words ask for.
 pub fn make(page: &Page, words: &[&str]) -> Result<String> {
     let (name, arguments) = words.split_first().context("a generated part has no name; write generated:NAME")?;
-    let part = PARTS.iter().find(|part| part.name == *name).with_context(|| {
-        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        format!("there is no part {name:?}; choose one of {}", known.join(", "))
+    let own = PARTS.iter().find(|part| part.name == *name);
+    let own = own.map(|part| ((part.make)(page, arguments), part.shows));
+    let beyond = || beyond::parts::PARTS.iter().find(|part| part.name == *name);
+    let made = own.or_else(|| beyond().map(|part| ((part.make)(arguments), part.shows)));
+    let (text, shows) = made.with_context(|| {
+        format!("there is no part {name:?}; choose one of {}", names().collect::<Vec<_>>().join(", "))
     })?;
-    let text = (part.make)(page, arguments).with_context(|| format!("{name} {}", part.shows))?;
+    let text = text.with_context(|| format!("{name} {shows}"))?;
     let space = if text.starts_with("```") { "\n" } else { "\n\n" };
     Ok(format!("{space}{}{space}", text.trim()))
 }
@@ -142,8 +106,8 @@ mod tests {
 
     #[test]
     fn no_two_parts_have_one_name_and_an_unknown_one_is_told_the_others() {
-        for (at, part) in PARTS.iter().enumerate() {
-            assert!(PARTS[..at].iter().all(|other| other.name != part.name), "{}", part.name);
+        for (at, name) in names().enumerate() {
+            assert!(names().take(at).all(|other| other != name), "{name}");
         }
         let page = Page { path: Path::new("README.md"), records: &[] };
         let error = make(&page, &["cake"]).unwrap_err().to_string();

@@ -1,28 +1,22 @@
 //! The path inside a step: each rung with what it adds to the kernel before it, in lines and in speed.
 
 use anyhow::{Context, Result};
-use common::program::describe::Request;
 use course::difference;
 use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
-use course::steps::{self, Kernel};
+use course::steps::{Kernel, Role, STEPS};
 
 use super::timed::{Page, or_dash, source_of_step, tflops, wanted};
-use crate::table;
+use common::basics::table;
 
-/// All kernels of the course in order, by the names that records give them.
-fn kernels() -> Result<Vec<String>> {
-    let mut kernels = Vec::new();
-    for step in steps::find()? {
-        let rungs = step.describe(&Request::default())?.rungs;
-        kernels.extend(rungs.into_iter().map(|rung| format!("{}/{rung}", step.name)));
-        kernels.push(step.name);
-    }
-    Ok(kernels)
+/// The rungs and the kernels of the course in order.
+fn kernels() -> Vec<Kernel> {
+    let all = STEPS.iter().flat_map(|step| Kernel::of(step));
+    all.filter(|kernel| matches!(kernel.role(), Role::Rung | Role::Step)).collect()
 }
 
-fn text(kernel: &str) -> Result<String> {
-    read(&Kernel::named(&steps::find()?, kernel)?.source())
+fn text(kernel: &Kernel) -> Result<String> {
+    read(&kernel.file())
 }
 
 /// The rungs and the kernel of one step.
@@ -33,16 +27,15 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
     let mut rows = Vec::new();
-    let kernels = kernels()?;
+    let kernels = kernels();
     for (at, kernel) in kernels.iter().enumerate() {
-        let (step, variant) = steps::split(kernel);
-        if step != *own {
+        if kernel.step.name != *own {
             continue;
         }
         let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
         let (gone, new) = difference::size(&before, &text(kernel)?);
-        let mut row = vec![format!("`{}`", variant.unwrap_or("kernel")), format!("+{new} −{gone}")];
-        row.extend(sizes.iter().map(|size| speed(size, kernel)));
+        let mut row = vec![format!("`{}`", kernel.variant_name().unwrap_or("kernel")), format!("+{new} −{gone}")];
+        row.extend(sizes.iter().map(|size| speed(size, &kernel.name())));
         rows.push(row);
     }
     let mut head = vec!["kernel".to_owned(), "lines of code".to_owned()];
@@ -72,8 +65,9 @@ mod tests {
     /// One idea at a time: what a kernel adds to the one before it fits a page, and so does the kernel.
     #[test]
     fn every_rung_is_short_and_adds_little() {
-        let kernels = kernels().unwrap();
-        let texts: Vec<String> = kernels.iter().map(|kernel| text(kernel).unwrap()).collect();
+        let all = kernels();
+        let texts: Vec<String> = all.iter().map(|kernel| text(kernel).unwrap()).collect();
+        let kernels: Vec<String> = all.iter().map(Kernel::name).collect();
         for (at, (kernel, text)) in kernels.iter().zip(&texts).enumerate() {
             let before = at.checked_sub(1).map_or("", |at| &texts[at]);
             let (_, new) = difference::size(before, text);

@@ -4,7 +4,7 @@ use anyhow::Result;
 use common::basics::units::grouped;
 
 use crate::counters::readings::{Compared, File, Readings};
-use crate::table;
+use common::basics::table;
 
 /// Where the readings are from, and a row for each launch.
 pub fn table() -> Result<String> {

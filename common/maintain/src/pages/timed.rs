@@ -11,7 +11,7 @@ use course::steps;
 
 use crate::charts::{CHARTS, Chart, sheet};
 use crate::record::acceptance::{self, Acceptance};
-use crate::table;
+use common::basics::table;
 
 /// Where the charts lie: within the book, so that it takes them along.
 const FOLDER: &str = "docs/src/results";

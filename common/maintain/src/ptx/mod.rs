@@ -8,14 +8,15 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use beyond::STEP;
+use beyond::several::kernels;
 use common::basics::json;
 use common::basics::output;
-use common::code::Source;
 use common::code::assembled::Assembled;
 use common::code::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
-use common::program::describe::Request;
-use course::steps;
-use plan::Specialisation;
+use common::code::{Source, file_of, folder_of};
+use course::steps::STEPS;
+use plan::{Specialisation, Step, Variant};
 
 use crate::generated::Generated;
 use assembled::{PACKAGES, Tools};
@@ -35,6 +36,11 @@ const PINNED: (u32, u32) = (12, 1);
 /// Kernels with the specialisations for which PTX is committed.
 type Sources = Vec<(Source, Vec<Specialisation>)>;
 
+/// A kernel with what is committed of it.
+fn of(step: &Step, variant: Option<&Variant>) -> Result<(Source, Vec<Specialisation>)> {
+    Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))
+}
+
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
@@ -49,16 +55,18 @@ pub fn run(options: &Options) -> Result<bool> {
     let tools = Tools::beside(nvrtc);
     let mut generated = Generated::new(options.check);
     let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
-    if options.steps.is_empty() || options.steps.iter().any(|name| name == "several") {
-        folders.push((several::kernels::folder().join("ptx"), several::kernels::sources()?));
+    let wanted =
+        |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
+    if wanted("beyond") {
+        folders.push((
+            kernels::folder("ptx"),
+            STEP.variants.iter().map(|variant| of(&STEP, Some(variant))).collect::<Result<_>>()?,
+        ));
+        folders.push((kernels::folder("several/ptx"), kernels::sources()?));
     }
-    for step in steps::find()? {
-        if !options.steps.is_empty() && !options.steps.iter().any(|name| step.name.starts_with(name.as_str())) {
-            continue;
-        }
-        let described = step.describe(&Request::default())?.sources;
-        let read = |(path, specialisations): (String, _)| Ok((Source::read(&step.path.join(&path))?, specialisations));
-        folders.push((step.path.join("ptx"), described.into_iter().map(read).collect::<Result<_>>()?));
+    for step in STEPS.iter().filter(|step| wanted(step.name)) {
+        let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
+        folders.push((folder_of(step).join("ptx"), variants.map(|variant| of(step, variant)).collect::<Result<_>>()?));
     }
     for (folder, sources) in folders {
         let mut kept = BTreeSet::new();

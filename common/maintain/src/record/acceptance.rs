@@ -6,7 +6,7 @@ use common::Dtype;
 use course::record::{provenance, size_words};
 use serde::{Deserialize, Serialize};
 
-use crate::table;
+use common::basics::table;
 
 /// The sizes at which every kernel must give the right product; the last is the one of more than 2³¹ elements.
 pub const SIZES: [[u64; 3]; 10] = [

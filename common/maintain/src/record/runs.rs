@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use common::basics::nvidia_smi;
 use common::basics::output::print;
-use common::code::Source;
-use common::program::describe::Request;
+use common::basics::{host, nvidia_smi};
+use common::code::{Source, file_of, folder_of};
+use common::device;
 use common::program::report::Report;
-use common::{Dtype, Problem, device};
 use course::record;
-use course::steps::{self, StepFolder};
+use course::steps::{Kernel, Role, STEPS};
+use plan::{DeviceInfo, Dtype, Problem, Step};
 
 use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
 use super::process::timed_run;
+use crate::programs;
 
 /// Of the sizes, the first ones, which a simulator does in seconds.
 const SIM_SIZES: usize = 3;
@@ -60,17 +61,13 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
         runs: Vec::new(),
     };
     let sizes = if sim { &SIZES[..SIM_SIZES] } else { &SIZES[..] };
-    let request = Request {
-        device: info,
-        problems: sizes.iter().copied().map(Problem::uniform).collect(),
-        variant: None,
-        ..Request::default()
-    };
+    let device = info.unwrap_or_else(|| DeviceInfo::simulated(host::total_bytes()));
+    let problems: Vec<Problem> = sizes.iter().copied().map(Problem::uniform).collect();
     let mut tasks = Vec::new();
-    for step in steps::find()? {
-        match of_step(&step, &request) {
+    for &step in STEPS {
+        match of_step(step, &device, &problems) {
             Ok((hash, more)) => {
-                table.kernels.insert(step.name, hash);
+                table.kernels.insert(step.name.to_owned(), hash);
                 tasks.extend(more);
             }
             Err(error) => print(&format!("{} is left out: {error:#}\n", step.name))?,
@@ -115,22 +112,23 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     Ok(table.runs.iter().all(fine))
 }
 
-/// The hash of a step's kernel, and the step's runs.
-fn of_step(step: &StepFolder, request: &Request) -> Result<(String, Vec<Task>)> {
-    let (program, description) = (step.program()?, step.describe(request)?);
-    let source = Source::read(&step.path.join(if description.host { "src/lib.rs" } else { "kernel.cu" }))?;
+/// The hash of a step's kernel, and the runs of all its kernels.
+fn of_step(step: &'static Step, device: &DeviceInfo, problems: &[Problem]) -> Result<(String, Vec<Task>)> {
+    let host = step.host.is_some();
+    let own = file_of(step, None);
+    let source = Source::read(&if host { folder_of(step).join("src/lib.rs") } else { own })?;
     let mut tasks = Vec::new();
-    for variant in std::iter::once(None).chain(description.variants.iter().cloned().map(Some)) {
-        // A rung or a counter-example may have limits of its own. Integers are the steps' own kernels' only.
-        let request = Request { variant: variant.clone(), ..request.clone() };
-        let of_the_course = |name: &String| description.rungs.contains(name) || description.beyond.contains(name);
-        let counter_example = variant.as_ref().is_some_and(|name| !of_the_course(name));
-        let plans = if variant.is_some() { step.describe(&request)?.plans } else { description.plans.clone() };
+    for kernel in Kernel::of(step) {
+        let program = programs::path(kernel.package())?;
+        let variant = kernel.variant_name().map(str::to_owned);
+        let counter_example = kernel.role() == Role::CounterExample;
+        // Integers are the steps' own kernels' only.
         for &dtype in if variant.is_some() { &[Dtype::F32][..] } else { &[Dtype::F32, Dtype::I32] } {
-            for (problem, plan) in request.problems.iter().zip(&plans) {
-                let run = Run::new(&step.name, variant.clone(), [problem.m, problem.n, problem.k], dtype);
-                let (program, host, limit) = (program.clone(), description.host, plan.is_err());
-                tasks.push(Task { program, host, limit, counter_example, run });
+            for problem in problems {
+                // A rung or a counter-example may have limits of its own.
+                let limit = kernel.plan(problem, device).is_err();
+                let run = Run::new(step.name, variant.clone(), [problem.m, problem.n, problem.k], dtype);
+                tasks.push(Task { program: program.clone(), host, limit, counter_example, run });
             }
         }
     }

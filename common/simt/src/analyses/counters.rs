@@ -385,11 +385,8 @@ impl BlockCounters {
     fn new_loads(&mut self, first: u32, loads: &SharedLoads<'_>) {
         self.count_repeats(first);
         let cost = |load: &SharedLoad| {
-            let addresses = &loads.addresses(load);
-            let (lanes, kind, space) = (u32::MAX, AccessKind::Load, Space::Shared);
-            let SharedLoad { instruction, bytes, .. } = *load;
-            let access =
-                Access { warp: loads.warp, instruction, lanes, kind, space, bytes, addresses, written: 0, data: None };
+            let (addresses, SharedLoad { instruction, bytes, .. }) = (loads.addresses(load), *load);
+            let access = Access::shared_load(loads.warp, instruction, bytes, &addresses);
             let memo = &mut self.memory[instruction as usize];
             let (passes, fewest) = shared_passes(memo, self.blueprint.merged[instruction as usize], &access)?;
             Some(Cost { instruction, passes, fewest })

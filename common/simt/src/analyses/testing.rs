@@ -124,17 +124,9 @@ impl Request {
     }
 
     pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
-        Access {
-            warp: self.warp,
-            instruction: number(kernel, self.start),
-            lanes: self.lanes,
-            kind: self.kind,
-            space: self.space,
-            bytes: self.bytes,
-            addresses: &self.addresses,
-            written: if self.kind == AccessKind::Load { 0 } else { self.lanes },
-            data: self.data.as_ref(),
-        }
+        let by = (self.warp, number(kernel, self.start), self.lanes);
+        let access = Access::new(by, (self.kind, self.space), self.bytes, &self.addresses);
+        Access { data: self.data.as_ref(), ..access }
     }
 }
 

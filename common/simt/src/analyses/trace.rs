@@ -71,7 +71,7 @@ impl Trace {
         Self { wanted: threads.into_iter().collect(), ..Self::default() }
     }
 
-    /// Bytes of the host's memory that the traces of so many threads take, in words too, if each makes so many accesses.
+    /// Bytes of the host's memory that the traces of some threads take, in words too, if each makes this number of accesses.
     pub fn bytes(threads: u64, accesses: u64) -> u64 {
         threads.saturating_mul(accesses.min(MOST_TRACED as u64) * STEP_BYTES)
     }

@@ -30,13 +30,13 @@ impl Work {
         }
     }
 
-    /// Adds an access to memory that takes so many passes.
+    /// Adds an access to memory that takes this number of passes.
     #[inline]
     pub(crate) fn add_access(&mut self, passes: u32) {
         self.add_accesses(1, passes);
     }
 
-    /// Adds accesses that take so many passes each.
+    /// Adds accesses that take this number of passes each.
     #[inline]
     pub(crate) fn add_accesses(&mut self, times: u64, passes: u32) {
         self.issued += times;

@@ -19,7 +19,7 @@ pub(super) fn takes_one_by_one(inst: &Inst) -> bool {
 #[inline(never)]
 pub(super) fn arrive_early(
     warp: &mut Warp,
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     mask: u32,
@@ -37,7 +37,7 @@ pub(super) fn arrive_early(
 }
 
 /// The barrier that lanes of a warp name, and the number of threads that it is for; zero means all.
-fn named(warp: &Warp, context: &Context<'_, '_>, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
+fn named(warp: &Warp, context: &Context, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
     let lane = mask.trailing_zeros() as usize;
     let id: u32 = r.lane(inst.a, lane);
     let ids: [u32; 32] = r.read(inst.a);
@@ -56,25 +56,18 @@ fn named(warp: &Warp, context: &Context<'_, '_>, inst: &Inst, r: Registers, mask
     Ok((id, expected))
 }
 
-fn show(context: &mut Context<'_, '_>, inst: &Inst, warp: u32, lanes: u32, named: (u32, u32)) {
-    if let Some(observer) = &mut context.observer
-        && lanes != 0
-    {
+fn show(context: &mut Context, inst: &Inst, warp: u32, lanes: u32, named: (u32, u32)) {
+    if lanes != 0 {
         let ((id, threads), instruction, reduces) = (named, inst.pc, inst.op == Op::BarRed);
         let waits = reduces || inst.sub == 0;
-        observer.barrier_arrive(&Arrival { warp, instruction, lanes, id, threads, waits, reduces });
+        let arrival = Arrival { warp, instruction, lanes, id, threads, waits, reduces };
+        context.tell(|observer| observer.barrier_arrive(&arrival));
     }
 }
 
 /// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
-pub(super) fn arrive(
-    warp: &mut Warp,
-    context: &mut Context<'_, '_>,
-    inst: &Inst,
-    r: Registers,
-    mask: u32,
-) -> Checked<()> {
+pub(super) fn arrive(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
     let (id, expected) = named(warp, context, inst, r, mask)?;
@@ -114,7 +107,7 @@ pub(super) fn arrive(
 }
 
 /// Opens every barrier that is complete.
-pub(super) fn release(warps: &mut [Warp], context: &mut Context<'_, '_>, planes: &mut [Plane]) {
+pub(super) fn release(warps: &mut [Warp], context: &mut Context, planes: &mut [Plane]) {
     let per_warp = context.code.planes as usize;
     let running: u32 = warps.iter().filter(|warp| !warp.done).map(|warp| 1 << warp.number).sum();
     for id in 0..BARRIERS {
@@ -136,8 +129,6 @@ pub(super) fn release(warps: &mut [Warp], context: &mut Context<'_, '_>, planes:
             let start = warp.number as usize * per_warp;
             warp.reduced(&barrier, Registers::new(&mut planes[start..start + per_warp]));
         }
-        if let Some(observer) = &mut context.observer {
-            observer.barrier_release(id as u32, barrier.waiting);
-        }
+        context.tell(|observer| observer.barrier_release(id as u32, barrier.waiting));
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn resize(kind: Type, bits: u32, width: u32) -> u32 {
     if kind.is_signed() { ((bits << shift) as i32 >> shift) as u32 } else { bits << shift >> shift }
 }
 
-/// `fns`: position of the set bit that lies so many set bits from a start; all ones if there is none. The
+/// `fns`: position of the n-th set bit from a start; all ones if there is none. The
 /// offset without a positive counterpart gives zero, whatever the rest.
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {
@@ -113,7 +113,7 @@ pub(crate) fn select_bytes(a: u32, b: u32, selector: u32) -> u32 {
 #[derive(Clone, Copy)]
 pub(crate) struct Types(pub Type, pub Type);
 
-/// Part number `at` of a word, in parts of so many bits.
+/// Part number `at` of a word that is cut into parts of a width in bits.
 fn part(kind: Type, word: u32, at: u32, bits: u32) -> i64 {
     let part = word >> (bits * at) << (32 - bits);
     if kind.is_signed() { i64::from(part as i32 >> (32 - bits)) } else { i64::from(part >> (32 - bits)) }

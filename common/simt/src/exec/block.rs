@@ -40,7 +40,7 @@ pub(super) enum Turn {
     Ended,
     /// Others may run: some of its warps have used up their time.
     Over,
-    /// Others may run, because all that so many warps did was to ask whether something has happened.
+    /// Others may run, because all that this number of warps did was to ask whether something has happened.
     Idle(u64),
 }
 
@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn deadlock(warps: &[Warp], context: &Context<'_, '_>) -> Outcome {
+fn deadlock(warps: &[Warp], context: &Context) -> Outcome {
     let mut words = vec![];
     let mut pc = 0;
     for warp in warps.iter().filter(|warp| !warp.done) {

@@ -44,7 +44,7 @@ impl Launch<'_> {
         self.executed.load(Relaxed).saturating_add(self.idle.load(Relaxed)).saturating_sub(spared)
     }
 
-    /// So many warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
+    /// These warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
     pub fn waits(&self, warps: u64) {
         self.idle.fetch_add(warps * WAIT, Relaxed);
     }
@@ -114,4 +114,14 @@ pub(super) struct Context<'a, 'b> {
     pub executed: u64,
     /// Those of the block before it.
     pub clock: u64,
+}
+
+impl Context<'_, '_> {
+    /// Tells whoever watches, if anybody does.
+    #[inline(always)]
+    pub fn tell(&mut self, event: impl FnOnce(&mut dyn Observer)) {
+        if let Some(observer) = &mut self.observer {
+            event(*observer);
+        }
+    }
 }

@@ -21,13 +21,7 @@ fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
 
 /// Instructions that exchange values between the lanes of a warp.
 #[inline(never)]
-pub(super) fn exchange(
-    warp: &mut Warp,
-    context: &mut Context<'_, '_>,
-    inst: &Inst,
-    r: Registers,
-    mask: u32,
-) -> Checked<()> {
+pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     let named = match inst.op {
         Op::WarpSync => Some(inst.a),
         Op::Vote | Op::Match | Op::Redux => Some(inst.b),

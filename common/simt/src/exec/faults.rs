@@ -23,7 +23,7 @@ impl Context<'_, '_> {
     /// The fault of the first lane whose access is misaligned, or does not lie `inside` its memory.
     #[cold]
     #[inline(never)]
-    pub fn bad_access(&self, access: Access<'_>, inside: impl Fn(u64) -> bool) -> Box<Outcome> {
+    pub fn bad_access(&self, access: Access, inside: impl Fn(u64) -> bool) -> Box<Outcome> {
         let bytes = u64::from(access.bytes);
         let bad = |address: u64| !address.is_multiple_of(bytes) || !inside(address);
         let lane = (0..32).find(|&lane| access.lanes >> lane & 1 != 0 && bad(access.addresses[lane])).unwrap_or(0);

@@ -23,7 +23,7 @@ struct Grid<'a> {
 }
 
 /// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
-pub(super) fn run(launch: &Launch<'_>, analysis: &dyn Watch, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
+pub(super) fn run(launch: &Launch, analysis: &dyn Watch, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
     let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
     // A system that gives no threads leaves this one.
     let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
@@ -40,7 +40,7 @@ pub(super) fn run(launch: &Launch<'_>, analysis: &dyn Watch, only: Option<&[u64]
 }
 
 /// How many blocks are run.
-fn grid_blocks(launch: &Launch<'_>, only: Option<&[u64]>) -> u64 {
+fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
     only.map_or(launch.config.grid.count(), |only| only.len() as u64)
 }
 

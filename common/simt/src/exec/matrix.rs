@@ -86,7 +86,7 @@ pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elem
 }
 
 /// A warp works on matrices with all its lanes.
-pub(super) fn whole(context: &Context<'_, '_>, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
+pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
     if mask == u32::MAX {
         return Ok(());
     }
@@ -96,7 +96,7 @@ pub(super) fn whole(context: &Context<'_, '_>, inst: &Inst, warp: u32, mask: u32
 
 /// D = A·B + C.
 #[inline(never)]
-pub(super) fn multiply(context: &Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
+pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
     let matrix = &context.code.matrices[inst.imm as usize];
     let MatrixOp::Multiply(fragments) = &matrix.op else { return Ok(()) };

@@ -7,7 +7,7 @@ use crate::lower::{Preset, Special};
 use crate::observe::BlockInfo;
 
 /// Sets what is known before the warps of a block start: everything (no block given), or what changes with the block.
-pub(super) fn set_presets(launch: &Launch<'_>, planes: &mut [Plane], block: Option<&BlockInfo>) {
+pub(super) fn set_presets(launch: &Launch, planes: &mut [Plane], block: Option<&BlockInfo>) {
     let code = &launch.kernel.code;
     for (warp, planes) in (0u64..).zip(planes.chunks_exact_mut((code.planes as usize).max(1))) {
         let registers = Registers::new(planes);
@@ -53,7 +53,7 @@ fn of_lane(special: Special, size: Dim3, block: Option<&BlockInfo>, warp: u64, l
 }
 
 /// The value of a preset that is the same for the whole launch, or none when it depends on block or thread.
-fn constant(launch: &Launch<'_>, preset: Preset) -> Option<u64> {
+fn constant(launch: &Launch, preset: Preset) -> Option<u64> {
     let config = launch.config;
     Some(match preset {
         Preset::Constant(value) | Preset::Shared { address: value, .. } => value,

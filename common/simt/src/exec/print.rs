@@ -69,7 +69,7 @@ struct Conversion {
     precision: Option<usize>,
     /// The argument is 64 bits wide.
     long: bool,
-    /// ... or is cut to so many bits.
+    /// ... or is cut to this number of bits.
     short: u32,
 }
 

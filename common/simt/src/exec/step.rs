@@ -72,7 +72,7 @@ pub(super) fn step(
     level: Level,
     warp: &mut Warp,
     registers: Registers,
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     quantum: i64,
 ) -> Checked<Stop> {
     // SAFETY: `Level::detect` found the instruction set on this processor.
@@ -98,7 +98,7 @@ macro_rules! instance {
         unsafe fn $name(
             warp: &mut Warp,
             registers: Registers,
-            context: &mut Context<'_, '_>,
+            context: &mut Context,
             quantum: i64,
         ) -> Checked<Stop> {
             // SAFETY: the caller vouches for the instruction set.
@@ -121,7 +121,7 @@ instance!(avx512, Avx512, false, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
 unsafe fn run<I: Isa, const STEPS: bool>(
     warp: &mut Warp,
     r: Registers,
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     mut quantum: i64,
 ) -> Checked<Stop> {
     let code = context.code;
@@ -144,9 +144,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
         if inst.guard != NO_GUARD {
             let bits = warp.predicates[(inst.guard & !GUARD_NEGATED) as usize];
             mask &= if inst.guard & GUARD_NEGATED == 0 { bits } else { !bits };
-            if let Some(observer) = &mut context.observer {
-                observer.guarded(warp.number, inst.pc, mask);
-            }
+            context.tell(|observer| observer.guarded(warp.number, inst.pc, mask));
             if mask == 0 && inst.op != Op::Bra {
                 executed::<STEPS>(warp, context, inst, r, 0);
                 continue;
@@ -171,9 +169,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 }
                 budget -= i64::from(inst.imm).max(1) + i64::from(inst.c);
                 quantum -= i64::from(inst.c);
-                if let Some(observer) = &mut context.observer {
-                    observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask);
-                }
+                context.tell(|observer| observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask));
             }
             // Watched one by one are the instructions that it stands for.
             Op::Run if STEPS => continue,
@@ -195,10 +191,8 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             Op::LdGlobal => access::load_global::<I>(context, inst, r, warp.number, mask)?,
             Op::StGlobal => access::store_global::<I>(context, inst, r, warp.number, mask)?,
             Op::Bra => {
-                if let Some(observer) = &mut context.observer
-                    && inst.guard != NO_GUARD
-                {
-                    observer.branch(warp.number, inst.pc, mask, warp.active & !mask);
+                if inst.guard != NO_GUARD {
+                    context.tell(|observer| observer.branch(warp.number, inst.pc, mask, warp.active & !mask));
                 }
                 if mask == warp.active {
                     warp.pc = inst.d;
@@ -207,9 +201,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 }
             }
             Op::Exit => {
-                if let Some(observer) = &mut context.observer {
-                    observer.exit(warp.number, inst.pc, mask);
-                }
+                context.tell(|observer| observer.exit(warp.number, inst.pc, mask));
                 if !warp.end(mask) {
                     executed::<STEPS>(warp, context, inst, r, mask);
                     break Stop::Done;
@@ -236,22 +228,16 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
                     *group += mask >> lane & 1;
                 }
-                if let Some(observer) = &mut context.observer {
-                    observer.copy_commit(warp.number, inst.pc, mask);
-                }
+                context.tell(|observer| observer.copy_commit(warp.number, inst.pc, mask));
             }
             Op::CopyWait | Op::CopyWaitAll => {
                 let keep = (inst.op == Op::CopyWait).then_some(inst.imm as u32);
                 access::land(context.shared, warp, mask, keep);
-                if let Some(observer) = &mut context.observer {
-                    observer.copy_wait(warp.number, inst.pc, mask, keep);
-                }
+                context.tell(|observer| observer.copy_wait(warp.number, inst.pc, mask, keep));
             }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {
-                if let Some(observer) = &mut context.observer {
-                    observer.fence(warp.number, inst.pc, mask);
-                }
+                context.tell(|observer| observer.fence(warp.number, inst.pc, mask));
             }
             Op::Brx => indexed(warp, context, inst, r)?,
             Op::LdParam
@@ -285,7 +271,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
 
 /// Tells an observer that wants to know of each instruction.
 #[inline(always)]
-fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers, lanes: u32) {
+fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     if let (true, Some(observer)) = (STEPS && inst.op != Op::Enter, &mut context.observer) {
         let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
         let (shared, memory) = (&*context.shared, context.launch.memory);
@@ -296,7 +282,7 @@ fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context<'_, '_>, inst:
 
 /// What kernels do seldom, out of line, so that the loop above stays small.
 #[inline(never)]
-fn seldom(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
         return Ok(());
     }
@@ -317,7 +303,7 @@ fn seldom(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Regist
 
 /// An indexed branch: the lanes of each target in turn, from the last to the first.
 #[inline(never)]
-fn indexed(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Registers) -> Checked<()> {
+fn indexed(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers) -> Checked<()> {
     let targets = &context.code.tables[inst.imm as usize];
     let index: [u32; 32] = r.read(inst.a);
     let (all, meeting) = (warp.active, inst.e);
@@ -332,10 +318,8 @@ fn indexed(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Regis
             None => sides.push((target, 1 << lane)),
         }
     }
-    if let Some(observer) = &mut context.observer
-        && sides.len() > 1
-    {
-        observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1);
+    if sides.len() > 1 {
+        context.tell(|observer| observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1));
     }
     if let [(target, _)] = sides[..] {
         warp.pc = target;
@@ -355,7 +339,7 @@ fn indexed(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, r: Regis
 
 /// Clocks count the instructions that the block has executed: the same in every run.
 #[inline(never)]
-fn clock(context: &Context<'_, '_>, inst: &Inst, r: Registers, mask: u32, now: u64) {
+fn clock(context: &Context, inst: &Inst, r: Registers, mask: u32, now: u64) {
     let now = context.clock + context.executed + now;
     let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
     if inst.imm != 0 {

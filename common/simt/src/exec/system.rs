@@ -17,7 +17,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// Calls the function for each lane.
 #[inline(never)]
-pub(super) fn system(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst, mask: u32) -> Checked<()> {
+pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: u32) -> Checked<()> {
     let system = &context.code.systems[inst.imm as usize];
     for lane in each(mask) {
         let memory = Memory { warp, context, lane };
@@ -37,19 +37,8 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context<'_, '_>, inst: &Inst
                     let words = context.code.local_bytes as usize / 4;
                     let word = lane * words + result as usize / 4;
                     warp.local.at(4 * word)[word] = count;
-                    if let Some(observer) = &mut context.observer {
-                        observer.access(&Access {
-                            warp: warp.number,
-                            instruction: inst.pc,
-                            lanes: 1 << lane,
-                            kind: AccessKind::Store,
-                            space: Space::Local,
-                            bytes: 4,
-                            addresses: &[result.into(); 32],
-                            written: 1 << lane,
-                            data: None,
-                        });
-                    }
+                    let (by, what) = ((warp.number, inst.pc, 1 << lane), (AccessKind::Store, Space::Local));
+                    context.tell(|observer| observer.access(&Access::new(by, what, 4, &[result.into(); 32])));
                 }
             }
             SystemCall::Assert => {

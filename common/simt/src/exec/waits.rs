@@ -26,7 +26,7 @@ struct State {
 pub(super) struct Counted(u64);
 
 impl Waits {
-    /// So many threads, all of which have work.
+    /// A number of threads, all of which have work.
     pub fn new(threads: usize) -> Self {
         let state = State { threads, waiting: 0, warps: 0, round: 1 };
         Self { state: Mutex::new(state), some: AtomicBool::new(false) }
@@ -39,7 +39,7 @@ impl Waits {
         }
     }
 
-    /// All blocks of a thread wait, the last of which has so many warps. Once that is so for every thread, it says how many
+    /// All blocks of a thread wait, the last of which has this number of warps. Once that is so for every thread, it says how many
     /// warps have waited in vain, and starts again.
     pub fn all_wait(&self, counted: &mut Counted, warps: u64) -> Option<u64> {
         let mut state = self.lock();

@@ -70,7 +70,7 @@ pub(super) struct Warp {
     alone: (u32, u32),
 }
 
-/// So many turns may the same lanes end while others are parked, before these go on.
+/// Turns that the same lanes may end while others are parked, before these go on.
 const PATIENCE: u32 = 2;
 
 impl Warp {

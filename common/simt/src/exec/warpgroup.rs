@@ -17,13 +17,7 @@ use crate::observe::WarpgroupStep;
 const THREADS: u64 = 128;
 
 #[inline(never)]
-pub(super) fn warpgroup(
-    warp: &mut Warp,
-    context: &mut Context<'_, '_>,
-    inst: &Inst,
-    r: Registers,
-    mask: u32,
-) -> Checked<()> {
+pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     let threads = context.launch.config.block.count();
     if !threads.is_multiple_of(THREADS) {
         let text = format!(
@@ -51,19 +45,17 @@ pub(super) fn warpgroup(
             for part in [u64::from(inst.pc) << 1 | u64::from(adds), descriptors[0], descriptors[1]] {
                 warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
             }
-            let place = Place { context, inst, warp: warp.number, r };
-            let own = multiply(&place, &product, &matrix.registers, adds, &mut pieces)?;
+            let site = Site { context, inst, warp: warp.number, r };
+            let own = multiply(&site, &product, &matrix.registers, adds, &mut pieces)?;
             WarpgroupStep::Multiply { pieces: &pieces, own }
         }
     };
-    if let Some(observer) = &mut context.observer {
-        observer.warpgroup(warp.number, inst.pc, step);
-    }
+    context.tell(|observer| observer.warpgroup(warp.number, inst.pc, step));
     Ok(())
 }
 
 /// Whether D is added, which all threads must say alike.
-fn adds(context: &Context<'_, '_>, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
+fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
     match warp.predicates[inst.c as usize] {
         0 => Ok(negated),
         u32::MAX => Ok(!negated),
@@ -77,7 +69,7 @@ fn adds(context: &Context<'_, '_>, warp: &Warp, inst: &Inst, negated: bool) -> C
 }
 
 /// Where a product is executed.
-struct Place<'a, 'b, 'c, 'd> {
+struct Site<'a, 'b, 'c, 'd> {
     context: &'a Context<'b, 'c>,
     inst: &'a Inst,
     warp: u32,
@@ -86,13 +78,13 @@ struct Place<'a, 'b, 'c, 'd> {
 
 /// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
 fn multiply(
-    place: &Place<'_, '_, '_, '_>,
+    site: &Site<'_, '_, '_, '_>,
     product: &warpgroup::Product,
     registers: &[u32],
     adds: bool,
     pieces: &mut Vec<u32>,
 ) -> Checked<usize> {
-    let Place { inst, warp, r, .. } = *place;
+    let Site { inst, warp, r, .. } = *site;
     let result = product.result();
     let (own, others) = registers.split_at(result.registers as usize);
     let length = product.length() as usize;
@@ -100,10 +92,10 @@ fn multiply(
     let mut left = if product.in_registers {
         gather(&product.left(), &others[..4], r)
     } else {
-        place.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
+        site.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
     };
     let of_a = pieces.len();
-    let mut right = place.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
+    let mut right = site.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
     let sign = 1 << (8 * product.kind.bytes() - 1);
     for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
         for bits in elements {
@@ -119,7 +111,7 @@ fn multiply(
     Ok(of_a)
 }
 
-impl Place<'_, '_, '_, '_> {
+impl Site<'_, '_, '_, '_> {
     /// The bits of some lines of an operand in shared memory, line after line.
     #[allow(clippy::too_many_arguments)]
     fn lines(
@@ -188,7 +180,7 @@ impl Place<'_, '_, '_, '_> {
 }
 
 /// All four warps of a warpgroup must have executed the same products.
-pub(super) fn complete(warps: &[Warp], context: &Context<'_, '_>) -> Result<(), Outcome> {
+pub(super) fn complete(warps: &[Warp], context: &Context) -> Result<(), Outcome> {
     for four in warps.chunks(4) {
         if let Some(other) = four.iter().find(|warp| warp.together != four[0].together) {
             let text = format!(

@@ -1,7 +1,7 @@
 //! What an observer sees of a warp's registers.
 
 use super::registers::WarpPlanes;
-use crate::lower::Place;
+use crate::lower::Home;
 use crate::observe::RegisterFile;
 
 /// The registers of a warp.
@@ -11,14 +11,14 @@ pub(super) struct WarpRegisters<'a> {
 }
 
 impl RegisterFile for WarpRegisters<'_> {
-    fn values(&self, place: Place) -> [u64; 32] {
-        match place {
-            Place::Predicate(number) => {
+    fn values(&self, home: Home) -> [u64; 32] {
+        match home {
+            Home::Predicate(number) => {
                 let bits = self.predicates.get(number as usize).copied().unwrap_or(0);
                 std::array::from_fn(|lane| u64::from(bits >> lane & 1))
             }
-            Place::Word(offset) => self.planes.read::<u32>(offset).map(u64::from),
-            Place::Double(offset) => self.planes.read::<u64>(offset),
+            Home::Word(offset) => self.planes.read::<u32>(offset).map(u64::from),
+            Home::Double(offset) => self.planes.read::<u64>(offset),
         }
     }
 }

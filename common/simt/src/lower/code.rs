@@ -91,14 +91,14 @@ pub(crate) struct Write {
     /// Instruction number.
     pub instruction: u32,
     pub name: String,
-    pub place: Place,
+    pub home: Home,
     /// Declared as a floating-point number.
     pub float: bool,
 }
 
 /// Where a warp keeps a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Home {
     /// A bit for each lane: the predicate of this number.
     Predicate(u32),
     /// A word for each lane, from this word of the warp's registers on.
@@ -161,7 +161,7 @@ pub(crate) struct Facts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merged {
     Alone,
-    /// It is done in one go with others: so many bytes, which start so many bytes before its own.
+    /// It is done in one go with others: `bytes` bytes, which start `before` bytes before its own.
     Leads {
         bytes: u8,
         before: u8,

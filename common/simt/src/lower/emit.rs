@@ -44,7 +44,7 @@ fn place(raw: &mut Raw, of: &[u32]) {
     }
 }
 
-/// By so many instructions a poll shortens the turn of its warp: who polls waits for another's turn.
+/// Instructions by which a poll shortens the turn of its warp: who polls waits for another's turn.
 const POLL: u32 = 2048;
 
 /// Puts the instructions in the order of execution, with the runs and the tables they name by number.

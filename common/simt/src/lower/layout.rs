@@ -21,14 +21,14 @@ pub(super) struct Frame {
     /// Number of its first register.
     pub registers: u32,
     /// Where its variables are.
-    pub places: Vec<Place>,
+    pub places: Vec<Address>,
     /// Label after the call; none for the kernel itself.
     pub back: Option<Arc<str>>,
 }
 
 /// Where a variable is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Address {
     Unplaced,
     Shared(u32),
     Local(u32),
@@ -115,7 +115,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Lays out a function; `bound` are the places of its results and parameters.
-    fn lay(&mut self, index: usize, bound: &[Place], back: Option<Arc<str>>) -> Result<(), Error> {
+    fn lay(&mut self, index: usize, bound: &[Address], back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
         if let Some(Refusal { line, text, reason }) = &function.refused {
@@ -129,9 +129,9 @@ impl<'a> Layout<'a> {
             let place = match variable.space {
                 Space::Shared if variable.external || variable.bytes == 0 => {
                     self.dynamic.push((Some(index), number));
-                    Place::Unplaced
+                    Address::Unplaced
                 }
-                Space::Shared => Place::Shared(self.shared(Some(index), number)),
+                Space::Shared => Address::Shared(self.shared(Some(index), number)),
                 Space::Param if (number as usize) < bound.len() => bound[number as usize],
                 Space::Param if function.entry && (number as usize) < function.params => {
                     let offset = param_offset.next_multiple_of(variable.align.max(1));
@@ -139,9 +139,9 @@ impl<'a> Layout<'a> {
                     if variable.bytes > 32_764 || param_offset > 32_764 {
                         return refuse("parameters of more than 32,764 bytes");
                     }
-                    Place::Param(offset)
+                    Address::Param(offset)
                 }
-                Space::Local | Space::Param => Place::Local(self.local(variable.bytes, variable.align)),
+                Space::Local | Space::Param => Address::Local(self.local(variable.bytes, variable.align)),
                 _ => return refuse("a variable of this space inside a function"),
             };
             if self.local_bytes > LARGEST_LOCAL {
@@ -265,8 +265,8 @@ impl<'a> Layout<'a> {
         }
         for frame in &mut self.frames {
             for (number, place) in (0u32..).zip(&mut frame.places) {
-                if let (Place::Unplaced, Some(&offset)) = (*place, self.placed.get(&(Some(frame.function), number))) {
-                    *place = Place::Shared(offset);
+                if let (Address::Unplaced, Some(&offset)) = (*place, self.placed.get(&(Some(frame.function), number))) {
+                    *place = Address::Shared(offset);
                 }
             }
         }
@@ -279,11 +279,11 @@ impl<'a> Layout<'a> {
     }
 
     /// Where a variable of the module is, if the kernel can name it.
-    pub fn find(&self, name: &str) -> Option<Place> {
+    pub fn find(&self, name: &str) -> Option<Address> {
         let number = self.inner.variable(name)?;
         match self.variable(None, number).space {
-            Space::Shared => self.placed.get(&(None, number)).copied().map(Place::Shared),
-            Space::Global | Space::Const => Some(Place::Module(number)),
+            Space::Shared => self.placed.get(&(None, number)).copied().map(Address::Shared),
+            Space::Global | Space::Const => Some(Address::Module(number)),
             _ => None,
         }
     }

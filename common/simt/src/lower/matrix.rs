@@ -9,7 +9,7 @@ use crate::ast::Space;
 pub(crate) enum MatrixOp {
     /// D = A·B + C: the fragments of D, A, B and C.
     Multiply([Fragment; 4]),
-    /// `ldmatrix`: so many matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
+    /// `ldmatrix`: `count` matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
     Rows { count: u32, exchanged: bool },
     /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.
     Move { fragment: Fragment, by_column: bool, space: Space, store: bool },

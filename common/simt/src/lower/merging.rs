@@ -116,12 +116,12 @@ fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     Some(Access { number, window, start, bytes })
 }
 
-/// Whether so many bytes of an aligned piece are loaded by one access of the whole piece.
+/// Whether the wanted bytes of an aligned piece are loaded by one access of the whole piece.
 fn goes_wide_in_loads(wanted: i64, piece: i64) -> bool {
     2 * wanted > piece
 }
 
-/// Whether so many bytes of an aligned piece are stored by one access of the whole piece, which must write nothing else.
+/// Whether the wanted bytes of an aligned piece are stored by one access of the whole piece, which must write nothing else.
 fn goes_wide_in_stores(wanted: i64, piece: i64) -> bool {
     wanted == piece
 }

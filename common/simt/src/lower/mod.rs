@@ -30,7 +30,7 @@ pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Merged, Place, ProductUse, Products, Role, Use, Write};
+pub(crate) use code::{Code, Facts, Home, Merged, ProductUse, Products, Role, Use, Write};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;

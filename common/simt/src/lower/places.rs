@@ -1,7 +1,7 @@
 //! A place for every value: presets first, then the registers that live at a time, and predicates by themselves.
 
 use super::allocate::{Liveness, liveness};
-use super::code::{Code, Place, Use, Write};
+use super::code::{Code, Home, Use, Write};
 use super::flow::Block;
 use super::inst::{GUARD_NEGATED, NONE};
 use super::products::products;
@@ -58,13 +58,13 @@ fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
     for (instruction, effect) in (0u32..).zip(effects) {
         for &number in effect.defs.iter().filter(|&&number| of[number as usize] != NONE) {
             let (value, at) = (&values[number as usize], of[number as usize]);
-            let place = match value.slots() {
-                _ if value.kind == Type::Pred => Place::Predicate(at),
-                2 => Place::Double(at),
-                _ => Place::Word(at),
+            let home = match value.slots() {
+                _ if value.kind == Type::Pred => Home::Predicate(at),
+                2 => Home::Double(at),
+                _ => Home::Word(at),
             };
             let float = matches!(value.kind, Type::F32 | Type::F64);
-            writes.push(Write { instruction, name: value.name.clone(), place, float });
+            writes.push(Write { instruction, name: value.name.clone(), home, float });
         }
     }
     writes

@@ -10,7 +10,7 @@ pub(crate) enum WarpgroupOp {
     Fence,
     /// Closes a group of products.
     Commit,
-    /// Waits until at most so many groups are under way.
+    /// Waits until at most this number of groups is under way.
     Wait(u32),
     Multiply(Product),
 }

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::lexer::{Kind, Token};
 
 /// File, line and column.
-type Place = (u32, u32, u32);
+type Loc = (u32, u32, u32);
 /// More calls than this in one another are not followed outwards.
 const CALLS: usize = 64;
 
@@ -16,9 +16,9 @@ pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
     /// Where the latest `.loc` is in the kernel's own file: what a header's function does is done by the line that calls it.
-    pub location: Place,
+    pub location: Loc,
     /// Where the function of a place is called, if it was inlined there.
-    calls: HashMap<Place, Place>,
+    calls: HashMap<Loc, Loc>,
 }
 
 pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
@@ -176,7 +176,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    fn loc_place(&mut self) -> Result<Place, Error> {
+    fn loc_place(&mut self) -> Result<Loc, Error> {
         Ok((self.small("the number of a file")?, self.small("a line")?, self.small("a column")?))
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     use crate::lexer::tokens;
 
     /// Where each of these, what follows `.loc`, is taken to be.
-    fn places<const N: usize>(locs: [&str; N]) -> [Place; N] {
+    fn places<const N: usize>(locs: [&str; N]) -> [Loc; N] {
         let text = locs.join("\n");
         let tokens = tokens(&text).unwrap();
         let mut cursor = Cursor::new(&tokens);

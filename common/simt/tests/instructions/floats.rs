@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 trait Number: Float + FloatConvert<Quad> {}
 impl<F: Float + FloatConvert<Quad>> Number for F {}
 
-/// A format of so many bits with the exponents of `Quad`: its numbers do not run out of them.
+/// A format of this number of bits with the exponents of `Quad`: its numbers do not run out of them.
 struct Wide<const BITS: usize>;
 impl<const BITS: usize> Semantics for Wide<BITS> {
     const BITS: usize = BITS;

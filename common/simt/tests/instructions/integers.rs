@@ -40,7 +40,7 @@ fn byte(a: u64, b: u64, at: i64) -> u64 {
     (b << 32 | a).to_le_bytes()[at.rem_euclid(8) as usize].into()
 }
 
-/// Part `at` of a word, in parts of so many bits.
+/// Part `at` of a word, in parts of this width.
 fn part(word: u64, at: u32, width: u32, kind: &str) -> i128 {
     let name = format!("{}{width}", &kind[..1]);
     number(word >> (at * width), &name)

@@ -71,7 +71,7 @@ fn run(ptx: &str, arrays: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
     run_on(32, ptx, arrays)
 }
 
-/// Runs a kernel of one block of so many threads on arrays of these words, and gives back the last of them.
+/// Runs a kernel of one block on arrays of these words, and gives back the last of them.
 pub fn run_on(threads: u32, ptx: &str, arrays: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
     let kernel = Module::parse(ptx)?.kernel("k")?;
     let mut memory = GlobalMemory::new();

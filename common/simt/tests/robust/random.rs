@@ -18,7 +18,7 @@ impl Random {
         (self.bits() % end.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True once in this number of times.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -33,8 +33,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
     };
-    let lanes = (one_warp && hazard.kind == HazardKind::Race)
-        .then(|| "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned());
+    let lanes = (one_warp && hazard.kind == HazardKind::Race).then(|| {
+        "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned()
+    });
     let note = match (lanes, note) {
         (Some(lanes), Some(note)) => Some(format!("{note}; {lanes}")),
         (lanes, note) => lanes.or(note),

@@ -260,7 +260,7 @@ mod tests {
 
     /// Right behind the end of an array of this name.
     fn past(name: &str) -> Place {
-        Place::Past { array: array(name), index: 64, bytes: 0, of: 64 }
+        Place::Outside { array: array(name), index: 64, bytes: 0, of: 64 }
     }
 
     /// Block, thread, action and line; 0 for a place without one.

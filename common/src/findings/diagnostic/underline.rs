@@ -45,7 +45,7 @@ pub fn access(
     // The best is last: of several that are equal, the one that comes first in the line.
     let best = found.into_iter().rev().max_by_key(|(at, found)| {
         let direction = if writes { found.writes } else { found.reads };
-        (direction, agrees(&lines[*at][found.span.clone()], element.map_or(&[], Place::index)))
+        (direction, agrees(&lines[*at][found.span.clone()], &element.map(Place::index).unwrap_or_default()))
     });
     match best {
         Some((at, found)) => (at, found.span),

@@ -87,7 +87,8 @@ fn place(passes: &mut Vec<Wavefront>, first: usize, lane: usize, word: u32) {
     passes[at].words[bank] = Some(word);
 }
 
-/// So many passes: those beyond go with the last, and where there are too few, the lanes of the last are served one after the other.
+/// Makes `count` passes of these: those beyond go with the last, and where there are too few, the lanes of the last are served
+/// one after the other.
 fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
     while passes.len() > count.max(1) {
         let Some(extra) = passes.pop() else { break };

@@ -37,7 +37,7 @@ pub(super) struct Summaries {
 }
 
 impl Summaries {
-    /// Bytes for so many bytes of global memory.
+    /// Bytes for this much global memory.
     pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
         let pages = pages_of(touched);
         // A box costs the host's allocator some bytes of its own.

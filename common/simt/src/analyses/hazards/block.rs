@@ -114,17 +114,7 @@ impl BlockHazards {
         self.shared.access(setup, clock, copies, log, access);
         if self.operands.any() && access.written != 0 {
             for lane in each(access.written) {
-                self.operands.write(
-                    setup,
-                    clock,
-                    log,
-                    &LaneWrite {
-                        thread: access.warp * 32 + lane as u32,
-                        instruction: access.instruction,
-                        address: access.addresses[lane] as u32,
-                        bytes: access.bytes,
-                    },
-                );
+                self.operands.write(setup, clock, log, &LaneWrite::of(access, lane));
             }
         }
         if setup.fenced && setup.strong(access.instruction) {
@@ -169,17 +159,8 @@ impl Observer for BlockHazards {
         for bytes in [4u32, 8, 12, 16] {
             let lanes = select(copy.lanes, |lane| copy.source_bytes[lane].next_multiple_of(4) == bytes);
             if lanes != 0 {
-                self.global(&Access {
-                    warp: copy.warp,
-                    instruction: copy.instruction,
-                    lanes,
-                    kind: AccessKind::Load,
-                    space: Space::Global,
-                    bytes,
-                    addresses: copy.from,
-                    written: 0,
-                    data: None,
-                });
+                let (by, what) = ((copy.warp, copy.instruction, lanes), (AccessKind::Load, Space::Global));
+                self.global(&Access::new(by, what, bytes, copy.from));
             }
         }
         let Self { setup, clock, copies, log, shared, operands, .. } = self;

@@ -121,7 +121,7 @@ impl Lists {
         Self { all: vec![List::default()], free: vec![], most }
     }
 
-    /// Bytes of the cells and lists of so many places, if as much is kept of each as can be of plain accesses.
+    /// Bytes of the cells and lists of a number of places, if as much is kept of each as can be of plain accesses.
     pub(super) fn bytes(extent: &Extent, places: u64) -> u64 {
         let others = if extent.communicates { BLOCKS as u64 } else { 0 };
         let listed = (extent.most_warps + others).saturating_sub(2);

@@ -36,7 +36,7 @@ impl Coverage {
         Self(setup.arrays.iter().filter(|array| array.output).map(output).collect())
     }
 
-    /// Bytes for so many elements of outputs.
+    /// Bytes for the elements of outputs.
     pub(super) fn bytes(elements: u64) -> u64 {
         elements
     }

@@ -61,18 +61,8 @@ mod tests {
     ) -> Vec<Meeting> {
         let addresses = std::array::from_fn(|lane| address(lane as u64));
         let data = std::array::from_fn(|lane| std::array::from_fn(|part| word(lane, part)));
-        let access = Access {
-            warp: 0,
-            instruction: 0,
-            lanes,
-            kind: AccessKind::Store,
-            space: Space::Shared,
-            bytes,
-            addresses: &addresses,
-            written: lanes,
-            data: Some(&data),
-        };
-        meetings(&access, if bytes < 4 { 0 } else { 2 })
+        let access = Access::new((0, 0, lanes), (AccessKind::Store, Space::Shared), bytes, &addresses);
+        meetings(&Access { data: Some(&data), ..access }, if bytes < 4 { 0 } else { 2 })
     }
 
     fn meeting(first: u32, second: u32, address: u64, same: bool) -> Meeting {

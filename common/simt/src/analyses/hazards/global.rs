@@ -22,14 +22,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// log2 of the bytes of a page: shadows of global memory are kept for whole pages that somebody touches.
 pub(super) const PAGE: u32 = 6;
 
-/// Bytes that a hash table of so many entries takes, while it grows to them too.
+/// Bytes that a hash table of this number of entries takes, while it grows to them too.
 pub(super) fn table_bytes<T>(entries: u64) -> u64 {
     // One place in eight stays free, and the table before had half as many.
     let places = (entries + entries / 7 + 1).next_power_of_two();
     places.saturating_add(places / 2).saturating_mul(size_of::<T>() as u64 + 1)
 }
 
-/// Pages that so many bytes of global memory lie in.
+/// Pages that these bytes of global memory lie in.
 pub(super) fn pages_of(bytes: u64) -> u64 {
     bytes.div_ceil(1 << PAGE)
 }
@@ -71,7 +71,7 @@ impl GlobalShadow {
         }
     }
 
-    /// Bytes for so many bytes of global memory in pages that are touched.
+    /// Bytes for this much global memory in pages that are touched.
     pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
         let pages = pages_of(touched);
         Lists::bytes(extent, extent.units(pages << PAGE)) + table_bytes::<(u64, usize)>(pages)
@@ -117,8 +117,7 @@ impl GlobalShadow {
         let met = if store { meetings(access, setup.unit) } else { vec![] };
         let strong = setup.strong(access.instruction);
         for meeting in met.iter().filter(|_| !strong) {
-            let [first, second] = [meeting.first, meeting.second]
-                .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
+            let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             // The same value does no harm, but one of the two has done the other's work for nothing.
             if !meeting.same {
                 log.lanes(setup, HazardKind::Race, Spot::Global(meeting.address), first, second);
@@ -152,13 +151,13 @@ impl GlobalShadow {
         note: bool,
     ) {
         let unit = setup.unit;
-        let thread = access.warp * 32 + lane as u32;
+        let thread = access.thread(lane);
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
         let (decided, updates) = (setup.decided(access.instruction), setup.updates(access.instruction));
         let new = Event::new(clock.block(), thread, clock.time(access.warp), access.instruction);
-        let part = Part::new(thread, access.instruction, !load);
+        let part = Part::of(access, lane);
         let first = access.addresses[lane] >> unit;
         for index in first..first + u64::from((access.bytes >> unit).max(1)) {
             let address = index << unit;

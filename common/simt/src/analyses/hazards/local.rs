@@ -44,8 +44,7 @@ impl LocalShadow {
             // What is written in part may be a structure with gaps, which is copied whole.
             let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
             if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
-                let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
-                log.alone(setup, HazardKind::UninitialisedLocal, Spot::Local(start as u32), part);
+                log.alone(setup, HazardKind::UninitialisedLocal, Spot::Local(start as u32), Part::of(access, lane));
             }
         }
     }

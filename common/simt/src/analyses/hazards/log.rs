@@ -4,6 +4,7 @@ use super::cell::{Conflict, Sort};
 use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::{Action, HazardKind};
 use super::setup::Setup;
+use crate::{Access, AccessKind};
 
 /// What one thread does, apart from where.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,11 @@ impl Part {
     pub(super) fn new(thread: u32, instruction: u32, writes: bool) -> Self {
         Self { thread, instruction, writes }
     }
+
+    /// What a lane of an access does.
+    pub(super) fn of(access: &Access<'_>, lane: usize) -> Self {
+        Self::new(access.thread(lane), access.instruction, access.kind != AccessKind::Load)
+    }
 }
 
 /// One lane's write to shared memory, or what it copies there.
@@ -29,6 +35,13 @@ pub(super) struct LaneWrite {
 }
 
 impl LaneWrite {
+    /// What a lane of an access to shared memory writes.
+    #[inline]
+    pub(super) fn of(access: &Access<'_>, lane: usize) -> Self {
+        let (instruction, bytes) = (access.instruction, access.bytes);
+        Self { thread: access.thread(lane), instruction, address: access.addresses[lane] as u32, bytes }
+    }
+
     pub(super) fn part(&self) -> Part {
         Part::new(self.thread, self.instruction, true)
     }

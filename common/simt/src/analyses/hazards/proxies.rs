@@ -22,7 +22,7 @@ pub(super) struct Proxies {
 }
 
 impl Proxies {
-    /// For a block of so many warps.
+    /// For a block of this number of warps.
     pub(super) fn new(warps: usize) -> Self {
         Self { seen: vec![Views::default(); warps], gathered: vec![View::default(); 16], places: HashMap::new() }
     }

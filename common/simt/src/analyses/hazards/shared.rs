@@ -64,9 +64,7 @@ impl SharedShadow {
         stays_inside(setup, log, access);
         if copies.any() {
             for lane in each(access.lanes) {
-                let part =
-                    Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
-                copies.check(setup, log, access.addresses[lane] as u32, access.bytes, part);
+                copies.check(setup, log, access.addresses[lane] as u32, access.bytes, Part::of(access, lane));
             }
         }
         match access.kind {
@@ -85,7 +83,7 @@ impl SharedShadow {
         let plain = !setup.strong(access.instruction);
         let units = (access.bytes >> unit).max(1);
         for (lane, lanes) in groups(access.addresses, access.lanes) {
-            let thread = access.warp * 32 + lane as u32;
+            let thread = access.thread(lane);
             let new = Event::new(clock.block(), thread, time, access.instruction);
             let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
@@ -109,8 +107,7 @@ impl SharedShadow {
         let sort = setup.sort(access.instruction, false);
         for (lanes, index) in std::mem::take(&mut self.doubtful) {
             for lane in each(lanes) {
-                let part = Part::new(access.warp * 32 + lane as u32, access.instruction, false);
-                self.touch(setup, clock, log, index as usize, part, sort);
+                self.touch(setup, clock, log, index as usize, Part::of(access, lane), sort);
             }
         }
         for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
@@ -125,16 +122,10 @@ impl SharedShadow {
         let sort = setup.sort(access.instruction, true);
         let met = meetings(access, setup.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
-            let [first, second] = [meeting.first, meeting.second]
-                .map(|lane| Part::new(access.warp * 32 + lane, access.instruction, true));
+            let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             log.lanes(setup, HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
         }
-        let write = |lane: usize| LaneWrite {
-            thread: access.warp * 32 + lane as u32,
-            instruction: access.instruction,
-            address: access.addresses[lane] as u32,
-            bytes: access.bytes,
-        };
+        let write = |lane: usize| LaneWrite::of(access, lane);
         if met.is_empty() {
             each(access.lanes).for_each(|lane| self.write(setup, clock, log, &write(lane), sort));
             return;
@@ -155,8 +146,7 @@ impl SharedShadow {
 
     fn updates(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
         for lane in each(access.lanes) {
-            let (thread, address) = (access.warp * 32 + lane as u32, access.addresses[lane] as u32);
-            let write = LaneWrite { thread, instruction: access.instruction, address, bytes: access.bytes };
+            let write = LaneWrite::of(access, lane);
             for index in units(setup, &write) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
                     uninitialised(setup, copies, log, (index << setup.unit) as u32, write.part());
@@ -255,8 +245,7 @@ fn stays_inside(setup: &Setup, log: &mut Log, access: &Access<'_>) {
     for lane in each(access.lanes) {
         let address = access.addresses[lane] as u32;
         if address < array.offset || address + access.bytes > end {
-            let part = Part::new(access.warp * 32 + lane as u32, access.instruction, access.kind != AccessKind::Load);
-            log.alone(setup, HazardKind::WrongArray, Spot::Shared(address), part);
+            log.alone(setup, HazardKind::WrongArray, Spot::Shared(address), Part::of(access, lane));
         }
     }
 }

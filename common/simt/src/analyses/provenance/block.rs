@@ -6,7 +6,7 @@ use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
 use crate::lanes::each;
-use crate::lower::Place;
+use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape, sub};
 use crate::observe::{Access, BlockInfo, CopyAccess, Executed, Observer};
 use std::collections::HashMap;
@@ -105,7 +105,7 @@ impl BlockOrigins {
     /// The tags of an operand, before the instruction changes them.
     fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
         if let Some(&wide) = self.constants.get(&place) {
-            let place = if wide { Place::Double(place) } else { Place::Word(place) };
+            let place = if wide { Home::Double(place) } else { Home::Word(place) };
             return [self.nodes.constant(step.registers.values(place)[0]); 32];
         }
         let start = place as usize;
@@ -241,10 +241,10 @@ impl BlockOrigins {
         let launch = self.launch.clone();
         let first = launch.code.writes.partition_point(|write| write.instruction < step.instruction);
         for write in launch.code.writes[first..].iter().take_while(|write| write.instruction == step.instruction) {
-            match write.place {
-                Place::Predicate(_) => {}
-                Place::Word(place) => self.result(step, place, false, &[0; 32]),
-                Place::Double(place) => self.result(step, place, true, &[0; 32]),
+            match write.home {
+                Home::Predicate(_) => {}
+                Home::Word(place) => self.result(step, place, false, &[0; 32]),
+                Home::Double(place) => self.result(step, place, true, &[0; 32]),
             }
         }
     }
@@ -456,7 +456,7 @@ enum Operation {
 }
 
 fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
-    step.registers.values(if wide { Place::Double(place) } else { Place::Word(place) })
+    step.registers.values(if wide { Home::Double(place) } else { Home::Word(place) })
 }
 
 /// A word of global memory.
@@ -513,7 +513,7 @@ impl Observer for BlockOrigins {
             Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), |_| None),
             Op::Mov64 => self.moved(step, inst),
             Op::Selp32 | Op::Selp64 => {
-                let chosen = step.registers.values(Place::Predicate(inst.c));
+                let chosen = step.registers.values(Home::Predicate(inst.c));
                 let (one, other) = (self.operand(step, inst.a), self.operand(step, inst.b));
                 let tags = std::array::from_fn(|lane| if chosen[lane] != 0 { one[lane] } else { other[lane] });
                 self.result(step, inst.d, inst.op == Op::Selp64, &tags);

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
 #[inline(never)]
-pub(crate) fn atomic(context: &mut Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
+pub(crate) fn atomic(context: &mut Context, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
     let atomic = context.code.atomics[inst.imm as usize];
     let all = addresses(r, inst.a, true, atomic.offset, lanes);
     let bytes = atomic.kind.bytes();

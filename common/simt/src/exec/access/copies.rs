@@ -16,13 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Starts a copy.
 #[inline(never)]
-pub(crate) fn copy_async(
-    context: &mut Context<'_, '_>,
-    inst: &Inst,
-    r: Registers,
-    warp: &mut Warp,
-    lanes: u32,
-) -> Checked<()> {
+pub(crate) fn copy_async(context: &mut Context, inst: &Inst, r: Registers, warp: &mut Warp, lanes: u32) -> Checked<()> {
     let copy = context.code.copies[inst.imm as usize];
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);
@@ -42,19 +36,9 @@ pub(crate) fn copy_async(
             *source = asked;
         }
     }
-    let reading = Access {
-        warp: warp.number,
-        instruction: inst.pc,
-        lanes,
-        kind: AccessKind::CopySource,
-        space: Space::Global,
-        bytes: copy.bytes,
-        addresses: &from,
-        written: 0,
-        data: None,
-    };
-    let (kind, space) = (AccessKind::CopyDestination, Space::Shared);
-    let writing = Access { kind, space, addresses: &to, written: lanes, ..reading };
+    let by = (warp.number, inst.pc, lanes);
+    let reading = Access::new(by, (AccessKind::CopySource, Space::Global), copy.bytes, &from);
+    let writing = Access::new(by, (AccessKind::CopyDestination, Space::Shared), copy.bytes, &to);
     check_shared::<Plain>(context, &writing)?;
     let mut cache = None;
     if each(lanes).all(|lane| source[lane] == copy.bytes) {

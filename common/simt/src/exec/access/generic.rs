@@ -16,7 +16,7 @@ use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 /// never in the same lanes.
 #[inline(never)]
 pub(crate) fn generic<I: Isa>(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: &mut Warp,

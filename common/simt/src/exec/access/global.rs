@@ -26,7 +26,7 @@ pub(super) fn place<'a>(context: &Context<'a, '_>, cache: Option<Cache<'a>>, add
 
 #[inline(always)]
 pub(crate) fn load_global<I: Isa>(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -71,7 +71,7 @@ pub(crate) fn load_global<I: Isa>(
 
 #[inline(always)]
 pub(crate) fn store_global<I: Isa>(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: u32,

@@ -14,7 +14,7 @@ use crate::lower::inst::{Inst, Shape};
 /// memory starts in the addresses of this instruction.
 #[inline(never)]
 pub(crate) fn local(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: &mut Warp,
@@ -44,7 +44,7 @@ pub(crate) fn local(
 
 /// A load from the parameter area at an address computed by the kernel.
 #[inline(never)]
-pub(crate) fn load_param(context: &Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
+pub(crate) fn load_param(context: &Context, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
     let shape = Shape::unpack(inst.sub);
     let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
     let params = &context.launch.params;

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// `ldmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
-pub(crate) fn matrix(context: &mut Context<'_, '_>, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
+pub(crate) fn matrix(context: &mut Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
@@ -51,7 +51,7 @@ impl Area {
     /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whatever they keep of them.
     fn transfer(
         &self,
-        context: &mut Context<'_, '_>,
+        context: &mut Context,
         inst: &Inst,
         r: Registers,
         warp: u32,
@@ -74,8 +74,6 @@ impl Area {
                 let at = first + lane;
                 self.base.wrapping_add((at / words) as u64 * self.stride).wrapping_add((at % words) as u64 * 4)
             });
-            let kind_of = if store { AccessKind::Store } else { AccessKind::Load };
-            let space = if self.shared { Space::Shared } else { Space::Global };
             let mut values = [0u64; 32];
             for (lane, value) in values.iter_mut().enumerate().filter(|_| store) {
                 let (number, word) = ((first + lane) / words, (first + lane) % words);
@@ -90,17 +88,12 @@ impl Area {
                 };
             }
             let data = values.map(|value| [value as u32, 0, 0, 0]);
-            let access = Access {
-                warp,
-                instruction: inst.pc,
-                lanes: u32::MAX,
-                kind: kind_of,
-                space,
-                bytes: 4,
-                addresses: &addresses,
-                written: if store { u32::MAX } else { 0 },
-                data: store.then_some(&data),
-            };
+            let what = (
+                if store { AccessKind::Store } else { AccessKind::Load },
+                if self.shared { Space::Shared } else { Space::Global },
+            );
+            let access =
+                Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
             let cache = if self.shared {
                 check_shared::<Plain>(context, &access)?;
                 None
@@ -149,16 +142,10 @@ impl Area {
     }
 }
 
-/// A load from shared memory.
-fn load<'a>(inst: &Inst, warp: u32, addresses: &'a [u64; 32], bytes: u32, lanes: u32) -> Access<'a> {
-    let (kind, space) = (AccessKind::Load, Space::Shared);
-    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, written: 0, data: None }
-}
-
 /// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a
 /// column if the matrix is exchanged.
 fn load_rows(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -169,10 +156,11 @@ fn load_rows(
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
-    check_shared::<Plain>(context, &load(inst, warp, &rows, 16, u32::MAX >> (32 - 8 * count)))?;
+    let lanes = u32::MAX >> (32 - 8 * count);
+    check_shared::<Plain>(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
     for index in 0..count as usize {
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
-        show(context, &load(inst, warp, &words, 4, u32::MAX));
+        show(context, &Access::shared_load(warp, inst.pc, 4, &words));
         let word = |row: usize, at: usize| context.shared[(given[8 * index + row] / 4) as usize + at];
         let out: [u32; 32] = std::array::from_fn(|lane| {
             if !exchanged {

@@ -23,13 +23,12 @@ pub(super) fn request<'a>(
 ) -> Access<'a> {
     let shape = Shape::unpack(inst.sub);
     let bytes = shape.bytes * shape.count;
-    let written = if kind == AccessKind::Load { 0 } else { lanes };
-    Access { warp, instruction: inst.pc, lanes, kind, space, bytes, addresses, written, data: None }
+    Access::new((warp, inst.pc, lanes), (kind, space), bytes, addresses)
 }
 
 /// What a store shows an observer of its data.
 #[inline(always)]
-pub(super) fn stored(context: &Context<'_, '_>, inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
+pub(super) fn stored(context: &Context, inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
     context.observer.is_some().then(|| {
         let shape = Shape::unpack(inst.sub);
         let mut data = [[0; 4]; 32];
@@ -44,15 +43,13 @@ pub(super) fn stored(context: &Context<'_, '_>, inst: &Inst, r: Registers, lanes
 
 /// Shows the observer a request that has been checked.
 #[inline(always)]
-pub(super) fn show(context: &mut Context<'_, '_>, access: &Access<'_>) {
-    if let Some(observer) = &mut context.observer {
-        observer.access(access);
-    }
+pub(super) fn show(context: &mut Context, access: &Access) {
+    context.tell(|observer| observer.access(access));
 }
 
 /// Checks a request to shared memory.
 #[inline(always)]
-pub(super) fn check_shared<I: Isa>(context: &Context<'_, '_>, access: &Access<'_>) -> Checked<()> {
+pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checked<()> {
     let Summary { high, bits, .. } = I::summary(access.addresses);
     let (bytes, total) = (u64::from(access.bytes), u64::from(context.launch.shared_bytes));
     if bits & (bytes - 1) != 0 || high.saturating_add(bytes) > total {
@@ -66,7 +63,7 @@ pub(super) fn check_shared<I: Isa>(context: &Context<'_, '_>, access: &Access<'_
 #[inline(always)]
 pub(super) fn check_global<'a, I: Isa>(
     context: &mut Context<'a, '_>,
-    access: &Access<'_>,
+    access: &Access,
 ) -> Checked<(Option<Cache<'a>>, Summary)> {
     let summary = I::summary(access.addresses);
     let Summary { low, high, bits, .. } = summary;
@@ -98,7 +95,7 @@ pub(super) fn check_global<'a, I: Isa>(
 
 /// Checks a request to memory that starts at 0 and has `size` bytes: local memory and parameters.
 #[inline]
-pub(super) fn check_within(context: &Context<'_, '_>, access: &Access<'_>, size: u64) -> Checked<()> {
+pub(super) fn check_within(context: &Context, access: &Access, size: u64) -> Checked<()> {
     let bytes = u64::from(access.bytes);
     let inside = |address: u64| address.saturating_add(bytes) <= size;
     let good = |lane: usize| access.addresses[lane].is_multiple_of(bytes) && inside(access.addresses[lane]);

@@ -15,7 +15,7 @@ use crate::observe::{Access, SharedLoads};
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
 pub(crate) fn load_shared<I: Isa>(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -52,7 +52,7 @@ pub(crate) fn load_shared<I: Isa>(
 /// A store; `window` as for loads.
 #[inline(always)]
 pub(crate) fn store_shared<I: Isa>(
-    context: &mut Context<'_, '_>,
+    context: &mut Context,
     inst: &Inst,
     r: Registers,
     warp: u32,
@@ -78,7 +78,7 @@ pub(crate) fn store_shared<I: Isa>(
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
 /// the instructions one by one will find.
 #[inline(always)]
-pub(crate) fn bases<I: Isa>(context: &Context<'_, '_>, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+pub(crate) fn bases<I: Isa>(context: &Context, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
         let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
@@ -104,7 +104,7 @@ pub(crate) fn bases<I: Isa>(context: &Context<'_, '_>, run: &Run, r: Registers) 
 
 /// Shows an observer the loads of a run.
 #[inline(never)]
-pub(crate) fn show_run(context: &mut Context<'_, '_>, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
     let Some(observer) = &mut context.observer else { return };
     let bases = bases.each_ref().map(|base| &base.index);
     observer.shared_loads(&SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] });

@@ -5,7 +5,7 @@ use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{Inst, NONE, Op, Shape};
-use crate::lower::layout::Place;
+use crate::lower::layout::Address;
 use crate::lower::preset::Preset;
 
 impl Decoder<'_> {
@@ -88,7 +88,7 @@ impl Decoder<'_> {
         if place == Space::Param
             && let Operand::Address { base, .. } = operand
             && let Operand::Local { id, .. } = &**base
-            && matches!(self.layout.frames[self.frame].places[*id as usize], Place::Local(_))
+            && matches!(self.layout.frames[self.frame].places[*id as usize], Address::Local(_))
         {
             return Space::Local;
         }
@@ -100,7 +100,7 @@ impl Decoder<'_> {
         let Operand::Address { base, offset } = operand else { return Ok(None) };
         let Operand::Local { id, offset: more } = &**base else { return Ok(None) };
         let frame = &self.layout.frames[self.frame];
-        let Place::Param(start) = frame.places[*id as usize] else { return Ok(None) };
+        let Address::Param(start) = frame.places[*id as usize] else { return Ok(None) };
         let variable = &self.layout.inner.program.functions[frame.function].variables[*id as usize];
         let position = offset.wrapping_add(*more);
         if position < 0 || position.saturating_add(1) > variable.bytes as i64 {

@@ -4,7 +4,7 @@ use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Space, Type};
 use crate::lower::inst::{Detail, Function, Inst, Op};
-use crate::lower::layout::Place;
+use crate::lower::layout::Address;
 use crate::lower::preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
 impl Decoder<'_> {
@@ -142,9 +142,9 @@ impl Decoder<'_> {
                     return Ok((self.generic_address(&base, window)?, offset, true));
                 }
                 let fits = match place {
-                    Place::Shared(_) => expected == Space::Shared,
-                    Place::Local(_) => matches!(expected, Space::Local | Space::Param),
-                    Place::Param(_) => expected == Space::Param,
+                    Address::Shared(_) => expected == Space::Shared,
+                    Address::Local(_) => matches!(expected, Space::Local | Space::Param),
+                    Address::Param(_) => expected == Space::Param,
                     _ => false,
                 };
                 if !fits {
@@ -154,13 +154,13 @@ impl Decoder<'_> {
             }
             Operand::Name { name, .. } => {
                 let place = self.variable(name);
-                if let (Some(Place::Shared(_)), Space::Generic) = (place, expected) {
+                if let (Some(Address::Shared(_)), Space::Generic) = (place, expected) {
                     return Ok((self.generic_address(&base, SHARED_WINDOW)?, offset, true));
                 }
                 let fits = matches!(
                     (place, expected),
-                    (Some(Place::Shared(_)), Space::Shared)
-                        | (Some(Place::Module(_)), Space::Global | Space::Const | Space::Generic)
+                    (Some(Address::Shared(_)), Space::Shared)
+                        | (Some(Address::Module(_)), Space::Global | Space::Const | Space::Generic)
                         | (None, _)
                 );
                 if !fits {
@@ -196,19 +196,19 @@ impl Decoder<'_> {
     }
 
     /// Where a variable of the module is; one in memory is remembered as used.
-    fn variable(&mut self, name: &str) -> Option<Place> {
+    fn variable(&mut self, name: &str) -> Option<Address> {
         let place = self.layout.find(name)?;
-        if let Place::Module(number) = place {
+        if let Address::Module(number) = place {
             self.code.variables.push(number);
         }
         Some(place)
     }
 
     /// The preset that holds a variable's address.
-    fn address_of(&mut self, place: Place, offset: i64) -> Result<u32, Error> {
+    fn address_of(&mut self, place: Address, offset: i64) -> Result<u32, Error> {
         let constant = |base: u32| Preset::Constant(u64::from(base).wrapping_add_signed(offset));
         let preset = match place {
-            Place::Shared(base) => {
+            Address::Shared(base) => {
                 let address = u64::from(base).wrapping_add_signed(offset);
                 // Of arrays at one place (dynamic ones) any will do.
                 match self.layout.shared.iter().position(|array| array.offset == base) {
@@ -216,9 +216,9 @@ impl Decoder<'_> {
                     None => Preset::Constant(address),
                 }
             }
-            Place::Local(base) | Place::Param(base) => constant(base),
-            Place::Module(number) => Preset::Variable { number, offset },
-            Place::Unplaced => return Err(self.refuse("this variable")),
+            Address::Local(base) | Address::Param(base) => constant(base),
+            Address::Module(number) => Preset::Variable { number, offset },
+            Address::Unplaced => return Err(self.refuse("this variable")),
         };
         Ok(self.preset(preset, true))
     }

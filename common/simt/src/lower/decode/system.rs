@@ -4,7 +4,7 @@ use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Statement};
 use crate::lower::inst::{Inst, Op, System, SystemCall};
-use crate::lower::layout::Place;
+use crate::lower::layout::Address;
 
 impl Decoder<'_> {
     /// `call (result), vprintf, (format, arguments);`
@@ -35,7 +35,7 @@ impl Decoder<'_> {
     fn parameters(&self, list: &[Operand]) -> Result<Vec<u32>, Error> {
         let place = |operand: &Operand| match operand {
             Operand::Local { id, offset: 0 } => match self.layout.frames[self.frame].places[*id as usize] {
-                Place::Local(offset) => Ok(offset),
+                Address::Local(offset) => Ok(offset),
                 _ => Err(self.malformed("an operand that cannot stand here")),
             },
             _ => Err(self.refuse("parameters of a call that are not `.param` variables")),

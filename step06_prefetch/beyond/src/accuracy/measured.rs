@@ -1,0 +1,83 @@
+//! What was measured of accuracy, as a record keeps it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use common::basics::workspace;
+use serde::{Deserialize, Serialize};
+
+use super::errors::Errors;
+use super::values::Values;
+
+/// The record of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// The GPU, the versions of what took part, and the day.
+    pub provenance: String,
+    /// Hash of each kernel.
+    pub hashes: BTreeMap<String, String>,
+    /// Elements of C that were looked at in each product.
+    pub elements: usize,
+    /// Speeds at some sizes.
+    pub speeds: Vec<Speed>,
+    /// Errors over K, for each kind of values.
+    pub errors: Vec<AtK>,
+    /// Power at the largest of these sizes; records from before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<AtPower>,
+}
+
+/// All contenders at one size, each for longer than a second.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AtPower {
+    /// M = N = K.
+    pub size: u64,
+    /// For each contender.
+    pub contenders: BTreeMap<String, Power>,
+}
+
+/// What a product draws when it is computed again and again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Power {
+    /// The power of the board in watts (median).
+    pub watts: f64,
+    /// The clock of its SMs in MHz (median).
+    pub mhz: f64,
+    /// The time of a product in µs (median).
+    pub us: f64,
+}
+
+/// All contenders at one size, in turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Speed {
+    /// M = N = K.
+    pub size: u64,
+    /// For each contender µs (least, median, most) and its errors with values of both signs.
+    pub contenders: BTreeMap<String, ([f64; 3], Errors)>,
+}
+
+/// All contenders with one kind of values and one K.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AtK {
+    /// What A and B hold.
+    pub values: Values,
+    /// The length of the sums.
+    pub k: u64,
+    /// For each contender.
+    pub contenders: BTreeMap<String, Errors>,
+}
+
+impl Measured {
+    /// A record of `beyond accuracy` by its name.
+    pub fn read(name: &str) -> Result<Self> {
+        let path = workspace::root().join("docs/results/accuracy").join(name).with_extension("json");
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!(
+                "{} cannot be read; make it with cargo run --release -p beyond -- accuracy",
+                workspace::display(&path)
+            )
+        })?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is no record of beyond accuracy; make it again", workspace::display(&path)))
+    }
+}

@@ -1,0 +1,53 @@
+//! What goes past the course: kernels for every shape and on tensor cores, one product on several GPUs, and what measures them.
+//!
+//! The kernels are variants of step 6 and run in the step's own program. The feature `full` adds the rest; `cargo course`, which
+//! lists the kernels and grades their lab, does without it.
+
+pub mod cost;
+pub mod every_shape;
+pub mod tensor_cores;
+
+#[cfg(feature = "full")]
+pub mod accuracy;
+#[cfg(feature = "full")]
+mod one_kernel;
+#[cfg(feature = "full")]
+pub mod parts;
+#[cfg(feature = "full")]
+pub mod several;
+#[cfg(feature = "full")]
+pub mod shapes;
+
+use plan::Step;
+
+/// The folder of the kernels, within step 6's.
+const FOLDER: &str = "beyond";
+/// The folder of their counter-examples.
+const COUNTER_EXAMPLES: &str = "beyond/variants";
+
+/// Step 6, with the kernels beyond it in place of its own rungs and counter-examples.
+pub const STEP: Step = Step {
+    variants: &[tensor_cores::LONG_SUMS, tensor_cores::TF32, every_shape::VARIANT, tensor_cores::VARIANT],
+    ..step06_prefetch::STEP
+};
+
+#[cfg(test)]
+mod tests {
+    use plan::{DeviceInfo, Kind, Problem};
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_compile_takes_what_is_committed() {
+        let gpu = DeviceInfo { kind: Kind::Cuda, ..DeviceInfo::simulated(1 << 30) };
+        for device in [DeviceInfo::simulated(1 << 30), gpu] {
+            for (size, variant) in
+                [64, 100, 1024, 4096].into_iter().flat_map(|size| STEP.variants.iter().map(move |v| (size, v)))
+            {
+                let plan = STEP.plan_of(Some(variant))(&Problem::uniform([size; 3]), &device).unwrap();
+                let name = &plan.specialisation.name;
+                assert!(STEP.committed_of(Some(variant)).contains(&plan.specialisation), "{}: {name}", variant.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The kernels of a GPU: step 6's, the same adding to C, and those that draw the operands and check the product.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use common::code::{self, Code, Source, check_signature, file_of, folder_of};
+use common::device::session;
+use common::device::{Buffer, Device, Kernel, Value};
+use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation};
+use step06_prefetch::STEP;
+
+/// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
+///
+/// `+=` would do, but a thread waits for each element that it reads. An atomic addition whose result nobody uses is sent to
+/// the L2 cache as a store is. And it allows two panels to be added at the same time.
+const STORE: [&str; 2] = ["C[(size_t)row * N + col] = sum[m][n];", "atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"];
+
+/// A folder of this crate.
+pub fn folder(name: &str) -> PathBuf {
+    folder_of(&STEP).join("beyond").join(name)
+}
+
+/// Step 6's kernel as it is on the disk, and the same with an addition where it stores C.
+pub fn step_and_adding() -> Result<(Source, Source)> {
+    let step = Source::read(&file_of(&STEP, None))?;
+    let adding = adding(&step)?;
+    Ok((step, adding))
+}
+
+/// The kernel that adds to C: another line than the step's.
+fn adding(step: &Source) -> Result<Source> {
+    let [stores, adds] = STORE;
+    ensure!(
+        step.text.matches(stores).count() == 1 && !step.text.contains(adds),
+        "{} stores C in other words than {stores:?} once; a kernel that adds to C is made from that line",
+        step.display
+    );
+    let text = step.text.replace(stores, adds);
+    let hash = code::hash(&(step.hash.clone() + adds));
+    let path = step.path.with_file_name("adding.cu");
+    Ok(Source { path, display: step.display.clone(), text, hash, headers: None })
+}
+
+/// Every source whose PTX is committed there, with its specialisations.
+pub fn sources() -> Result<Vec<(Source, Vec<Specialisation>)>> {
+    let own = |name: &str| Source::read(&folder("several").join(name));
+    let (_, adding) = step_and_adding()?;
+    let plain = vec![plain()];
+    Ok(vec![
+        (adding, (STEP.specialisations)(Dtype::F32)),
+        (own("operands.cu")?, plain.clone()),
+        (own("check.cu")?, plain),
+    ])
+}
+
+/// A kernel without constants.
+fn plain() -> Specialisation {
+    Specialisation::single(Dtype::F32, &[])
+}
+
+/// The loaded kernels of one GPU.
+#[derive(Clone)]
+pub struct Kernels {
+    /// Names of the files, for records: the step's kernel and its hash.
+    pub source: (String, String),
+    specialisation: Specialisation,
+    step: Kernel,
+    adding: Kernel,
+    draw: Kernel,
+    rows_times: Kernel,
+    sampled_rows: Kernel,
+}
+
+/// A block of threads of the helping kernels.
+const THREADS: u32 = 256;
+
+/// Step 6's plan of the product of one panel, m×n×k.
+pub fn plan(device: &dyn Device, m: u64, n: u64, k: u64) -> Result<Plan> {
+    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 0 };
+    (STEP.plan)(&problem, device.info())
+}
+
+impl Kernels {
+    /// The kernels for products m×n: those that are loaded, if they suit, else others in their place.
+    pub fn of<'a>(loaded: &'a mut Option<Self>, device: &mut dyn Device, m: u64, n: u64) -> Result<&'a Self> {
+        let specialisation = plan(device, m, n, 8)?.specialisation;
+        let fresh = match loaded.take() {
+            Some(kernels) if kernels.specialisation == specialisation => kernels,
+            _ => Self::load(device, m, n)?,
+        };
+        Ok(loaded.insert(fresh))
+    }
+
+    /// Compiles or looks up the kernels for products m×n of any depth, and loads them.
+    pub fn load(device: &mut dyn Device, m: u64, n: u64) -> Result<Self> {
+        // The tiling follows from C alone.
+        let specialisation = plan(device, m, n, 8)?.specialisation;
+        let (step, adding) = step_and_adding()?;
+        let helping: Vec<Source> = sources()?.into_iter().skip(1).map(|(source, _)| source).collect();
+        let info = device.info().clone();
+        let own = folder("several/ptx");
+        let steps = step.committed_folder();
+        let of = |source: &Source, specialisation: &Specialisation, committed: Option<&Path>| {
+            source.code(specialisation, &info, committed)
+        };
+        let step_code = of(&step, &specialisation, steps.as_deref())?;
+        let adding_code = of(&adding, &specialisation, Some(own.as_path()))?;
+        let operands = of(&helping[0], &plain(), Some(own.as_path()))?;
+        let check = of(&helping[1], &plain(), Some(own.as_path()))?;
+        let mut load = |code: &Code, entry: &str, pointers, integers| {
+            check_signature(code, entry, pointers, integers)?;
+            device.load(code, entry)
+        };
+        Ok(Self {
+            source: (step.display.clone(), step.hash.clone()),
+            specialisation: specialisation.clone(),
+            step: load(&step_code, "matmul", 3, 3)?,
+            adding: load(&adding_code, "matmul", 3, 3)?,
+            draw: load(&operands, "draw", 1, 14)?,
+            rows_times: load(&check, "rows_times", 4, 2)?,
+            sampled_rows: load(&check, "sampled_rows", 4, 2)?,
+        })
+    }
+
+    /// Starts C = A·B, or C += A·B if `add`, for a panel; each matrix is a buffer and the byte where it begins.
+    pub fn multiply(
+        &self,
+        device: &mut dyn Device,
+        plan: &Plan,
+        matrices: [(Buffer, u64); 3],
+        add: bool,
+    ) -> Result<()> {
+        for launch in &plan.launches {
+            let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
+            let args: Vec<Value> = args.collect::<Result<_>>()?;
+            device.launch(if add { self.adding } else { self.step }, launch, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Starts to draw a block of an operand: rows and columns from (`row`, `col`) on of a matrix of `width` columns.
+    pub fn draw(&self, device: &mut dyn Device, to: (Buffer, u64), block: &Block, key: [u32; 8]) -> Result<()> {
+        // A call of the generator gives 16 elements, and those at both ends may be used in part only.
+        let calls = block.cols.div_ceil(16) + 1;
+        let grid = [calls.div_ceil(u64::from(THREADS)) as u32, block.rows.min(65_535) as u32, 1];
+        let sizes = [block.row, block.rows, block.col, block.cols, block.width].map(|size| Value::Int(size as i32));
+        let mut args = vec![Value::Pointer(to.0, to.1)];
+        args.extend(sizes);
+        args.push(Value::Int(block.range));
+        args.extend(key.map(|word| Value::Int(word as i32)));
+        launch(device, self.draw, "draw", grid, &args)
+    }
+
+    /// Starts the products of each of `rows` rows of `cols` elements with `x`; see `check.cu`.
+    pub fn rows_times(
+        &self,
+        device: &mut dyn Device,
+        matrix: (Buffer, u64),
+        [rows, cols]: [u64; 2],
+        [x, sums, odd]: [(Buffer, u64); 3],
+    ) -> Result<()> {
+        let mut args: Vec<Value> = [matrix, x, sums, odd].map(|(buffer, at)| Value::Pointer(buffer, at)).into();
+        args.extend([rows, cols].map(|size| Value::Int(size as i32)));
+        launch(device, self.rows_times, "rows_times", [rows as u32, 1, 1], &args)
+    }
+
+    /// Starts to add the product of `samples` rows of depth k with k×n of B; see `check.cu`.
+    pub fn sampled_rows(
+        &self,
+        device: &mut dyn Device,
+        matrices: [(Buffer, u64); 4],
+        [samples, n, k]: [u64; 3],
+    ) -> Result<()> {
+        let mut args: Vec<Value> = matrices.map(|(buffer, at)| Value::Pointer(buffer, at)).into();
+        args.extend([n, k].map(|size| Value::Int(size as i32)));
+        launch(device, self.sampled_rows, "sampled_rows", [n.div_ceil(THREADS.into()) as u32, samples as u32, 1], &args)
+    }
+}
+
+/// A block of an operand that is to be drawn. Sizes in elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first row in the operand.
+    pub row: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Its first column in the operand.
+    pub col: u64,
+    /// Its columns.
+    pub cols: u64,
+    /// Columns of the operand.
+    pub width: u64,
+    /// 0 for values in [-1, 1), else the largest integer.
+    pub range: i32,
+}
+
+fn launch(device: &mut dyn Device, kernel: Kernel, entry: &str, grid: [u32; 3], args: &[Value]) -> Result<()> {
+    let launch = Launch { entry: entry.into(), grid, block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
+    device.launch(kernel, &launch, args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use common::basics::matrix::{Side, integer_range};
+    use common::device::{SimDevice, SimOptions};
+
+    #[test]
+    fn the_kernel_that_adds_differs_in_one_line() {
+        let (step, adding) = step_and_adding().unwrap();
+        assert_eq!(adding.text.lines().count(), step.text.lines().count());
+        let differs: Vec<_> = step.text.lines().zip(adding.text.lines()).filter(|(one, other)| one != other).collect();
+        let [(before, after)] = differs[..] else { panic!("{differs:?}") };
+        assert!(before.ends_with("C[(size_t)row * N + col] = sum[m][n];"), "{before}");
+        assert!(after.ends_with("atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"), "{after}");
+        let changed = Source { text: step.text.replace(STORE[0], "C[0] = total;"), ..step };
+        assert!(super::adding(&changed).unwrap_err().to_string().contains("stores C in other words"));
+    }
+
+    #[test]
+    fn blocks_drawn_on_the_device_are_those_of_the_host() {
+        let mut device = SimDevice::new(SimOptions::default());
+        let kernels = Kernels::load(&mut device, 32, 32).unwrap();
+        for fill in [Fill::Uniform, Fill::Integers] {
+            // K from which the integers are only 1 and -1, too; rows of more than one stream of the generator.
+            for (width, k) in [(50_u64, 50_u64), (37, 1 << 25), (40_000, 70)] {
+                let problem = Problem { m: 40, n: width, k, dtype: Dtype::F32, fill, seed: 9 };
+                let (rows, cols) = (5, width.min(33));
+                let range = if fill == Fill::Uniform { 0 } else { integer_range(k) };
+                let block = Block { row: 3, rows, col: width - cols, cols, width, range };
+                let buffer = device.alloc("B", rows * cols * 4).unwrap();
+                kernels.draw(&mut device, (buffer, 0), &block, Side::B.key(&problem)).unwrap();
+                let mut bytes = vec![0; (rows * cols * 4) as usize];
+                device.read(buffer, 0, &mut bytes).unwrap();
+                let expected: Vec<f32> = (3..3 + rows)
+                    .flat_map(|row| Side::B.part(&problem, row * width + width - cols, cols as usize))
+                    .collect();
+                assert_eq!(bytemuck::cast_slice::<u8, f32>(&bytes), expected, "{fill}, {width} columns");
+            }
+        }
+    }
+}

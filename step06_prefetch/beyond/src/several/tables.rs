@@ -1,0 +1,233 @@
+//! Parts that show products on several GPUs: tables of their times, and what was said when a rank was killed.
+
+use anyhow::{Result, bail};
+use common::basics::files::read;
+use common::basics::table;
+use common::basics::units::{grouped, ms};
+use common::basics::workspace;
+
+use super::records::{self, Records};
+use super::run::Outcome;
+
+/// What stands where nothing has been measured yet.
+const NOTHING: &str = "*Not measured yet: `step06_prefetch/beyond/several/record.sh` measures it.*";
+
+/// One of the tables, by its name.
+pub fn table(words: &[&str]) -> Result<String> {
+    let all = records::all()?;
+    match words {
+        ["strong"] => Ok(strong(&all)),
+        ["weak"] => Ok(weak(&all)),
+        ["panels"] => Ok(panels(&all)),
+        ["adding"] => Ok(adding(records::ways_to_add()?)),
+        ["large"] => Ok(large(&all)),
+        ["model"] => Ok(model(&all)),
+        ["killed"] => killed(),
+        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large, model or killed"),
+    }
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
+}
+
+fn time(outcome: &Outcome) -> String {
+    outcome.median_ms().map_or_else(|| "–".to_owned(), ms)
+}
+
+fn tflops(outcome: &Outcome) -> String {
+    outcome.gflops().map_or_else(|| "–".to_owned(), |gflops| format!("{:.1}", gflops / 1e3))
+}
+
+fn switch(outcome: &Outcome) -> String {
+    match (outcome.gpus, outcome.overlap) {
+        (1, _) => "–",
+        (_, true) => "on",
+        (_, false) => "off",
+    }
+    .to_owned()
+}
+
+fn with_sources(table: &str, all: &[Records]) -> String {
+    let sources: Vec<String> = all.iter().map(Records::provenance).collect();
+    format!("{table}\n*{}.*\n", sources.join("; "))
+}
+
+/// Products with overlap and without, with the machine of each.
+fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
+    all.iter().flat_map(|records| records.usual().into_iter().map(move |outcome| (records, outcome))).collect()
+}
+
+/// One problem on more and more GPUs.
+fn strong(all: &[Records]) -> String {
+    let model = records::machine(all);
+    let mut rows = usual(all);
+    rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
+    rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
+    if rows.is_empty() {
+        return NOTHING.into();
+    }
+    let cells = rows.iter().map(|(records, outcome)| {
+        let expected = model
+            .zip(records::edge(outcome))
+            .map(|(model, n)| model.strong(records::grid(outcome), n, outcome.overlap));
+        vec![
+            format!("{}³", outcome.size[0]),
+            format!("{}, {}×{}", outcome.gpus, outcome.grid[0], outcome.grid[1]),
+            switch(outcome),
+            time(outcome),
+            tflops(outcome),
+            share(records.share(outcome)),
+            share(expected),
+        ]
+    });
+    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone", "model"];
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+}
+
+/// Problems that grow with the memory of all GPUs: 16384 on one.
+fn weak(all: &[Records]) -> String {
+    let mut rows = usual(all);
+    rows.retain(|(_, outcome)| records::is_grown(outcome) && outcome.overlap);
+    rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
+    rows.dedup_by_key(|(_, outcome)| outcome.gpus);
+    let Some(alone) = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()) else {
+        return NOTHING.into();
+    };
+    let cells = rows.iter().map(|(_, outcome)| {
+        let each = outcome.gflops().map(|gflops| gflops / outcome.gpus as f64);
+        vec![
+            format!("{}³", outcome.size[0]),
+            outcome.gpus.to_string(),
+            super::run::gb(outcome.bytes_per_gpu),
+            time(outcome),
+            tflops(outcome),
+            share(each.map(|each| each / alone)),
+        ]
+    });
+    let head = ["M×N×K", "GPUs", "memory of a GPU", "time", "TFLOP/s", "each GPU's speed over one alone"];
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+}
+
+/// Panels of several depths.
+fn panels(all: &[Records]) -> String {
+    let mut rows: Vec<(&Records, &Outcome)> = all
+        .iter()
+        .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
+        .filter(|(records, o)| o.gpus > 1 && o.overlap && !o.ms.is_empty() && records.alone(o.size).is_some())
+        .collect();
+    rows.sort_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
+    rows.dedup_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
+    // Only where there is a choice.
+    let same = |one: &Outcome, other: &Outcome| one.size == other.size && one.gpus == other.gpus;
+    let choice: Vec<_> = rows
+        .iter()
+        .filter(|(of, o)| rows.iter().filter(|(on, p)| of.machine == on.machine && same(o, p)).count() > 1)
+        .collect();
+    if choice.is_empty() {
+        return NOTHING.into();
+    }
+    let cells = choice.iter().map(|(records, outcome)| {
+        vec![
+            format!("{}³", outcome.size[0]),
+            outcome.gpus.to_string(),
+            grouped(outcome.panel),
+            outcome.panels.to_string(),
+            time(outcome),
+            share(records.share(outcome)),
+        ]
+    });
+    let head = ["M×N×K", "GPUs", "depth of a panel", "panels", "time", "of the sum alone"];
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+}
+
+/// Panels whose product is stored, added with `+=`, or added atomically.
+fn adding([plus_equals, atomic]: [Vec<Outcome>; 2]) -> String {
+    let named = plus_equals.iter().map(|o| ("`+=`", o)).chain(atomic.iter().map(|o| ("`atomicAdd`", o)));
+    let rows: Vec<Vec<String>> = named
+        .map(|(how, outcome)| {
+            let took = |panels: fn(usize) -> bool| {
+                let spans = outcome.timeline.iter().flatten();
+                let spans = spans.filter(|span| span.multiplied && panels(span.panel));
+                let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
+                times.sort_by(f64::total_cmp);
+                times.get(times.len() / 2).copied().map_or_else(|| "–".to_owned(), ms)
+            };
+            vec![how.to_owned(), took(|panel| panel == 0), took(|panel| panel > 0), time(outcome)]
+        })
+        .collect();
+    let head = ["how it adds", "first panel, stored", "another, added", "whole product"];
+    let machines = [plus_equals, atomic].map(|outcomes| Records { machine: "two GPUs".into(), outcomes });
+    with_sources(&table::markdown(&head, &rows), &machines)
+}
+
+/// Products that no GPU alone could hold.
+fn large(all: &[Records]) -> String {
+    let rows: Vec<(&Records, &Outcome)> = all
+        .iter()
+        .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
+        .filter(|(records, o)| o.gpus > 1 && !o.ms.is_empty() && records.alone(o.size).is_none() && o.size[0] > 65_536)
+        .collect();
+    if rows.is_empty() {
+        return NOTHING.into();
+    }
+    let cells = rows.iter().map(|(_, outcome)| {
+        let [m, n, k] = outcome.size;
+        vec![
+            format!("{m}³"),
+            outcome.gpus.to_string(),
+            super::run::gb(4 * (m * k + k * n + m * n)),
+            super::run::gb(outcome.bytes_per_gpu),
+            time(outcome),
+            tflops(outcome),
+            format!("{:.1} s", outcome.twin.seconds + outcome.verdict.seconds),
+        ]
+    });
+    let head = ["M×N×K", "GPUs", "A, B and C", "memory of a GPU", "time", "TFLOP/s", "both checks"];
+    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+}
+
+/// A rate far above that of any memory means that the runs show no time for it.
+fn rate_of_adding(gb_per_s: f64) -> String {
+    if gb_per_s < 1e5 { format!("{gb_per_s:.0} GB/s") } else { "too little to be seen".into() }
+}
+
+/// The figures of the model.
+fn model(all: &[Records]) -> String {
+    let Some(machine) = records::machine(all) else { return NOTHING.into() };
+    let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
+    let rows = [
+        row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
+        row("adding to C", rate_of_adding(machine.add_gb_per_s), "panels multiplied without overlap"),
+        row("rate of a broadcast", format!("{:.0} GB/s", machine.link_gb_per_s), "journeys without overlap"),
+        row("delay of a broadcast", format!("{:.0} µs", machine.delay_us), "journeys without overlap"),
+        row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
+        row("network of each GPU", format!("{:.0} GB/s", machine.network_gb_per_s), "NVIDIA's DGX H200, 400 Gbit/s"),
+    ];
+    with_sources(&table::markdown(&["what", "value", "from"], &rows), all)
+}
+
+/// What each rank said, and when, after one of them was killed.
+fn killed() -> Result<String> {
+    let path = workspace::root().join("docs/results/several/killed.txt");
+    if !path.is_file() {
+        return Ok(NOTHING.into());
+    }
+    Ok(format!("```text\n{}\n```\n", read(&path)?.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_says_where_it_is_from_or_that_there_is_none() {
+        let nothing: [fn(&[Records]) -> String; 5] = [strong, weak, panels, large, model];
+        assert!(nothing.iter().all(|table| table(&[]) == NOTHING));
+        for name in ["strong", "weak", "panels", "adding", "large", "model", "killed"] {
+            let text = table(&[name]).unwrap();
+            assert!(text == NOTHING || text.contains("| ") || text.starts_with("```"), "{name}: {text}");
+        }
+        assert!(table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
+    }
+}

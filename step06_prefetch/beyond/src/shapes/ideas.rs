@@ -1,0 +1,111 @@
+//! What may run at a shape: the plan that the rule chooses, others that are expected to be about as fast, and for each idea
+//! that the chosen plan uses some plans without it.
+
+use anyhow::Result;
+use common::{DeviceInfo, Plan, Problem};
+
+use crate::cost::Choice;
+use crate::every_shape::{self, IDEAS};
+
+/// Plans that are expected to take up to so many times as long as the best are measured, too.
+const NEAR: f64 = 1.3;
+/// The same among those without an idea, and at most so many of them.
+const NEAR_WITHOUT: (f64, usize) = (1.1, 3);
+
+/// Plans for one problem.
+pub struct Field {
+    pub chosen: Plan,
+    /// All that may be measured, the chosen one among them or not, each once.
+    pub others: Vec<Plan>,
+    /// What the model expects of a plan, in µs.
+    pub expected: Vec<(Plan, f64)>,
+    /// The ideas that the chosen plan uses.
+    pub ideas: Vec<Used>,
+}
+
+/// An idea that a chosen plan uses.
+pub struct Used {
+    pub name: &'static str,
+    /// What would be chosen without it.
+    chosen: Plan,
+    /// All that there is without it.
+    all: Vec<Choice>,
+}
+
+impl Used {
+    /// Whether a plan does without the idea.
+    pub fn is_absent(&self, plan: &Plan) -> bool {
+        self.chosen == *plan || self.all.iter().any(|choice| choice.plan == *plan)
+    }
+}
+
+impl Field {
+    /// The plans for a problem, with all of the kernel's ideas and without each of them.
+    pub fn of(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        let chosen = every_shape::plan(problem, device)?;
+        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
+        field.take(near(&every_shape::choices(problem, device), NEAR));
+        for idea in IDEAS {
+            let (chosen, all) = ((idea.plan)(problem, device)?, (idea.choices)(problem, device));
+            field.add(Used { name: idea.name, chosen, all });
+        }
+        Ok(field)
+    }
+
+    fn take<'a>(&mut self, choices: impl IntoIterator<Item = &'a Choice>) {
+        for choice in choices {
+            self.expected.push((choice.plan.clone(), choice.expected_us));
+            self.enter(&choice.plan);
+        }
+    }
+
+    fn enter(&mut self, plan: &Plan) {
+        if *plan != self.chosen && !self.others.contains(plan) {
+            self.others.push(plan.clone());
+        }
+    }
+
+    /// Enters plans without an idea, if the chosen plan uses it.
+    fn add(&mut self, idea: Used) {
+        if idea.is_absent(&self.chosen) {
+            return;
+        }
+        let (factor, most) = NEAR_WITHOUT;
+        let mut best = near(&idea.all, factor);
+        best.sort_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
+        self.take(best.into_iter().take(most));
+        self.enter(&idea.chosen);
+        self.ideas.push(idea);
+    }
+}
+
+/// The choices that are expected to take at most so many times as long as the best.
+pub fn near(choices: &[Choice], factor: f64) -> Vec<&Choice> {
+    let best = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
+    choices.iter().filter(|choice| choice.expected_us <= factor * best).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_without_an_idea_are_there_however_slow_they_are_expected_to_be() {
+        let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
+        let problems = [[128, 128, 8192], [4096, 4096, 4096], [64, 4, 20_000], [255, 255, 255]].map(Problem::uniform);
+        let fields = problems.map(|problem| Field::of(&problem, &device).unwrap());
+        let used = |at: usize| fields[at].ideas.iter().map(|idea| idea.name).collect::<Vec<_>>();
+        for idea in ["tiles", "slices", "wide_copies"] {
+            assert!(used(0).contains(&idea), "{:?}", used(0));
+        }
+        assert_eq!(used(1), ["wide_copies"]);
+        assert_eq!(used(2), ["slices", "wide_copies", "few"]);
+        assert!(!used(3).contains(&"wide_copies") && !used(3).contains(&"wide_stores"), "{:?}", used(3));
+        for field in &fields {
+            assert!(!field.others.contains(&field.chosen));
+            for idea in &field.ideas {
+                assert!(field.others.iter().any(|plan| idea.is_absent(plan)), "{}", idea.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What was measured at random shapes, as a record keeps it.
+
+use std::collections::BTreeMap;
+
+use common::measure::timing::geometric_mean;
+use serde::{Deserialize, Serialize};
+
+/// The record of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// The GPU, the versions of what took part, and the day.
+    pub provenance: String,
+    /// The kernel's hash.
+    pub hash: String,
+    /// The seed that drew the shapes.
+    pub seed: u64,
+    /// The ideas that the kernel can do without: their names, and what each is.
+    #[serde(default)]
+    pub ideas: Vec<(String, String)>,
+    /// One after the other.
+    pub shapes: Vec<Shape>,
+}
+
+/// A plan that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// The specialisation's name.
+    pub name: String,
+    /// Slices of K.
+    pub slices: u32,
+    /// What the model expects, in µs; nothing where it has no say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_us: Option<f64>,
+    /// The median of the samples, in µs.
+    pub us: f64,
+}
+
+/// One shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// M, N, K.
+    pub size: [u64; 3],
+    /// The library, in µs.
+    pub cublas_us: f64,
+    /// Whether the product of the chosen plan was right.
+    pub right: bool,
+    /// What the rule chose.
+    pub chosen: Timed,
+    /// The fastest of all plans that were measured.
+    pub best: Timed,
+    /// For each idea that the chosen plan uses, the fastest of those without it that were measured.
+    #[serde(default)]
+    pub without: BTreeMap<String, Timed>,
+}
+
+impl Shape {
+    /// The library's time over the chosen plan's: above 1 the kernel is ahead.
+    pub fn ratio(&self) -> f64 {
+        self.cublas_us / self.chosen.us
+    }
+
+    /// Whether all sides are multiples of 4.
+    pub fn is_even(&self) -> bool {
+        self.size.iter().all(|side| side.is_multiple_of(4))
+    }
+}
+
+/// Mean, least and number below 1 of the ratios of some shapes, in words.
+pub fn summary(shapes: &[&Shape]) -> String {
+    let ratios: Vec<f64> = shapes.iter().map(|shape| shape.ratio()).collect();
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let below = ratios.iter().filter(|ratio| **ratio < 1.0).count();
+    let expected: Vec<f64> =
+        shapes.iter().filter_map(|shape| Some(shape.chosen.expected_us? / shape.chosen.us)).collect();
+    format!(
+        "{} shapes: geometric mean {:.3}, least {least:.3}, {below} below 1; expected over measured time {:.3}",
+        ratios.len(),
+        geometric_mean(&ratios),
+        geometric_mean(&expected)
+    )
+}

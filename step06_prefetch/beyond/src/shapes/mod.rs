@@ -1,0 +1,180 @@
+//! `beyond shapes`: the kernel for every shape against cuBLAS at random shapes, on a GPU; and the times from which its rule
+//! chooses a tiling, fitted to the GPU at hand.
+
+mod draw;
+mod ideas;
+pub mod measured;
+mod race;
+pub mod squares;
+pub mod tables;
+mod times;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use common::Problem;
+use common::basics::files::write;
+use common::basics::json;
+use common::basics::matrix::Operands;
+use common::basics::output::print;
+use common::device::product::Matrices;
+use common::device::{self, SimOptions};
+use common::measure::GPU_SIZES;
+use common::program::cli::parse_size;
+
+use crate::every_shape::{IDEAS, VARIANT, choices};
+use crate::one_kernel::{OneKernel, provenance};
+use ideas::{Field, near};
+use measured::{Measured, Shape};
+use race::{Bench, products_per_sample};
+use times::Times;
+
+/// Where the figures are fitted, plans that are expected to take up to so many times as long as the best are measured.
+const NEAR_TO_FIT: f64 = 2.5;
+
+/// Options of `beyond shapes`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder for shapes.json, or for every_shape.json
+    out: PathBuf,
+    /// Fit the figures of the rule to this GPU: every tiling is measured, also with copies of 2 and of 1 element
+    #[arg(long)]
+    tune: bool,
+    /// Fit the figures again to the times of this file, which --tune has written; needs no GPU
+    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    times: Option<PathBuf>,
+    /// How many shapes
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    count: u16,
+    /// Another seed draws other shapes
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// These shapes, MxNxK with commas between them, and not random ones
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
+    sizes: Vec<[u64; 3]>,
+    /// Squares of these sizes, beside step 6 and for squares.json
+    #[arg(long, value_name = "FROM:TO:STEP", value_parser = squares::Range::parse, conflicts_with_all = ["tune", "times", "sizes"])]
+    squares: Option<squares::Range>,
+    /// Minutes after which no more is begun
+    #[arg(long, value_name = "M", default_value_t = 5.0)]
+    minutes: f64,
+    /// The commit for the record, if git cannot tell it
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// Where to compute: cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cuda")]
+    device: device::Choice,
+}
+
+/// Runs the command; `false` if a product is wrong.
+pub fn run(options: &Options) -> Result<bool> {
+    if let Some(path) = &options.times {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let times: Times = serde_json::from_str(&text).with_context(|| {
+            format!("{} holds no times; beyond shapes OUT --tune writes times.json", path.display())
+        })?;
+        times.fit(&options.out)?;
+        return Ok(true);
+    }
+    let mut device = device::open(options.device, &SimOptions::default())?;
+    let device = device.as_mut();
+    let kernel = OneKernel::named(Some(VARIANT.name))?;
+    let sizes = match options.sizes.as_slice() {
+        [] if options.tune => draw::deep_shapes(options.seed, options.count.into()),
+        [] => draw::shapes(options.seed, options.count.into()),
+        sizes => sizes.to_vec(),
+    };
+    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
+    let mut bench = Bench { device, kernel };
+    if let Some(range) = &options.squares {
+        return squares::record(&mut bench, &range.0, &options.out, options.commit.as_ref(), end);
+    }
+    if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
+}
+
+impl Bench<'_> {
+    fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let mut record = Measured {
+            provenance: provenance(self.device.info(), options.commit.as_ref()),
+            hash: self.kernel.source.hash.clone(),
+            seed: options.seed,
+            ideas: IDEAS.iter().map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
+            shapes: Vec::new(),
+        };
+        for problem in sizes.iter().copied().map(Problem::uniform) {
+            if Instant::now() > end {
+                print("the minutes are over; what was measured is recorded\n")?;
+                break;
+            }
+            let field = Field::of(&problem, self.device.info())?;
+            let shape = self.measure(&problem, &field)?;
+            let Shape { size: [m, n, k], chosen, best, .. } = &shape;
+            print(&format!(
+                "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",
+                chosen.name,
+                chosen.slices,
+                chosen.us,
+                shape.ratio(),
+                best.name,
+                best.slices,
+                best.us,
+                if shape.right { "" } else { "; WRONG" }
+            ))?;
+            record.shapes.push(shape);
+            write(&options.out.join("shapes.json"), &json::lines(&record, 2)?)?;
+        }
+        let (even, odd): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
+        print(&format!("multiples of 4, {}\n", measured::summary(&even)))?;
+        print(&format!("any sides, {}\n", measured::summary(&odd)))?;
+        Ok(record.shapes.iter().all(|shape| shape.right))
+    }
+
+    /// Times every choice that is not far off at every shape, and fits the figures to the times.
+    fn tune(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let info = self.device.info().clone();
+        if !info.compiles {
+            bail!(
+                "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
+            );
+        }
+        // The listed ones first, so that they are there when the minutes are over.
+        let mut shapes = Vec::new();
+        for problem in GPU_SIZES.iter().chain(sizes).copied().map(Problem::uniform) {
+            if Instant::now() > end {
+                break;
+            }
+            let matrices = Matrices::allocate(self.device, &problem)?;
+            matrices.upload(self.device, &Operands::new(&problem)?)?;
+            let mut times = Vec::new();
+            for choice in near(&choices(&problem, &info), NEAR_TO_FIT) {
+                let session = self.session(&choice.plan, &matrices)?;
+                let products = products_per_sample(self.least_of_two(&session, 1)?);
+                let us = self.least_of_two(&session, products)?;
+                times.push((choice.plan.specialisation.name.clone(), choice.work, us));
+                session.close(self.device)?;
+            }
+            matrices.release(self.device)?;
+            shapes.push(times);
+        }
+        let measured = format!("{}; {} shapes", provenance(&info, options.commit.as_ref()), shapes.len());
+        let random = shapes.split_off(GPU_SIZES.len().min(shapes.len()));
+        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, shapes: random, listed: shapes };
+        write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
+        times.fit(&options.out)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_is_three_sides() {
+        assert_eq!(parse_size("1x20x300").unwrap(), [1, 20, 300]);
+        for wrong in ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Parts that show the kernel for every shape against the library at random shapes.
+
+use anyhow::{Context, Result, bail};
+use common::basics::table;
+use common::basics::workspace;
+use common::measure::timing::geometric_mean;
+
+use super::measured::{Measured, Shape, Timed};
+use super::squares::{CONTENDERS, RECORD, Square, Squares};
+
+/// A record of `beyond shapes` by its name.
+fn read(words: &[&str]) -> Result<Measured> {
+    let [name] = words else { bail!("a part about shapes takes the name of a record in docs/results/shapes") };
+    let path = workspace::root().join("docs/results/shapes").join(name).with_extension("json");
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!("{} cannot be read; make it with cargo run --release -p beyond -- shapes", workspace::display(&path))
+    })?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is no record of beyond shapes; make it again", workspace::display(&path)))
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn size([m, n, k]: [u64; 3]) -> String {
+    format!("{m}×{n}×{k}")
+}
+
+/// Means and extremes of the ratios, for each kind of shape.
+pub fn summary(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let (even, any): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
+    let kinds = [("all sides multiples of 4", &even), ("no side a multiple of 4", &any)];
+    let mut rows = Vec::new();
+    for (kind, shapes) in kinds.iter().filter(|(_, shapes)| !shapes.is_empty()) {
+        let ratios: Vec<f64> = shapes.iter().map(|shape| shape.ratio()).collect();
+        let below = |limit: f64| ratios.iter().filter(|ratio| **ratio < limit).count().to_string();
+        let expected: Vec<f64> =
+            shapes.iter().filter_map(|shape| Some(shape.chosen.us / shape.chosen.expected_us?)).collect();
+        let best: Vec<f64> = shapes.iter().map(|shape| shape.chosen.us / shape.best.us).collect();
+        rows.push(vec![
+            (*kind).to_owned(),
+            shapes.len().to_string(),
+            number(geometric_mean(&ratios)),
+            number(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
+            below(0.9),
+            below(1.0),
+            number(geometric_mean(&expected)),
+            number(geometric_mean(&best)),
+        ]);
+    }
+    let head =
+        ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
+    Ok(format!(
+        "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both in turns, L2 warm, median of 9 samples.*\n",
+        table::markdown(&head, &rows),
+        record.provenance
+    ))
+}
+
+/// What an idea is worth at the shapes whose plan uses it.
+struct Worth {
+    shapes: usize,
+    mean: f64,
+    largest: f64,
+    at: [u64; 3],
+}
+
+impl Worth {
+    /// `None` if no plan without the idea was measured.
+    fn of(idea: &str, record: &Measured) -> Option<Self> {
+        let cost = |shape: &Shape| Some((shape.without.get(idea)?.us / shape.best.us, shape.size));
+        let costs: Vec<(f64, [u64; 3])> = record.shapes.iter().filter_map(cost).collect();
+        let (largest, at) = costs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mean = geometric_mean(&costs.iter().map(|(cost, _)| *cost).collect::<Vec<_>>());
+        Some(Self { shapes: costs.len(), mean, largest, at })
+    }
+}
+
+/// One idea in a sentence.
+pub fn idea(words: &[&str]) -> Result<String> {
+    let [record, idea] = words else { bail!("name a record and an idea") };
+    let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read(&[record])?) else {
+        return Ok(format!("*The plans without `{idea}` have not been measured yet; `beyond shapes OUT` does it.*"));
+    };
+    Ok(format!(
+        "**Measured:** without `{idea}` the fastest plan takes {mean:.3} × as long in the mean over {shapes} shapes whose plan uses \
+         it. The most is {largest:.2} × at {}.",
+        size(at)
+    ))
+}
+
+/// All ideas in a table.
+pub fn ideas(words: &[&str]) -> Result<String> {
+    let record = read(words)?;
+    let row = |(name, title): &(String, String)| {
+        let Worth { shapes, mean, largest, at } = Worth::of(name, &record)?;
+        Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(largest), size(at)])
+    };
+    let rows: Vec<Vec<String>> = record.ideas.iter().filter_map(row).collect();
+    let head = ["idea", "what it is", "shapes", "mean without ÷ with", "largest", "at M×N×K"];
+    Ok(format!(
+        "{}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {} shapes whose plan \
+         uses the idea and where one without it was measured. Means are geometric.\n\n\
+         *{}; in turns, L2 warm, median of 9 samples.*\n",
+        table::markdown(&head, &rows),
+        record.shapes.len(),
+        record.provenance
+    ))
+}
+
+/// How far each kernel's speed falls; nothing but a remark if it is not recorded.
+pub fn saw_tooth() -> Result<String> {
+    let Some(record) = Squares::read(RECORD)? else {
+        return Ok("*Not recorded yet. On a machine with a GPU, `beyond shapes OUT --squares 1024:4096:128` does it.*"
+            .to_owned());
+    };
+    let row = |(name, us): (&str, fn(&Square) -> f64)| {
+        let speeds = record.speeds(us);
+        let mean = geometric_mean(&speeds.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
+        let (at, least) = speeds.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let falls = speeds.windows(2).map(|pair| (1.0 - pair[1].1 / pair[0].1, pair[1].0));
+        let (fall, to) = falls.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let fall = if fall >= 0.005 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
+        Some(vec![name.to_owned(), format!("{mean:.1}"), format!("{least:.1} at {at}³"), fall])
+    };
+    let rows: Vec<Vec<String>> = CONTENDERS.into_iter().filter_map(row).collect();
+    let head = ["kernel", "mean TFLOP/s", "least", "largest fall from one size to the next"];
+    Ok(format!("{}\n*{}; in turns, L2 warm, median of 9 samples.*\n", table::markdown(&head, &rows), record.provenance))
+}
+
+/// Every shape, the worst first.
+pub fn worst_first(words: &[&str]) -> Result<String> {
+    let mut record = read(words)?;
+    record.shapes.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    let us = |us: f64| format!("{us:.1}");
+    let rows: Vec<Vec<String>> = record
+        .shapes
+        .iter()
+        .map(|shape| {
+            let Timed { name, slices, expected_us, us: measured } = &shape.chosen;
+            let plan = if *slices > 1 { format!("{name}, {slices} slices") } else { name.clone() };
+            let expected = expected_us.map_or_else(|| "–".to_owned(), us);
+            vec![size(shape.size), plan, expected, us(*measured), us(shape.cublas_us), number(shape.ratio())]
+        })
+        .collect();
+    Ok(table::markdown(&["M×N×K", "plan", "expected µs", "measured µs", "cuBLAS µs", "ratio"], &rows))
+}

@@ -1,0 +1,88 @@
+//! Measured times of tilings, and the figures that are fitted to them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use common::basics::files::write;
+use common::basics::json;
+use common::basics::output::print;
+use common::measure::timing::geometric_mean;
+use serde::{Deserialize, Serialize};
+
+use crate::cost::{GpuCosts, Measurement, Work};
+
+/// What `--tune` has measured on a GPU.
+#[derive(Serialize, Deserialize)]
+pub struct Times {
+    /// The device's own name.
+    pub gpu: String,
+    /// Its multiprocessors.
+    pub sm_count: u32,
+    /// What compiled the kernels, the day, and the number of shapes.
+    pub measured: String,
+    /// For each shape, what each plan had to do: the specialisation, its work, and how many µs it took.
+    pub shapes: Vec<Vec<(String, Work, f64)>>,
+    /// The same for the sizes of `course compare`.
+    #[serde(default)]
+    pub listed: Vec<Vec<(String, Work, f64)>>,
+}
+
+/// As many random shapes count as much as one that everybody compares.
+const LISTED_COUNTS: usize = 3;
+
+impl Times {
+    /// Fits the figures of the rule, and writes `every_shape.json` into the folder.
+    pub fn fit(&self, out: &Path) -> Result<()> {
+        let least = |plans: &[(String, Work, f64)]| plans.iter().map(|(_, _, us)| *us).fold(f64::INFINITY, f64::min);
+        let mut by_name: BTreeMap<String, Vec<Measurement>> = BTreeMap::new();
+        let listed = self.listed.iter().map(|plans| (plans, LISTED_COUNTS));
+        for (plans, counts) in self.shapes.iter().map(|plans| (plans, 1)).chain(listed) {
+            let least_us = least(plans);
+            for (name, work, us) in plans {
+                let measured = Measurement { work: *work, us: *us, least_us };
+                by_name.entry(name.clone()).or_default().extend([measured].repeat(counts));
+            }
+        }
+        let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, &self.measured, &by_name);
+        for cost in costs.blocks.values_mut() {
+            *cost = cost.map(significant);
+        }
+        let expected = |name: &str, work: &Work| costs.time_us(name, work, self.sm_count).unwrap_or(f64::INFINITY);
+        let ratios = self.shapes.iter().flatten().map(|(name, work, us)| expected(name, work) / us);
+        let errors: Vec<f64> = ratios.map(|ratio| ratio.max(1.0 / ratio)).collect();
+        // What is expected to be fastest, over what is.
+        let losses = self.shapes.iter().filter_map(|of| {
+            let chosen = of.iter().min_by(|a, b| expected(&a.0, &a.1).total_cmp(&expected(&b.0, &b.1)))?;
+            Some(chosen.2 / least(of))
+        });
+        let losses: Vec<f64> = losses.collect();
+        let mean = |factors: &[f64]| (geometric_mean(factors) - 1.0) * 100.0;
+        print(&format!(
+            "{} times, off by {:.1} % in the mean; the choice takes {:.1} % longer than the best in the mean, {:.1} % at most: {}\n",
+            errors.len(),
+            mean(&errors),
+            mean(&losses),
+            losses.iter().fold(0.0, |most: f64, loss| most.max((loss - 1.0) * 100.0)),
+            self.measured
+        ))?;
+        write(&out.join("every_shape.json"), &json::lines(&[&costs], 2)?)?;
+        print("put every_shape.json into step06_prefetch/beyond, or its entry beside those of other GPUs\n")
+    }
+}
+
+/// Four digits.
+fn significant(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_four_digits() {
+        assert!((significant(0.123_456) - 0.1235).abs() < 1e-9);
+        assert!((significant(12_345.6) - 12_350.0).abs() < 1e-9);
+    }
+}
