@@ -66,7 +66,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "path",
-        shows: "STEP [only:SIZE,SIZE]: a table of the rungs on the way to its kernel",
+        shows: "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel",
         make: path::of_step,
     },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },

@@ -22,6 +22,8 @@ fn text(kernel: &Kernel) -> Result<String> {
 /// The rungs and the kernel of one step.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let own = words.first().context("name a step")?;
+    let rungs: Vec<&str> =
+        words.iter().filter_map(|word| word.strip_prefix("rungs:")).flat_map(|list| list.split(',')).collect();
     let record = page.foremost(Record::has_rungs);
     let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two() && wanted(words, size);
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
@@ -29,7 +31,9 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let mut rows = Vec::new();
     let kernels = kernels();
     for (at, kernel) in kernels.iter().enumerate() {
-        if kernel.step.name != *own {
+        let named = kernel.variant_name().unwrap_or("kernel");
+        let is_wanted = rungs.is_empty() || rungs.contains(&named);
+        if kernel.step.name != *own || !is_wanted {
             continue;
         }
         let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
