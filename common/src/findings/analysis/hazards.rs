@@ -43,7 +43,7 @@ pub struct HazardThread {
 }
 
 /// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
-/// and only those from which others follow. In blocks of this size, those between two lanes of one warp come last: the lanes
+/// and only those from which others follow. In blocks of this size, races between two lanes of one warp come last: the lanes
 /// usually run together.
 pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     let [x, y, z] = block;
@@ -76,7 +76,7 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
         }
     };
     let mut roots = roots(merged);
-    roots.sort_by_key(|(hazard, _)| hazard.is_within_warp(block));
+    roots.sort_by_key(|(hazard, _)| hazard.kind == simt::HazardKind::Race && hazard.is_within_warp(block));
     roots.into_iter().map(report).collect()
 }
 

@@ -33,7 +33,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
     };
-    let lanes = (one_warp && hazard.kind == HazardKind::Race).then(|| {
+    let lanes = (one_warp && hazard.kind == HazardKind::Race && Role::of(&hazard.place) != Role::Output).then(|| {
         "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned()
     });
     let note = match (lanes, note) {
