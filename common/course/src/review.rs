@@ -12,7 +12,7 @@ use common::basics::units::number;
 use common::basics::{output, workspace};
 use common::code::folder_of;
 use common::program::cli::Args;
-use common::program::on_device;
+use common::program::run_on_device;
 use serde_json::Value;
 
 use crate::lab::data::Lab;
@@ -139,7 +139,7 @@ fn computed(command: &[String], term: &str) -> Result<String> {
     let arguments =
         Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
     let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    let report: Value = serde_json::from_str(&on_device::run(step, variant, &arguments)?.json()?)?;
+    let report: Value = serde_json::from_str(&run_on_device(step, variant, &arguments)?.json()?)?;
     Ok(number(value(term, &report["counters"])?))
 }
 

@@ -17,7 +17,7 @@ pub enum Effect {
     Product(Vec<u32>),
     /// A group of copies is closed.
     Commit,
-    /// Waits until so many groups are in flight; none: until all copies have landed.
+    /// Waits until at most this number of groups are in flight; none: until all copies have landed.
     Wait(Option<u32>),
     /// Arrives at a barrier and waits there.
     Arrive(u32),

@@ -29,7 +29,7 @@ pub enum Order {
     Warps,
     /// The warps of a block by turns.
     Turns,
-    /// The same, and several blocks side by side.
+    /// The warps of several blocks by turns, side by side.
     Blocks,
 }
 

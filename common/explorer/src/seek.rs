@@ -117,7 +117,7 @@ fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
     request.line.is_none().then_some(latest + 1)
 }
 
-/// The first time at which so many multiply-adds have been done, or such a part of all.
+/// The first time at which the wanted number of multiply-adds has been done, or the wanted share of all.
 fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
     let of = |event: &Event| {

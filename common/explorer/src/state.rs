@@ -72,7 +72,7 @@ pub struct State {
     pub launch: usize,
     /// All counts so far.
     pub totals: Counts,
-    /// The same by line.
+    /// Counts so far of each line.
     pub lines: Vec<Counts>,
 }
 

@@ -11,7 +11,7 @@ thread_local! {
     static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Room for a request of so many bytes.
+/// Room for a request of this size.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
     REQUEST.with_borrow_mut(|request| {

@@ -87,13 +87,13 @@ mod tests {
             for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
                 let Some((file, part)) = include.0.trim().split_once(':') else { continue };
                 let included = read(&page.parent().unwrap().join(file)).unwrap();
-                for mark in ["ANCHOR", "ANCHOR_END"].map(|mark| format!("{mark}: {part}")) {
-                    let is_mark = |line: &str| {
-                        line.split_once(&mark).is_some_and(|(_, rest)| {
-                            !rest.starts_with(|c: char| c.is_alphanumeric() || "-_".contains(c))
-                        })
-                    };
-                    assert!(included.lines().any(is_mark), "{}: {file} has no {mark}", workspace::display(&page));
+                for mark in ["ANCHOR:", "ANCHOR_END:"] {
+                    let is_mark = |line: &str| line.contains(mark) && line.split_whitespace().any(|word| word == part);
+                    assert!(
+                        included.lines().any(is_mark),
+                        "{}: {file} has no {mark} {part}",
+                        workspace::display(&page)
+                    );
                 }
                 parts += 1;
             }

@@ -3,21 +3,22 @@
 use anyhow::Result;
 use common::basics::output::print;
 
-use crate::{counters, explore, pages, ptx};
+use crate::{budget, counters, explore, pages, ptx};
 
 /// What is checked, in words, and the check.
 type Check = (&'static str, fn() -> Result<bool>);
 
 /// Runs the command: every check, even after one has failed; `false` if any has.
 pub fn run() -> Result<bool> {
-    let checks: [Check; 5] = [
+    let checks: [Check; 6] = [
+        ("no crate is larger than its budget", budget::check),
         ("committed PTX is what the sources give", || {
             ptx::run(&ptx::Options { check: true, ..ptx::Options::default() })
         }),
         ("generated parts of the pages are fresh", || {
             pages::run(&pages::Options { check: true, ..pages::Options::default() })
         }),
-        ("the explorer's page is what its sources give", || {
+        ("the explorer's engine and smaller tiles are what their sources give", || {
             explore::run(&explore::Options { check: true, ..explore::Options::default() })
         }),
         ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),

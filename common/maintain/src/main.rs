@@ -1,5 +1,6 @@
 //! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
 
+mod budget;
 mod chapters;
 mod charts;
 mod check;
@@ -35,13 +36,13 @@ enum Command {
     /// Regenerate all generated parts of README, book and chapters, or check them: outputs, counters, differences, figures,
     /// tables and charts of records
     Pages(pages::Options),
-    /// Make the explorer's page, with its engine, or check it
+    /// Make what the explorer's page needs and is committed, or check it: the engine, and PTX with smaller tiles
     Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
     /// On a machine with a GPU: measure all there is to measure, in one go
     Record(record::Options),
-    /// Check all that is committed: PTX, pages, counters, the book
+    /// Check all that is committed: lines of Rust, PTX, pages, the explorer, counters, the book
     Check,
 }
 

@@ -202,8 +202,8 @@ fn may_use(name: &str) -> &'static [&'static str] {
     match name {
         "common/simt" | "common/plan" | "common/gpu" => &[],
         "common" | "common/explorer" => &["simt", "plan"],
-        "common/course" | "common/maintain" => &["common", "course", "explorer", "plan", "several", "simt", "step"],
-        "common/several" | "step06_prefetch/beyond" => &["common", "plan", "gpu", "step06_prefetch"],
+        "common/course" | "common/maintain" => &["common", "course", "explorer", "plan", "beyond", "simt", "step"],
+        "step06_prefetch/beyond" => &["common", "plan", "gpu", "step06_prefetch"],
         _ => &["common", "plan", "gpu"],
     }
 }
@@ -214,7 +214,7 @@ fn steps_depend_on_common_only_and_the_simulator_on_nothing_of_ours() {
         let name = workspace::display(&folder);
         let manifest = read(&folder.join("Cargo.toml")).unwrap();
         let dependencies = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default().split("\n[").next().unwrap();
-        let ours = ["common", "plan", "gpu", "simt", "explorer", "several", "course", "maintain", "beyond", "step"];
+        let ours = ["common", "plan", "gpu", "simt", "explorer", "course", "maintain", "beyond", "step"];
         for line in dependencies.lines().filter(|line| ours.iter().any(|ours| line.starts_with(ours))) {
             assert!(may_use(&name).iter().any(|of| line.starts_with(of)), "{name} depends on {line}");
         }

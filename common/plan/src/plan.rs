@@ -70,14 +70,14 @@ impl Specialisation {
         Self { name: name.into(), dtype, defines, target: 75, only: false }
     }
 
-    /// The same with PTX for this compute capability and newer.
+    /// With PTX for this compute capability and newer.
     #[must_use]
     pub fn for_target(mut self, target: u32) -> Self {
         self.target = target;
         self
     }
 
-    /// The same with PTX for this compute capability alone.
+    /// With PTX for this compute capability alone.
     #[must_use]
     pub fn for_only(self, target: u32) -> Self {
         Self { only: true, ..self.for_target(target) }
@@ -158,14 +158,14 @@ impl Plan {
         Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
     }
 
-    /// The same with a main loop that walks K in steps of `tile_k`.
+    /// With a main loop that walks K in steps of `tile_k`.
     #[must_use]
     pub fn with_tile_k(mut self, tile_k: u32) -> Self {
         self.tile_k = tile_k;
         self
     }
 
-    /// The same with the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start
+    /// With the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start
     /// before those of the next, and blocks that run at the same time share more of what they read.
     ///
     /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and
@@ -182,7 +182,7 @@ impl Plan {
         self
     }
 
-    /// The same with K cut into slices, one for each layer of the grid. Each leaves a product of its own in the workspace,
+    /// With K cut into slices, one for each layer of the grid. Each leaves a product of its own in the workspace,
     /// and `sum_slices(workspace, C, M, N, slices)` adds them up. For one slice, or for a C that takes several launches,
     /// nothing changes.
     #[must_use]
@@ -216,7 +216,7 @@ impl Plan {
         Shape { tile: self.tile, tile_k: self.tile_k }
     }
 
-    /// The same with `bytes` of dynamic shared memory in every launch.
+    /// With `bytes` of dynamic shared memory in every launch.
     #[must_use]
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
         for launch in &mut self.launches {

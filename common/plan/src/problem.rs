@@ -103,7 +103,7 @@ impl Problem {
         self.k * self.n
     }
 
-    /// Bytes of A, B, C and a workspace of so many elements.
+    /// Bytes of A, B, C and a workspace with this number of elements.
     pub fn device_bytes(&self, workspace_elements: u64) -> u64 {
         let elements = [self.a_elements(), self.b_elements(), self.c_elements(), workspace_elements];
         elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))

@@ -32,7 +32,7 @@ pub struct SimOptions {
     pub one_by_one: bool,
     /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
     pub sample: bool,
-    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of so many instructions.
+    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of this number of instructions.
     pub follow: Option<u64>,
 }
 
@@ -90,8 +90,8 @@ impl SimDevice {
 /// A product's work is M·N·K, which are the kernel's integers; if a block has less than a warp, each instruction does
 /// less of it.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
-    const LEAST: u64 = 200_000_000;
-    const PER_MULTIPLY_ADD: u64 = 256;
+    const LEAST: u64 = 4_000_000;
+    const PER_MULTIPLY_ADD: u64 = 64;
     let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
     let sizes =
         args.iter().filter_map(|arg| if let Value::Int(size) = arg { Some(u64::from(*size as u32)) } else { None });

@@ -4,6 +4,8 @@
 //! [`Diagnostic`] is plain data. [`hazard`], [`fault`] and [`limit`] write it from what the simulator found; [`render`]
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
+mod around;
+mod bounds;
 mod call;
 mod found;
 mod race;
@@ -13,8 +15,9 @@ mod situation;
 mod stride;
 mod underline;
 
+pub(crate) use around::around;
 pub use call::call;
+pub(crate) use found::{at_line, declared, set_by};
 pub use found::{fault, hazard, limit};
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, plain, render};
-pub(crate) use underline::code;

@@ -19,6 +19,11 @@ pub enum ReportKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names below say it.
 pub enum Mistake {
+    Unwritten,
+    Zeros,
+    Empty,
+    Zero,
+    Misplaced,
     Unset,
     Operands,
     Pairing,
@@ -36,7 +41,12 @@ pub enum Mistake {
 }
 
 /// In the order of the variants.
-const MISTAKES: [(Mistake, &str); 14] = [
+const MISTAKES: [(Mistake, &str); 19] = [
+    (Mistake::Unwritten, "element never stored"),
+    (Mistake::Zeros, "sum of zeros"),
+    (Mistake::Empty, "sum without products"),
+    (Mistake::Zero, "zero in place of an element"),
+    (Mistake::Misplaced, "stored and read in different places"),
     (Mistake::Unset, "value that was never set"),
     (Mistake::Operands, "factors that are not of A and B"),
     (Mistake::Pairing, "factors that do not belong together"),
@@ -54,6 +64,11 @@ const MISTAKES: [(Mistake, &str); 14] = [
 ];
 
 impl Mistake {
+    /// Whether it may follow from a hazard, which then says more.
+    pub fn may_follow(self) -> bool {
+        matches!(self, Self::Unwritten | Self::Zeros | Self::Empty | Self::Unset)
+    }
+
     /// What it is called in titles and in JSON.
     pub fn name(self) -> &'static str {
         MISTAKES[self as usize].1

@@ -17,7 +17,7 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) 
     ensure_fits_beside(problem, plan, device, 0)
 }
 
-/// The same for a product of this code that the device's analyses watch (`--check`, `--counters`, `--trace`).
+/// Fails if the problem does not fit while the device's analyses watch this code (`--check`, `--counters`, `--trace`).
 pub fn ensure_fits_watched(problem: &Problem, plan: &Plan, code: &Code, device: &dyn Device) -> Result<()> {
     ensure_fits_beside(problem, Some(plan), device, device.analyses_bytes(problem, plan, code))
 }

@@ -34,7 +34,7 @@ pub struct ResourceTime {
     pub ms: f64,
 }
 
-/// A resource of an SM: its name, what a block asks of it if so many other instructions come with each of its multiply-adds,
+/// A resource of an SM: its name, what a block asks of it if this number of other instructions comes with each of its multiply-adds,
 /// and how much of that it does in a clock.
 type Resource = (&'static str, fn(&Work, f64) -> f64, fn(&Gpu) -> f64);
 

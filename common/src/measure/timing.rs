@@ -93,7 +93,7 @@ impl Cache {
         self.flush.map_or(Ok(()), |buffer| device.fill(buffer, self.turn))
     }
 
-    /// Products that a sample is the mean of: so many that the events' own microseconds do not count. One where each
+    /// Products that a sample is the mean of: enough that the events' own microseconds do not count. One where each
     /// product must find the cache empty.
     pub fn products_per_sample(&self, product_ms: f64) -> usize {
         match self.state() {

@@ -2,9 +2,10 @@
 
 pub mod cli;
 pub mod exit;
-pub mod on_device;
-pub mod on_host;
+mod on_device;
+mod on_host;
 pub mod report;
 mod run;
 
+pub use on_device::run as run_on_device;
 pub use run::{execute, run};

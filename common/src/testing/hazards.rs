@@ -24,7 +24,7 @@ use plan::{Dtype, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
 const RAGGED: [[u64; 3]; 5] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600], [64, 96, 128]];
-/// The same for a step that has one block, or one thread, for all.
+/// Sizes for a step that has one block, or one thread, for all.
 const RAGGED_SMALL: [[u64; 3]; 3] = [[25, 33, 17], [32, 32, 100], [13, 17, 200]];
 
 /// M, N, K, several tiles deep, and the multiprocessors of the device to plan for: where there are few, the large tiles

@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn swapped_axes_leave_the_columns_or_rows_unwritten_that_the_other_axis_does_not_have() {
-        // What is said of a C that is written in so many rows and columns, and changed; its transpose is told alike.
+        // What is said of a C of which these rows and columns are written, and changed; its transpose is told alike.
         let told = |tile: [u32; 2], [m, n]: [u64; 2], [rows, cols]: [u64; 2], change: fn(&mut Found)| {
             let [tile_x, tile_y] = tile.map(u64::from);
             let mut found = Found { compared: m * n, unwritten: m * n - rows * cols, ..wrong_tiles(&[]) };

@@ -11,7 +11,7 @@ use plan::{Dtype, Problem};
 /// What a mistake leaves in the element of a row and a column; `None` where it cannot be.
 type Value = Box<dyn Fn(&Access, u64, u64) -> Option<f64>>;
 
-/// The same, if it may leave one of several values.
+/// The values of which a mistake leaves one in the element of a row and a column.
 type Values = Box<dyn Fn(&Access, u64, u64) -> Vec<f64>>;
 
 /// A mistake, and what C holds if it is made.

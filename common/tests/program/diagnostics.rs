@@ -7,7 +7,9 @@ use common::findings::diagnostic;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 
-use super::{enter, holds, root, sections, tests};
+use snapbox::assert_data_eq;
+
+use super::{enter, expected, root, sections, tests};
 
 /// What is said of a program; an error that is no fault of the kernel stays a sentence.
 fn said(name: &str, ptx: &str) -> Result<String, Error> {
@@ -56,6 +58,6 @@ pub fn every() -> Outcome<()> {
         let said = said(&name, &ptx).unwrap_or_else(|error| format!("{error}\n"));
         text += &format!("# {name}\n\n{said}\n");
     }
-    holds(&tests().join("diagnostics.txt"), text);
+    assert_data_eq!(text, expected(&tests().join("diagnostics.txt")).raw());
     Ok(())
 }

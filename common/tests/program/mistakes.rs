@@ -18,7 +18,9 @@ use common::findings::fault::KernelFault;
 use common::verify::on_device::verify_on;
 use plan::OwnLaunch;
 
-use super::{enter, holds, sections, tests};
+use snapbox::assert_data_eq;
+
+use super::{enter, expected, sections, tests};
 
 /// Edge of the tiles that the kernels have along K.
 const TILE_K: u32 = 16;
@@ -60,6 +62,6 @@ pub fn each() -> Result<()> {
     for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
         text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
     }
-    holds(&tests().join("mistakes.txt"), text);
+    assert_data_eq!(text, expected(&tests().join("mistakes.txt")).raw());
     Ok(())
 }

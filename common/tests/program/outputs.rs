@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use libtest_mimic::Trial;
+use snapbox::assert_data_eq;
 
-use super::{program, root, sections, tests, trial};
+use super::{expected, program, root, sections, tests, trial};
 
 /// The folder of small programs with one defect each; their PTX lies together in `fail.ptx`, beside this folder.
 fn defects() -> PathBuf {
@@ -41,7 +42,7 @@ fn printed(arguments: &str) -> String {
 }
 
 fn holds(name: &str, text: String) {
-    super::holds(&tests().join("program/outputs").join(name).with_extension("txt"), text);
+    assert_data_eq!(text, expected(&tests().join("program/outputs").join(name).with_extension("txt")));
 }
 
 /// Names of the files, and arguments.

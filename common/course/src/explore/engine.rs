@@ -30,14 +30,15 @@ pub fn packed() -> PathBuf {
 
 /// The engine for a page: as it is packed, or built if its sources have changed since and this machine can build it.
 pub fn engine() -> Result<Vec<u8>> {
-    let (line, module) = read()?;
-    if line == first_line()? {
-        return Ok(module);
+    let first = first_line()?;
+    match read() {
+        Ok((line, module)) if line == first => Ok(module),
+        Ok((_, module)) => build().or_else(|error| {
+            super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
+            Ok(module)
+        }),
+        Err(_) => build(),
     }
-    build().or_else(|error| {
-        super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
-        Ok(module)
-    })
 }
 
 /// Whether the packed engine is what its sources give. Compilers differ, so that the sources are compared.
@@ -48,9 +49,11 @@ pub fn is_fresh() -> Result<bool> {
 
 /// Packs the engine; gives its bytes, unpacked.
 pub fn pack() -> Result<usize> {
+    // Of the sources before they are compiled: who edits one meanwhile has to build it again.
+    let line = first_line()?;
     let module = build()?;
     let path = packed();
-    let bytes = [first_line()?.as_bytes(), b"\n", &page::compressed(&module)?].concat();
+    let bytes = [line.as_bytes(), b"\n", &page::compressed(&module)?].concat();
     fs::write(&path, bytes).with_context(|| format!("{} cannot be written", workspace::display(&path)))?;
     Ok(module.len())
 }
@@ -72,16 +75,21 @@ fn first_line() -> Result<String> {
 /// A hash of everything that the engine is made of, as far as it lies in the workspace.
 fn hash() -> Result<String> {
     let root = workspace::root();
-    let mut text = String::new();
+    let mut sources = vec![];
     for folder in
         ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name))
     {
-        let folder = root.join(folder);
-        let mut sources = files::below(&folder.join("src"), "rs");
-        sources.push(folder.join("Cargo.toml"));
-        for path in sources {
-            text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
-        }
+        sources.extend(files::below(&root.join(folder).join("src"), "rs"));
+        sources.push(root.join(folder).join("Cargo.toml"));
+    }
+    // Of what lies beyond the course the engine has the kernels' plans.
+    sources.extend(
+        ["lib", "cost", "every_shape", "tensor_cores"]
+            .map(|name| root.join(format!("step06_prefetch/beyond/src/{name}.rs"))),
+    );
+    let mut text = String::new();
+    for path in sources {
+        text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
     }
     Ok(code::hash(&text))
 }

@@ -19,9 +19,6 @@ use crate::files;
 use crate::lab::data::Lab;
 use crate::steps::Kernel;
 
-/// Warp instructions that a launch of a lab may take: a loop that never ends is found in a second or two.
-pub const INSTRUCTION_LIMIT: u64 = 30_000_000;
-
 pub struct Candidate {
     /// The kernel of the course whose launches it has.
     pub kernel: Kernel,
@@ -117,8 +114,7 @@ impl Candidate {
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
-        let options = SimOptions { instruction_limit: Some(INSTRUCTION_LIMIT), ..options.clone() };
-        let mut device = device::open(Choice::Sim, &options)?;
+        let mut device = device::open(Choice::Sim, options)?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(size);
         let session = Session::new(device, &problem, plan.clone(), &code)?;

@@ -65,7 +65,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// An empty one, which will have so many lines.
+    /// An empty sheet, which will have this number of lines.
     pub fn new(tasks: &[Task], lines: usize, seed: u64) -> Self {
         Self {
             grade: Grade { lines: Vec::new(), passed: vec![true; tasks.len()], next: None, seed },

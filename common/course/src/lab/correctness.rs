@@ -5,10 +5,11 @@ use common::device::SimOptions;
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic;
 use common::findings::fault::KernelFault;
+use common::findings::hazard_kind::ReportKind;
 use common::verify::Verification;
 use common::verify::on_device::cause;
 
-use crate::lab::candidate::{Candidate, INSTRUCTION_LIMIT, Seen};
+use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
@@ -34,14 +35,19 @@ impl Candidate {
                 Ok(seen) if seen.verification.ok => {}
                 Ok(seen) => wrong.push((size, seen)),
                 Err(error) => {
-                    ended = Some((size, error));
-                    break;
+                    let endless = is_endless(&error);
+                    ended.get_or_insert((size, error));
+                    if endless {
+                        break;
+                    }
                 }
             }
         }
         let failed = |size, next| Verdict::Failed(Some(format!("not at {}", names(&[size]))), next);
-        let first = wrong.iter().map(|(size, _)| *size).chain(ended.iter().map(|(size, _)| *size)).next();
-        let Some(first) = first else { return Verdict::Passed(None) };
+        let is_wrong = |size: &&[u64; 3]| {
+            wrong.iter().any(|(wrong, _)| wrong == *size) || ended.iter().any(|(ended, _)| ended == *size)
+        };
+        let Some(&first) = shapes.iter().find(is_wrong) else { return Verdict::Passed(None) };
         if !wrong.is_empty()
             && let Some(next) = self.why(&wrong)
         {
@@ -80,15 +86,29 @@ impl Candidate {
         let mut sizes: Vec<[u64; 3]> = wrong.iter().map(|(size, _)| *size).collect();
         // Where all indices are 0 they cannot be told from each other.
         sizes.sort_by_key(|size| (size.iter().any(|&edge| edge < 5), size.iter().product::<u64>()));
+        sizes.truncate(3);
         let hazard =
             sizes.iter().find_map(|&size| Some((size, self.first_hazard(size, HazardReport::is_hidden_cause)?)));
         let cause = |size: [u64; 3]| {
             let plan = self.plan(size).ok()?;
-            cause(&self.problem(size), &plan, &self.code(&plan).ok()?, hazard.is_some())
+            let cause = cause(&self.problem(size), &plan, &self.code(&plan).ok()?, hazard.is_some())?;
+            Some((size, cause))
         };
-        let (size, text) = match sizes.iter().find_map(|&size| Some((size, cause(size)?))) {
-            Some((size, cause)) => (size, picture(&cause)),
-            None => hazard?,
+        let follows = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(mistake) if mistake.may_follow());
+        let mut found = None;
+        for (size, cause) in sizes.iter().filter_map(|&size| cause(size)) {
+            let best = !follows(&cause);
+            if best || found.is_none() {
+                found = Some((size, cause));
+            }
+            if best {
+                break;
+            }
+        }
+        let (size, text) = match (found, hazard) {
+            (Some((size, cause)), None) => (size, picture(&cause)),
+            (Some((size, cause)), Some(_)) if !follows(&cause) => (size, picture(&cause)),
+            (_, hazard) => hazard?,
         };
         let count = wrong.iter().find(|(of, _)| *of == size)?.1.verification.diagnosis.clone().unwrap_or_default();
         let count = count.split(": ").next().unwrap_or_default();
@@ -124,8 +144,7 @@ impl Candidate {
             let text = format!("at {name} the kernel does not end in time, and at {}\n{hazard}", names(&[small]));
             return Next::new(text, self.command(small, "--check"));
         }
-        let command = self.command(size, &format!("--device sim --instruction-limit {}", INSTRUCTION_LIMIT / 30));
-        Next::new(at(&name, &explain(error)), command)
+        Next::new(at(&name, &explain(error)), self.command(size, "--device sim"))
     }
 
     fn first_hazard(&self, size: [u64; 3], wanted: impl Fn(&HazardReport) -> bool) -> Option<String> {

@@ -225,7 +225,7 @@ impl Record {
         self.steps.iter().any(|step| step.rung)
     }
 
-    /// The same without the rungs inside the steps.
+    /// A copy without the rungs inside the steps.
     #[must_use]
     pub fn steps_only(&self) -> Self {
         let mut record = self.clone();

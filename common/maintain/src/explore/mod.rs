@@ -35,9 +35,9 @@ pub struct Options {
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
-        let native = native::native(&contents::of_book()?)?;
-        files::write(path, &(serde_json::to_string(&native)? + "\n"))?;
-        print(&format!("{}: {} runs\n", workspace::display(path), native.runs.len()))?;
+        let runs = native::native(&contents::of_book()?)?;
+        files::write(path, &format!("{}\n", serde_json::json!({ "runs": runs })))?;
+        print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
         return Ok(true);
     }
     if let Some(path) = &options.data {

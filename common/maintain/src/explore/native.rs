@@ -7,7 +7,7 @@ use course::explore::data::{Data, Form, Kernel};
 use explorer::instructions::own_line;
 use explorer::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
 use plan::{Arg as Argument, Dtype, Fill};
-use serde::Serialize;
+use serde_json::{Value, json};
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Counters, Counts, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
@@ -27,62 +27,16 @@ const SIZES: [[u32; 3]; 10] = [
 /// Runs of a form.
 const RUNS: usize = 3;
 
-/// All runs.
-#[derive(Debug, Serialize)]
-pub struct Native {
-    pub runs: Vec<NativeRun>,
-}
-
-/// One run.
-#[derive(Debug, Serialize)]
-pub struct NativeRun {
-    pub kernel: String,
-    pub form: String,
-    pub dtype: String,
-    pub m: u32,
-    pub n: u32,
-    pub k: u32,
-    pub fill: &'static str,
-    pub totals: BTreeMap<String, u64>,
-    pub lines: BTreeMap<String, BTreeMap<String, u64>>,
-    pub right: bool,
-    pub stopped: Option<String>,
-    pub hazards: Vec<NativeHazard>,
-}
-
-/// A hazard.
-#[derive(Debug, Serialize)]
-pub struct NativeHazard {
-    pub kind: &'static str,
-    pub place: String,
-    pub count: u64,
-    pub text: String,
-    pub parties: Vec<NativeParty>,
-}
-
-/// One side of a hazard.
-#[derive(Debug, Serialize)]
-pub struct NativeParty {
-    pub block: [u32; 3],
-    pub thread: [u32; 3],
-    pub action: String,
-    pub line: Option<u32>,
-}
-
 /// Runs everything.
-pub fn native(data: &Data) -> Result<Native> {
+pub fn native(data: &Data) -> Result<Vec<Value>> {
+    let forms = data.kernels.iter().flat_map(|kernel| kernel.forms.iter().map(move |form| (kernel, form)));
     let mut runs = vec![];
-    for kernel in &data.kernels {
-        for form in &kernel.forms {
-            let sizes = SIZES.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).take(RUNS);
-            for size in sizes {
-                runs.push(
-                    run(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))?,
-                );
-            }
+    for (kernel, form) in forms {
+        for size in SIZES.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).take(RUNS) {
+            runs.push(run(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))?);
         }
     }
-    Ok(Native { runs })
+    Ok(runs)
 }
 
 /// Counts by name, those that are not zero.
@@ -91,7 +45,7 @@ fn named(counts: &Counts, all: bool) -> BTreeMap<String, u64> {
     entries.map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
+fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
     let [m, n, k] = size;
     let dtype = form.dtype;
     let plan = form.plan(size, &kernel.source).context("the form does not run this size")?;
@@ -172,114 +126,81 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<NativeRun> {
     let mut c = vec![0_u32; expected.len()];
     memory.download(pointers[2], 0, &mut c)?;
     let equal = c.iter().zip(&expected).all(|(&value, &expected)| matrices::equal(value, expected, dtype));
-    found.sort_by(|one, other| (one.kind, &one.place, &one.text).cmp(&(other.kind, &other.place, &other.text)));
-    Ok(NativeRun {
-        kernel: kernel.id.clone(),
-        form: form.id.clone(),
-        dtype: form.dtype.to_string(),
-        m,
-        n,
-        k,
-        fill: "uniform",
-        totals: named(&total, true),
-        lines: lines.iter().map(|(line, counts)| (line.clone(), named(counts, false))).collect(),
-        right: equal && stopped.is_none(),
-        stopped,
-        hazards: found,
+    let lines: BTreeMap<&String, _> = lines.iter().map(|(line, counts)| (line, named(counts, false))).collect();
+    Ok(json!({
+        "kernel": kernel.id,
+        "form": form.id,
+        "dtype": form.dtype.to_string(),
+        "m": m,
+        "n": n,
+        "k": k,
+        "fill": "uniform",
+        "totals": named(&total, true),
+        "lines": lines,
+        "right": equal && stopped.is_none(),
+        "stopped": stopped,
+        "hazards": sorted(found),
+    }))
+}
+
+fn native_hazard(hazard: &Hazard, file: &str) -> Value {
+    let party = |party: &simt::Party| {
+        json!({
+            "block": [party.block.x, party.block.y, party.block.z],
+            "thread": [party.thread.x, party.thread.y, party.thread.z],
+            "action": party.action.to_string(),
+            "line": own_line(&party.location, file),
+        })
+    };
+    json!({
+        "kind": hazard.kind.name(),
+        "place": hazard.place.to_string(),
+        "count": hazard.count,
+        "text": hazard.to_string(),
+        "parties": hazard.parties.iter().map(party).collect::<Vec<_>>(),
     })
 }
 
-fn native_hazard(hazard: &Hazard, file: &str) -> NativeHazard {
-    let party = |party: &simt::Party| NativeParty {
-        block: [party.block.x, party.block.y, party.block.z],
-        thread: [party.thread.x, party.thread.y, party.thread.z],
-        action: party.action.to_string(),
-        line: own_line(&party.location, file),
-    };
-    NativeHazard {
-        kind: hazard.kind.name(),
-        place: hazard.place.to_string(),
-        count: hazard.count,
-        text: hazard.to_string(),
-        parties: hazard.parties.iter().map(party).collect(),
-    }
+fn sorted(mut hazards: Vec<Value>) -> Vec<Value> {
+    hazards.sort_by_key(|hazard| ["kind", "place", "text"].map(|key| hazard[key].to_string()));
+    hazards
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::programs;
     use course::explore::contents;
     use explorer::run::Run;
-    use std::collections::BTreeSet;
 
-    fn data() -> Data {
-        contents::of_book().unwrap()
-    }
-
-    fn hazards(of: &[NativeHazard]) -> Vec<(&str, &str, &str)> {
-        of.iter().map(|hazard| (hazard.kind, hazard.place.as_str(), hazard.text.as_str())).collect()
-    }
+    use super::*;
 
     /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block.
     #[test]
     fn what_is_recorded_counts_what_the_simulator_counts() {
-        let data = data();
-        let native = native(&data).unwrap();
-        assert!(native.runs.len() > 100, "{}", native.runs.len());
-        for theirs in &native.runs {
-            let name = format!(
-                "{} as {} {} at {}x{}x{}",
-                theirs.kernel, theirs.form, theirs.dtype, theirs.m, theirs.n, theirs.k
-            );
-            let kernel = data.kernels.iter().find(|kernel| kernel.id == theirs.kernel).unwrap();
-            let form = kernel
-                .forms
-                .iter()
-                .find(|form| form.id == theirs.form && form.dtype.to_string() == theirs.dtype)
-                .unwrap();
-            let run = Run::new(&kernel.request(form, [theirs.m, theirs.n, theirs.k])).unwrap();
-            assert_eq!(run.stopped, theirs.stopped, "{name}");
+        let data = contents::of_book().unwrap();
+        let runs = native(&data).unwrap();
+        assert!(runs.len() > 100, "{}", runs.len());
+        let places = |hazards: &[Value]| -> Vec<[String; 3]> {
+            hazards.iter().map(|hazard| ["kind", "place", "text"].map(|key| hazard[key].to_string())).collect()
+        };
+        for theirs in &runs {
+            let [m, n, k] = ["m", "n", "k"].map(|side| theirs[side].as_u64().unwrap() as u32);
+            let name = format!("{} as {} {} at {m}x{n}x{k}", theirs["kernel"], theirs["form"], theirs["dtype"]);
+            let kernel = data.kernels.iter().find(|kernel| theirs["kernel"] == kernel.id).unwrap();
+            let is_this = |form: &&Form| theirs["form"] == form.id && theirs["dtype"] == form.dtype.to_string();
+            let form = kernel.forms.iter().find(is_this).unwrap();
+            let run = Run::new(&kernel.request(form, [m, n, k])).unwrap();
+            assert_eq!(json!(run.stopped), theirs["stopped"], "{name}");
             let c = run.tape.end.arrays[explorer::run::C].to_vec();
-            assert_eq!(run.wrong(&c).next().is_none() && run.stopped.is_none(), theirs.right, "{name}");
-            let mut ours: Vec<NativeHazard> =
-                run.hazards.iter().map(|found| native_hazard(&found.hazard, &kernel.file)).collect();
-            ours.sort_by(|one, other| (one.kind, &one.place, &one.text).cmp(&(other.kind, &other.place, &other.text)));
-            assert_eq!(hazards(&ours), hazards(&theirs.hazards), "{name}");
+            assert_eq!(run.wrong(&c).next().is_none() && run.stopped.is_none(), theirs["right"], "{name}");
+            let ours = run.hazards.iter().map(|found| native_hazard(&found.hazard, &kernel.file)).collect();
+            assert_eq!(places(&sorted(ours)), places(theirs["hazards"].as_array().unwrap()), "{name}");
             if run.stopped.is_none() {
-                assert_eq!(named(run.totals(), true), theirs.totals, "{name}");
+                assert_eq!(json!(named(run.totals(), true)), theirs["totals"], "{name}");
                 let lines = run.tape.keys.names.iter().zip(&run.tape.end.lines);
                 let lines = lines.filter(|(_, counts)| **counts != Counts::default());
-                let lines: BTreeMap<_, _> = lines.map(|(line, counts)| (line.clone(), named(counts, false))).collect();
-                assert_eq!(lines, theirs.lines, "{name}");
+                let lines: BTreeMap<_, _> = lines.map(|(line, counts)| (line, named(counts, false))).collect();
+                assert_eq!(json!(lines), theirs["lines"], "{name}");
             }
         }
-    }
-
-    /// What a step's program prints with `--counters` is what the page shows.
-    #[test]
-    fn the_page_shows_what_the_programs_print() {
-        let native = native(&data()).unwrap();
-        let mut compared = BTreeSet::new();
-        for ours in native.runs.iter().filter(|run| run.dtype == "f32" && run.stopped.is_none()) {
-            let (_, variant) = course::steps::split(&ours.kernel);
-            let size = format!("{}x{}x{}", ours.m, ours.n, ours.k);
-            // The course's own tiling for this size; others are not run by its programs.
-            let others = ours.form.starts_with("small") || ours.n > explorer::planner::LARGEST;
-            if others {
-                continue;
-            }
-            let mut arguments = vec!["--size", &size];
-            if let Some(variant) = variant {
-                arguments.extend(["--variant", variant]);
-            }
-            let report =
-                programs::json(course::steps::Kernel::named(&ours.kernel).unwrap().package(), &arguments).unwrap();
-            for (name, count) in &ours.totals {
-                assert_eq!(report["counters"][name].as_u64(), Some(*count), "{name} of {} at {size}", ours.kernel);
-            }
-            compared.insert(&ours.kernel);
-        }
-        assert!(compared.len() > 25, "{compared:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
 
-use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party};
+use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party};
 
+use super::around::{declaration, setters, stores_of};
+use super::bounds;
 use super::race::{at, code_at};
 use super::remedy;
 use super::render::{Diagnostic, Mark};
@@ -40,9 +42,28 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         (Some(lanes), Some(note)) => Some(format!("{note}; {lanes}")),
         (lanes, note) => lanes.or(note),
     };
+    let mut marks: Vec<Mark> = hazard.parties.iter().map(mark).collect();
+    // Where an element has two owners, its index is wrong.
+    let owners = hazard.parties.iter().all(|party| party.action == Action::Writes);
+    if owners
+        && Role::of(&hazard.place) == Role::Output
+        && let Some(party) = hazard.parties.first()
+    {
+        marks.extend(set_by(sources, &party.location, true));
+    }
+    // Where a word has no value, those that are stored tell which are not.
+    if let (HazardKind::UninitialisedShared, Some(array), [read]) =
+        (hazard.kind, hazard.place.array(), &hazard.parties[..])
+    {
+        let name = &array.name;
+        let stores = stores_of(sources, &read.location, name);
+        marks.extend(
+            stores.into_iter().map(|line| at_line(sources, &read.location, line, format!("{name} is stored here"))),
+        );
+    }
     Diagnostic {
         title: format!("{}: {}", hazard.kind.name(), what(hazard, sources)),
-        marks: hazard.parties.iter().map(mark).collect(),
+        marks,
         note,
         help: remedy::hazard(hazard, sources),
         warning: hazard.kind.is_warning(),
@@ -133,13 +154,42 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         }
         (_, None) => format!("block {} stops here", triple(index(fault.block))),
     };
+    let mut sources = Sources::default();
+    let mut marks = vec![Mark { location: fault.location.clone(), element, writes, label }];
+    let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. });
+    let bounds = if outside { bounds::remedy(&mut sources, &fault.location) } else { None };
+    match &bounds {
+        Some((line, _)) => marks.push(at_line(&mut sources, &fault.location, *line, "this lets it".into())),
+        None if outside => marks.extend(set_by(&mut sources, &fault.location, writes)),
+        None => {}
+    }
+    let code = code_at(&mut sources, &fault.location);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
-        marks: vec![Mark { location: fault.location.clone(), element, writes, label }],
+        marks,
         note: None,
-        help: remedy::fault(&fault.kind, &at(&fault.location), code_at(&mut Sources::default(), &fault.location)),
+        help: bounds.map(|(_, text)| text).unwrap_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code)),
         warning: false,
     }
+}
+
+/// The lines that set what a place uses.
+pub fn set_by(sources: &mut Sources, place: &Location, stores: bool) -> Vec<Mark> {
+    let found = setters(sources, place, stores, if stores { 6 } else { 3 });
+    found.into_iter().map(|(name, line)| at_line(sources, place, line, format!("`{name}` is set here"))).collect()
+}
+
+/// The line that declares what a place sets.
+pub fn declared(sources: &mut Sources, place: &Location) -> Option<Mark> {
+    let (name, line) = declaration(sources, place)?;
+    Some(at_line(sources, place, line, format!("`{name}` is declared here")))
+}
+
+/// A whole line of the file that a place is in.
+pub fn at_line(sources: &mut Sources, place: &Location, line: u32, label: String) -> Mark {
+    let text = sources.line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
+    let column = Some((text.len() - text.trim_start().len()) as u32 + 1);
+    Mark { location: Location { line: Some(line), column, ..place.clone() }, label, ..Mark::default() }
 }
 
 fn does(access: AccessKind) -> &'static str {

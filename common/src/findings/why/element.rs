@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::Problem;
 use simt::analyses::declarations::Extents;
-use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, Store, Term, Value};
-use simt::{Kernel, Location};
+use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
+use simt::{Kernel, Location, Space};
 
 /// One of the two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +16,10 @@ pub enum Side {
 
 impl Side {
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    pub fn other(self) -> Self {
+        if self == Self::A { Self::B } else { Self::A }
+    }
 
     pub fn name(self) -> &'static str {
         ["A", "B"][self as usize]
@@ -61,6 +65,10 @@ pub struct Pair {
 }
 
 impl Pair {
+    pub fn is_zero(&self) -> bool {
+        self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
+    }
+
     /// The element of an operand that is multiplied here.
     pub fn of(&self, side: Side) -> Option<(Place, Value)> {
         self.factors.iter().find_map(|&(factor, value)| match factor {
@@ -79,6 +87,7 @@ pub struct Element {
     pub store: Option<Store>,
     /// Without those with a zero.
     pub pairs: Vec<Pair>,
+    pub with_zeros: Vec<Pair>,
     pub formed: Formed,
     /// The stores before the last one.
     pub earlier: Vec<Store>,
@@ -117,21 +126,38 @@ impl Origins {
         Self { kernel, provenance, arrays, extents }
     }
 
-    /// All elements of C, row by row.
-    pub(super) fn elements(&self, problem: &Problem) -> Vec<Element> {
+    /// Elements of C, one after the other, spread over all of it: the first ones are as good as any others.
+    pub(super) fn elements(&self, problem: &Problem) -> impl Iterator<Item = Element> {
+        const PRIME: u64 = 7919;
+        let mut stores = self.stores_of_c();
+        let total = problem.c_elements();
+        // Each of them comes once, unless their number is a multiple of the prime.
+        let step = if total.is_multiple_of(PRIME) { 1 } else { PRIME };
+        (0..total)
+            .map(move |number| number * step % total)
+            .map(move |index| self.element(problem, index, stores.remove(&index).unwrap_or_default()))
+    }
+
+    /// One element of C.
+    pub(super) fn at(&self, problem: &Problem, row: u64, col: u64) -> Element {
+        let index = row * problem.n + col;
+        self.element(problem, index, self.stores_of_c().remove(&index).unwrap_or_default())
+    }
+
+    fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
         let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
         for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
             stores.entry(store.index).or_default().push(store);
         }
-        let element = |index| {
-            let mut earlier = stores.remove(&index).unwrap_or_default();
-            let store = earlier.pop();
-            let formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
-            let pairs = formed.terms.iter().map(|term| self.pair(problem, term));
-            let pairs = pairs.filter(|pair| pair.factors.iter().all(|(factor, _)| *factor != Factor::Zero)).collect();
-            Element { row: index / problem.n, col: index % problem.n, store, pairs, formed, earlier }
-        };
-        (0..problem.c_elements()).map(element).collect()
+        stores
+    }
+
+    fn element(&self, problem: &Problem, index: u64, mut earlier: Vec<Store>) -> Element {
+        let store = earlier.pop();
+        let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
+        let with_zeros: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(problem, &term)).collect();
+        let pairs = with_zeros.iter().filter(|pair| !pair.is_zero()).copied().collect();
+        Element { row: index / problem.n, col: index % problem.n, store, pairs, with_zeros, formed, earlier }
     }
 
     /// The pairs of another store of the element.
@@ -191,24 +217,35 @@ impl Origins {
         self.provenance.thread(number)
     }
 
-    /// The indices of a word of shared memory in its array.
-    pub(super) fn indices(&self, position: u32) -> Option<(&str, Vec<u32>)> {
-        let at = 4 * position;
-        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at)?;
-        let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
-        let mut rest = (at - array.offset) / 4;
-        let mut indices = vec![];
-        for (dimension, &extent) in extents.map_or(&[][..], Vec::as_slice).iter().enumerate().rev() {
-            indices.insert(0, if dimension == 0 { rest } else { rest % extent.max(1) });
-            rest /= extent.max(1);
-        }
-        let indices = if indices.is_empty() { vec![rest] } else { indices };
-        Some((&array.source_name, indices))
+    /// An instruction that stores to C, the last one of the kernel that was executed.
+    pub(super) fn store_of_c(&self) -> Option<u32> {
+        self.stores_of_c().values().flatten().map(|store| store.instruction).max()
     }
 
-    /// The cell's name, `As[3][17]`.
-    pub(super) fn cell(&self, passage: &Passage) -> String {
-        let Some((name, indices)) = self.indices(passage.position) else { return "shared memory".into() };
-        indices.iter().fold(name.to_owned(), |text, index| format!("{text}[{index}]"))
+    /// The element of a shared array that a word of shared memory is.
+    pub(super) fn word(&self, position: u32) -> simt::Place {
+        let at = 4 * position;
+        let Some(array) = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at) else {
+            return simt::Place::Shared(at.into());
+        };
+        let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
+        let mut rest = u64::from(at - array.offset) / 4;
+        let mut index = vec![];
+        for &extent in extents.map_or(&[][..], Vec::as_slice).iter().skip(1).rev() {
+            index.insert(0, rest % u64::from(extent.max(1)));
+            rest /= u64::from(extent.max(1));
+        }
+        index.insert(0, rest);
+        simt::Place::Element {
+            array: simt::Array { name: array.source_name.clone(), space: Space::Shared },
+            index,
+            bytes: 0,
+        }
     }
+}
+
+/// An element of an array in global memory; without an index any of them.
+pub fn global(name: &str, index: &[u64]) -> simt::Place {
+    let array = simt::Array { name: name.to_owned(), space: Space::Global };
+    simt::Place::Element { array, index: index.to_vec(), bytes: 0 }
 }

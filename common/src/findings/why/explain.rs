@@ -1,15 +1,14 @@
 //! From the verdicts on all elements of C to one finding: the mistake that most of them show, with one of them worked out.
 
 use plan::Problem;
-use simt::analyses::provenance::{Arrived, Value};
+use simt::analyses::provenance::{Arrived, Passage, Value};
 
-use super::element::{Element, Factor, Origins, Pair, Place, Side};
+use super::element::{Element, Factor, Origins, Pair, Place, Side, global};
 use super::judge::{Verdict, judge};
-use super::loops;
 use super::rule::{self, Rule, Sample};
 use crate::code::places::{Sources, index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
-use crate::findings::diagnostic::{Diagnostic, Mark};
+use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared, set_by};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// What a wrong element is told by: which mistake it is, and everything that is shown.
@@ -23,37 +22,62 @@ struct Told {
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
 pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
-    let elements = origins.elements(problem);
-    let judged: Vec<(Element, Verdict)> = elements
-        .into_iter()
-        .map(|element| {
-            let verdict = judge(origins, problem, &element);
-            (element, verdict)
-        })
-        .filter(|(_, verdict)| !matches!(verdict, Verdict::Right | Verdict::Unknown))
-        .collect();
-    let kind = |verdict: &Verdict| match verdict {
-        Verdict::Factor(side, ..) => (std::mem::discriminant(verdict), Some(*side)),
-        _ => (std::mem::discriminant(verdict), None),
-    };
-    let count = |of: &Verdict| judged.iter().filter(|(_, verdict)| kind(verdict) == kind(of)).count();
-    // What nobody stored is somewhere else, if anything is.
-    let weight = |verdict: &Verdict| if *verdict == Verdict::Unwritten { 0 } else { count(verdict) };
-    let mut weights = judged.iter().map(|(_, verdict)| (weight(verdict), verdict));
-    let first = weights.next()?;
-    let (_, commonest) = weights.fold(first, |best, next| if next.0 > best.0 { next } else { best });
-    let alike: Vec<&(Element, Verdict)> =
-        judged.iter().filter(|(_, verdict)| kind(verdict) == kind(commonest)).collect();
+    let mut counts: Vec<(Key, u64)> = vec![];
+    let mut kept: Vec<(Element, Verdict)> = vec![];
+    let mut looked_at = 0;
+    for element in origins.elements(problem).take(MOST_ELEMENTS) {
+        looked_at += 1;
+        let verdict = judge(origins, problem, &element);
+        if matches!(verdict, Verdict::Right | Verdict::Unknown) {
+            continue;
+        }
+        let key = key(&verdict);
+        let count = match counts.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                counts.push((key, 1));
+                1
+            }
+        };
+        if count <= MOST_KEPT {
+            kept.push((element, verdict));
+        }
+    }
+    let weight = |(key, count): &(Key, u64)| (key.0, *count);
+    let (commonest, count) =
+        counts.iter().copied().reduce(|best, next| if weight(&next) > weight(&best) { next } else { best })?;
+    let alike: Vec<&(Element, Verdict)> = kept.iter().filter(|(_, verdict)| key(verdict) == commonest).collect();
     // An example in which no two indices are the same.
     let clear = |(element, _): &&(Element, Verdict)| {
         (element.row == element.col) as u64 * 8 + u64::from(element.row == 0) * 4 + u64::from(element.col == 0) * 2
     };
     let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
     let told = Teller { origins, problem, alike: &alike, element }.tell(verdict)?;
-    Some(report(origins, element, told, alike.len(), problem))
+    Some(report(element, told, count, looked_at))
 }
 
-fn report(origins: &Origins, element: &Element, told: Told, count: usize, problem: &Problem) -> HazardReport {
+/// Elements of C that are looked at, and kept of each mistake.
+const MOST_ELEMENTS: usize = 4096;
+const MOST_KEPT: u64 = 256;
+
+/// What tells one mistake from another: how much it says, which verdict it is, and of which operand.
+type Key = (u8, std::mem::Discriminant<Verdict>, Option<Side>);
+
+fn key(verdict: &Verdict) -> Key {
+    let side = if let Verdict::Factor(side, ..) = verdict { Some(*side) } else { None };
+    // What nobody stored is somewhere else, if anything is.
+    let says = match verdict {
+        Verdict::Unwritten => 0,
+        Verdict::Zeros | Verdict::Empty => 1,
+        _ => 2,
+    };
+    (says, std::mem::discriminant(verdict), side)
+}
+
+fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardReport {
     let mut sources = Sources::default();
     let store = element.store.as_ref();
     let thread = |mark: &Mark| {
@@ -62,15 +86,13 @@ fn report(origins: &Origins, element: &Element, told: Told, count: usize, proble
         HazardThread { block, thread: at, action: mark.label.clone(), file, line, text }
     };
     let threads = told.marks.iter().map(thread).collect();
-    let all = problem.c_elements();
-    let share = format!("so it is in {count} of {all} elements of C; {} is shown", element.name());
+    let share = format!("so it is in {count} of {looked_at} elements of C; {} is shown", element.name());
     let note = told.note.map_or_else(|| share.clone(), |note| format!("{note}; {share}"));
-    let _ = origins;
     HazardReport {
         kind: ReportKind::Product(told.mistake),
         place: element.name(),
         threads,
-        count: count as u64,
+        count,
         remedy: told.help.clone(),
         diagnostic: Diagnostic {
             title: format!("{}: {}", told.mistake.name(), told.what),
@@ -95,21 +117,22 @@ impl Teller<'_> {
         let (element, name) = (self.element, self.element.name());
         Some(match verdict {
             Verdict::Right | Verdict::Unknown => return None,
-            Verdict::Unwritten => return None,
-            Verdict::Overwritten => self.overwritten(),
-            Verdict::Unset(at) => {
-                let pair = &element.pairs[*at];
-                let cell = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
+            Verdict::Unwritten => self.unwritten()?,
+            Verdict::Zeros | Verdict::Empty => self.empty(*verdict == Verdict::Zeros),
+            Verdict::Zero(side, at, k) => self.zero(*side, &element.with_zeros[*at], *k),
+            Verdict::Added => {
+                let value = element.formed.rest.first()?;
+                let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
                 Told {
-                    mistake: Mistake::Unset,
-                    what: format!("{} multiplies {}, which nobody has set", self.line(pair.term.instruction), self.cell(&cell.1)),
-                    marks: self.read(&cell.1, "has no value yet"),
+                    mistake: Mistake::Operands,
+                    what: format!("{} adds elements that should be multiplied", self.line(at)),
+                    marks: vec![self.mark(at, None, "is added here")],
                     note: None,
-                    help: "let the threads of the block store every element of the tile before any of them is read, with 0 for what lies \
-                           beyond the edge of a matrix"
-                        .into(),
+                    help: "multiply the element of A by that of B, and add the product to the sum".into(),
                 }
             }
+            Verdict::Overwritten => self.overwritten(),
+            Verdict::Unset(at) => self.unset(&element.pairs[*at])?,
             Verdict::Operands(at) => self.operands(&element.pairs[*at]),
             Verdict::Beginning => self.beginning(),
             Verdict::Sign(at) => {
@@ -143,10 +166,12 @@ impl Teller<'_> {
             Verdict::Part { missing, repeated } => self.part(missing, repeated),
             Verdict::Converted(instruction) => {
                 let line = self.line(*instruction);
+                let mut marks = vec![self.mark(*instruction, None, "the value is converted here")];
+                marks.extend(declared(&mut Sources::default(), &self.origins.location(*instruction)));
                 Told {
                     mistake: Mistake::Converted,
                     what: format!("{line} gives {name} another type on its way, and loses a part of its value"),
-                    marks: vec![self.mark(*instruction, None, "the value is converted here")],
+                    marks,
                     note: None,
                     help: "declare the sum, and every variable that holds an element, with the type of the elements: ELEMENT".into(),
                 }
@@ -158,26 +183,19 @@ impl Teller<'_> {
         self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
     }
 
-    fn mark(&self, instruction: u32, element: Option<String>, label: &str) -> Mark {
-        // Its array alone says which access of the line is meant.
-        let array = |name: String| simt::Array {
-            name: name.split('[').next().unwrap_or_default().to_owned(),
-            space: simt::Space::Global,
-        };
-        let element = element.map(|name| simt::Place::Element { array: array(name), index: vec![], bytes: 0 });
+    fn mark(&self, instruction: u32, element: Option<simt::Place>, label: &str) -> Mark {
         Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
     }
 
-    fn cell(&self, value: &Value) -> String {
-        value.shared.map_or_else(|| "a word".into(), |passage| self.origins.cell(&passage))
+    /// The word of shared memory that a value was read from.
+    fn cell(&self, value: &Value) -> simt::Place {
+        value.shared.map_or(simt::Place::Shared(0), |passage| self.origins.word(passage.position))
     }
 
     fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
-        value
-            .shared
-            .iter()
-            .map(|passage| self.mark(passage.loaded, Some(self.cell(value)), &format!("{} {label}", self.cell(value))))
-            .collect()
+        let cell = self.cell(value);
+        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} {label}"));
+        value.shared.iter().map(mark).collect()
     }
 
     fn name(&self, factor: &Factor) -> String {
@@ -213,9 +231,145 @@ impl Teller<'_> {
         if let Some(loaded) = value.loaded
             && marks.iter().all(|mark| mark.location.line != self.origins.location(loaded).line)
         {
-            marks.push(self.mark(loaded, Some(format!("{array}[0]")), &format!("{name} is read here")));
+            marks.push(self.mark(loaded, Some(global(array, &[])), &format!("{name} is read here")));
         }
         marks
+    }
+
+    /// The lines that set what the line of an instruction uses, but for those that are marked already.
+    fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
+        for mark in set_by(&mut Sources::default(), &self.origins.location(instruction), stores) {
+            if marks.iter().all(|known| known.location.line != mark.location.line) {
+                marks.push(mark);
+            }
+        }
+    }
+
+    fn store_mark(&self, label: &str) -> Option<Mark> {
+        let store = self.element.store.as_ref()?;
+        Some(Mark { writes: true, ..self.mark(store.instruction, Some(global("C", &[])), label) })
+    }
+
+    fn unwritten(&self) -> Option<Told> {
+        let name = self.element.name();
+        let instruction = self.origins.store_of_c()?;
+        let place = self.origins.location(instruction);
+        let mut sources = Sources::default();
+        let mut marks = vec![Mark {
+            writes: true,
+            ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
+        }];
+        for line in around(&mut sources, &place, &["if", "for", "while"]) {
+            marks.push(at_line(&mut sources, &place, line, "it depends on this".into()));
+        }
+        self.set_by(instruction, true, &mut marks);
+        Some(Told {
+            mistake: Mistake::Unwritten,
+            what: format!("no thread stores {name}"),
+            marks,
+            note: None,
+            help: "row must follow from blockIdx.y and threadIdx.y and stay below M, col from blockIdx.x and threadIdx.x and below N; and the \
+                   threads of the grid must cover all of C"
+                .into(),
+        })
+    }
+
+    fn empty(&self, zeros: bool) -> Told {
+        let name = self.element.name();
+        let mut marks: Vec<Mark> = self.store_mark("this sum is 0").into_iter().collect();
+        if let Some(pair) = self.element.with_zeros.first() {
+            for (_, value) in &pair.factors {
+                marks.extend(self.read(value, "holds 0, as if it lay beyond the edge"));
+                let stored = value.shared.and_then(|passage| passage.stored);
+                marks.extend(stored.map(|stored| Mark {
+                    writes: true,
+                    ..self.mark(stored, Some(self.cell(value)), "and was stored here")
+                }));
+            }
+        }
+        if let Some(store) = &self.element.store {
+            self.set_by(store.instruction, true, &mut marks);
+        }
+        let (mistake, what) = if zeros {
+            (
+                Mistake::Zeros,
+                format!("every product for {name} has a 0 in it that stands for an element beyond the edge"),
+            )
+        } else {
+            (Mistake::Empty, format!("nothing was multiplied for {name}"))
+        };
+        let help = if zeros {
+            "compare the rows and columns that are loaded with those that are stored, and the bounds of the loads with M, N and K"
+        } else {
+            "let the loops over k run from 0 to K, one tile after the other, also if K is not a multiple of the tile"
+        };
+        Told { mistake, what, marks, note: None, help: help.into() }
+    }
+
+    fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
+        let line = self.line(pair.term.instruction);
+        let need = side.element((self.element.own(side), k));
+        let zero = pair
+            .factors
+            .iter()
+            .find(|(factor, _)| *factor == Factor::Zero)
+            .map(|(_, value)| *value)
+            .unwrap_or_default();
+        let mut marks = self.read(&zero, "holds 0 here");
+        let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
+        marks.push(Mark {
+            writes: true,
+            ..self.mark(stored, Some(self.cell(&zero)), &format!("0 is taken here for {need}"))
+        });
+        self.set_by(stored, false, &mut marks);
+        Told {
+            mistake: Mistake::Zeros,
+            what: format!(
+                "{line} multiplies 0 for {} in place of {need}, which lies inside the matrix",
+                self.element.name()
+            ),
+            marks,
+            note: None,
+            help:
+                "look at the condition under which 0 is taken: A has M rows and K columns, B has K rows and N columns"
+                    .into(),
+        }
+    }
+
+    fn unset(&self, pair: &Pair) -> Option<Told> {
+        let (_, value) = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
+        let (cell, line) = (self.cell(value), self.line(pair.term.instruction));
+        let other = Side::BOTH.iter().find_map(|&side| Some((side.other(), pair.of(side)?.0.1)));
+        let needed = other.map(|(side, k)| (side, (self.element.own(side), k)));
+        let place = needed.and_then(|(side, needed)| self.arrival(side, needed, value));
+        let mut marks = self.read(value, "has no value yet");
+        if let (Some((side, needed)), Some(arrived)) = (needed, place) {
+            let (need, there, stored) =
+                (side.element(needed), self.origins.word(arrived.position), self.line(arrived.stored));
+            marks.push(Mark {
+                writes: true,
+                ..self.mark(arrived.stored, Some(there.clone()), &format!("{need} is stored in {there}"))
+            });
+            let read = value.shared.map_or(line.clone(), |passage| self.line(passage.loaded));
+            let position = value.shared.map_or(0, |passage| passage.position);
+            let buffer = self.same_but_for_buffer(position, arrived.position);
+            return Some(Told {
+                mistake: if buffer { Mistake::Stale } else { Mistake::Misplaced },
+                what: format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}"),
+                marks,
+                note: None,
+                help: format!("let {stored} and {read} use the same buffer and the same indices for one tile"),
+            });
+        }
+        Some(Told {
+            mistake: Mistake::Unset,
+            what: format!("{line} multiplies {cell}, which nobody has set"),
+            marks,
+            note: None,
+            help: "let the threads of the block store every element of the tile before any of them is read, with 0 for what lies beyond the \
+                   edge of a matrix"
+                .into(),
+        })
     }
 
     fn operands(&self, pair: &Pair) -> Told {
@@ -230,6 +384,9 @@ impl Teller<'_> {
             }
         }
         let line = self.line(pair.term.instruction);
+        for stored in pair.factors.iter().filter_map(|(_, value)| value.shared?.stored) {
+            self.set_by(stored, true, &mut marks);
+        }
         if marks.is_empty() {
             marks.push(self.mark(pair.term.instruction, None, "multiplies"));
         }
@@ -266,7 +423,14 @@ impl Teller<'_> {
         Told {
             mistake: Mistake::Beginning,
             what: format!("the sum for {name} begins with {with} and not with 0"),
-            marks: at.map(|at| self.mark(at, None, "it is added here")).into_iter().collect(),
+            marks: at
+                .into_iter()
+                .flat_map(|at| {
+                    let place = self.element.pairs.first().map_or(at, |pair| pair.term.instruction);
+                    [Some(self.mark(at, None, "it comes from here")), declared(&mut Sources::default(), &self.origins.location(place))]
+                })
+                .flatten()
+                .collect(),
             note: None,
             help: "set the variable of the sum to 0 for each element, right before the loop over k, and store it once after that loop".into(),
         }
@@ -282,7 +446,7 @@ impl Teller<'_> {
         for (store, label) in [(earlier, "stores the right sum"), (last.as_ref(), "stores another one later")] {
             marks.extend(store.map(|store| Mark {
                 writes: true,
-                ..self.mark(store.instruction, Some(name.clone()), &format!("{} {label}", who(store)))
+                ..self.mark(store.instruction, Some(global("C", &[])), &format!("{} {label}", who(store)))
             }));
         }
         Told {
@@ -297,7 +461,6 @@ impl Teller<'_> {
     }
 
     fn elsewhere(&self, (row, col): Place) -> Told {
-        let Element { row: to, col: at, .. } = *self.element;
         let name = self.element.name();
         let samples: Vec<Sample> = self
             .alike
@@ -319,7 +482,7 @@ impl Teller<'_> {
                 writes: true,
                 ..self.mark(
                     store.instruction,
-                    Some(name.clone()),
+                    Some(global("C", &[])),
                     &format!("the sum for C[{row}][{col}] is stored in {name}"),
                 )
             })
@@ -327,7 +490,9 @@ impl Teller<'_> {
         marks.extend(
             self.element.pairs.first().map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")),
         );
-        let _ = (to, at);
+        if let Some(store) = &self.element.store {
+            self.set_by(store.instruction, true, &mut marks);
+        }
         Told {
             mistake: Mistake::Elsewhere,
             what: format!("the sum for C[{row}][{col}] was stored in {name}"),
@@ -346,7 +511,7 @@ impl Teller<'_> {
                 continue;
             }
             // The k of the example tells how the others count: as the other factor does, or in their order.
-            let other = if side == Side::A { Side::B } else { Side::A };
+            let other = side.other();
             let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
             for (n, pair) in element.pairs.iter().enumerate() {
                 let (Some((taken, _)), Some(((_, k), _))) = (pair.of(side), pair.of(other)) else { continue };
@@ -376,25 +541,21 @@ impl Teller<'_> {
             (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name()))
         };
         let mut marks = self.way(&name, side.name(), &value);
+        // The other factor may be a wrong one, too.
+        let other = side.other();
+        if pair.of(other).is_some_and(|(place, _)| place != (element.own(other), k)) {
+            marks.extend(self.passage(pair, other));
+        }
         let place = self.arrival(side, needed, &value);
         let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
         let (mistake, help) = match (value.shared, place) {
-            (None, _) => (mistake, format!("{load} must read {need} there: look at its index")),
-            (Some(_), None) => (
-                mistake,
-                format!(
-                    "no thread of the block brings {need} to shared memory: look at the index or the pointer in {load}, at how it begins and at \
-                     what changes it in the loop"
-                ),
-            ),
-            (Some(passage), Some(arrived)) => {
-                let here = self.origins.cell(&passage);
-                let there = self.position(arrived.position);
+            (Some(passage), Some(arrived)) if passage.position != arrived.position => {
+                let here = self.origins.word(passage.position);
+                let there = self.origins.word(arrived.position);
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
-                if self.same_but_for_buffer(passage.position, arrived.position) {
+                if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
                     let help = format!(
-                        "{need} is stored in {there} in {stored}, and {read} reads {here} when that holds the tile of another step: look at which \
-                         buffer is stored to and which is read, and when"
+                        "{need} is stored in {there} in {stored}, and {read} reads {here}: look at which buffer is stored to and which is read"
                     );
                     (Mistake::Stale, help)
                 } else {
@@ -404,19 +565,42 @@ impl Teller<'_> {
                     (mistake, help)
                 }
             }
+            (Some(passage), Some(arrived)) if taken.0 == needed.0 && value.loaded == arrived.value.loaded => {
+                if let Some(loaded) = value.loaded {
+                    self.set_by(loaded, false, &mut marks);
+                }
+                let (here, read) = (self.origins.word(passage.position), self.line(passage.loaded));
+                let help = format!(
+                    "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
+                     begins, at what changes it in the loop, and at when the tile is stored"
+                );
+                (mistake, help)
+            }
+            (shared, _) => {
+                if let Some(loaded) = value.loaded {
+                    self.set_by(loaded, false, &mut marks);
+                }
+                let help = if shared.is_some() {
+                    format!(
+                        "no thread of the block brings {need} to shared memory when it is needed: look at the index or the pointer in {load}, at how it \
+                         begins and at what changes it in the loop"
+                    )
+                } else {
+                    format!("{load} must read {need} there: look at its index")
+                };
+                (mistake, help)
+            }
         };
+        if marks.iter().all(|mark| mark.location.line != self.origins.location(pair.term.instruction).line) {
+            marks.push(self.mark(pair.term.instruction, None, "they are multiplied here"));
+        }
         if mistake == Mistake::Line {
-            marks.extend(element.store.iter().map(|store| Mark {
-                writes: true,
-                ..self.mark(store.instruction, Some(element.name()), &format!("{} is stored here", element.name()))
-            }));
+            marks.extend(self.store_mark(&format!("{} is stored here", element.name())));
+            if let Some(store) = &element.store {
+                self.set_by(store.instruction, true, &mut marks);
+            }
         }
         Told { mistake, what, marks, note, help }
-    }
-
-    fn position(&self, position: u32) -> String {
-        let passage = simt::analyses::provenance::Passage { position, stored: None, by: 0, loaded: 0 };
-        self.origins.cell(&passage)
     }
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
@@ -430,15 +614,12 @@ impl Teller<'_> {
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
     fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
-        let (Some((array, mut one)), Some((same, mut other))) =
-            (self.origins.indices(one), self.origins.indices(other))
-        else {
-            return false;
-        };
-        if array == same && one.len() == 3 {
-            (one[0], other[0]) = (0, 0);
+        let [one, other] = [one, other].map(|position| self.origins.word(position));
+        let [mut index, mut same] = [&one, &other].map(simt::Place::index);
+        if index.len() == 3 && same.len() == 3 {
+            (index[0], same[0]) = (0, 0);
         }
-        array == same && one == other
+        one.is_beside(&other) && index == same
     }
 
     fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
@@ -456,9 +637,6 @@ impl Teller<'_> {
         };
         let store = element.store.as_ref();
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
-        let store_mark = |label: &str| {
-            store.map(|store| Mark { writes: true, ..self.mark(store.instruction, Some(name.clone()), label) })
-        };
         // Products that were formed and are not in the sum.
         let formed = store.map(|store| self.origins.products(problem, store)).unwrap_or_default();
         let is_missing = |pair: &Pair| {
@@ -467,10 +645,12 @@ impl Teller<'_> {
                 row == element.row && col == element.col && k == q && missing.contains(&k)
             })
         };
-        if let Some((pair, later)) = formed.iter().find(|(pair, _)| is_missing(pair)) {
+        if let Some((pair, later)) =
+            formed.iter().find(|(pair, _)| is_missing(pair)).filter(|_| !element.pairs.is_empty())
+        {
             let at = self.line(pair.term.instruction);
             let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
-            marks.extend(store_mark(if *later {
+            marks.extend(self.store_mark(if *later {
                 "the sum is stored before it is complete"
             } else {
                 "this sum lacks it"
@@ -488,7 +668,8 @@ impl Teller<'_> {
             return Told { mistake, what, marks, note: None, help };
         }
         let mut sources = Sources::default();
-        let loops = multiply.map(|at| loops::around(&mut sources, &self.origins.location(at))).unwrap_or_default();
+        let loops =
+            multiply.map(|at| around(&mut sources, &self.origins.location(at), &["for", "while"])).unwrap_or_default();
         let first = missing.first().copied();
         let there = |side: Side, k: u64| {
             let value = element.pairs.iter().find_map(|pair| pair.of(side)).map(|(_, value)| value);
@@ -513,7 +694,8 @@ impl Teller<'_> {
                 for side in Side::BOTH {
                     marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
                 }
-                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.position(arrived.position)));
+                let there =
+                    a.or(b).map(|arrived| (self.line(arrived.stored), self.origins.word(arrived.position).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
                 let help = format!(
                     "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \
@@ -544,11 +726,32 @@ impl Teller<'_> {
             ),
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
+                // What is left of the sum is its end.
+                let tail = missing.len() as u64 * 2 > problem.k && missing.last() == Some(&(missing.len() as u64 - 1));
+                if let Some(at) = multiply
+                    && tail
+                    && (came || !shared)
+                {
+                    what += ", because the sum does not keep what it has";
+                    let mut marks = vec![self.mark(at, None, "the sum is set here")];
+                    marks.extend(declared(&mut sources, &self.origins.location(at)));
+                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=".into();
+                    return Told { mistake: Mistake::Lost, what, marks, note: None, help };
+                }
                 // What was loaded and not multiplied is left out by the inner loop.
-                let inner = came || !shared && loops.len() == 1;
-                let chosen = if inner { loops.first() } else { loops.last() };
-                if let Some(at) = chosen {
-                    marks.push(Mark { label: "this loop counts k".into(), ..at.clone() });
+                let inner = came || !shared;
+                let over_k = |line: &&u32| {
+                    let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
+                    let text =
+                        sources.line(place.file.as_deref().unwrap_or_default(), **line).unwrap_or_default().to_owned();
+                    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.starts_with('k'))
+                };
+                let mut over: Vec<u32> = loops.iter().filter(over_k).copied().collect();
+                if inner {
+                    over.reverse();
+                }
+                if let (Some(&line), Some(at)) = (over.last(), multiply) {
+                    marks.push(at_line(&mut sources, &self.origins.location(at), line, "this loop counts k".into()));
                 }
                 let help = if inner {
                     "let the loop around the product run over all k of the tile".to_owned()

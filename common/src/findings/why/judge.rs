@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plan::Problem;
+use simt::analyses::provenance::Source;
 
 use super::element::{Element, Factor, Origins, Pair, Place, Side};
 
@@ -16,6 +17,14 @@ pub enum Verdict {
     Unwritten,
     /// It was right, and another sum was stored over it.
     Overwritten,
+    /// All products have a zero from beyond the edge in them.
+    Zeros,
+    /// There is no product in the sum.
+    Empty,
+    /// This pair, one of those with zeros, has a zero in place of an element of the operand.
+    Zero(Side, usize, u64),
+    /// Elements are added and not multiplied.
+    Added,
     /// This pair multiplies a word that nobody set.
     Unset(usize),
     /// This pair is not one of A and one of B.
@@ -45,8 +54,7 @@ pub fn judge(origins: &Origins, problem: &Problem, element: &Element) -> Verdict
     let verdict = of_sum(problem, element);
     let rights = |store| {
         let pairs = origins.pairs(problem, store);
-        let pairs = pairs.into_iter().filter(|pair| pair.factors.iter().all(|(factor, _)| *factor != Factor::Zero));
-        let other = Element { pairs: pairs.collect(), ..element.clone() };
+        let other = Element { pairs: pairs.into_iter().filter(|pair| !pair.is_zero()).collect(), ..element.clone() };
         of_sum(problem, &other) == Verdict::Right
     };
     if verdict != Verdict::Right && element.earlier.iter().any(rights) {
@@ -69,15 +77,27 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
     if let Some(at) = pairs.iter().position(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_none())) {
         return Verdict::Operands(at);
     }
+    let rest = &element.formed.rest;
+    if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
+        return Verdict::Unknown;
+    }
+    let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0);
+    if pairs.is_empty() && not_zero.clone().count() > 1 {
+        return Verdict::Added;
+    }
     let k = problem.k as usize;
+    if pairs.is_empty() && not_zero.clone().count() == 0 {
+        return if element.with_zeros.is_empty() { Verdict::Empty } else { Verdict::Zeros };
+    }
     let places: Vec<[Place; 2]> = pairs.iter().map(places).collect();
     let right = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
-    let rest = element.formed.rest.iter().any(|value| value.bits as u32 & 0x7fff_ffff != 0);
     // What comes before a whole sum is what that began with.
     let whole = |part: &[[Place; 2]]| {
         part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<std::collections::BTreeSet<_>>().len() == k
     };
-    if rest || places.len() > k && whole(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right) {
+    if not_zero.count() > 0
+        || places.len() > k && whole(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right)
+    {
         return Verdict::Beginning;
     }
     if places.iter().all(right) {
@@ -119,13 +139,15 @@ fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Ve
     };
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
-    let other = if side == Side::A { (b, Side::B) } else { (a, Side::A) };
-    let expected = |n: usize| if other.0.0 && other.0.1 { places[n][other.1 as usize].1 } else { n as u64 };
+    let (own, ascending, _) = if side == Side::A { b } else { a };
+    let expected = |n: usize| if own && ascending { places[n][side.other() as usize].1 } else { n as u64 };
     let wrong = (0..places.len()).filter(|&n| places[n][side as usize] != (element.own(side), expected(n)));
-    // The clearest example has neither index 0.
-    let clear = |&n: &usize| expected(n) > 0 && places[n][side as usize] != (0, 0);
-    let wrong: Vec<usize> = wrong.collect();
-    let at = wrong.iter().copied().find(clear).or(wrong.first().copied()).unwrap_or(0);
+    // The clearest example has no index 0, and shows what is wrong with the other factor, too.
+    let clear = |n: &usize| {
+        let other = places[*n][side.other() as usize] != (element.own(side.other()), expected(*n));
+        (other, expected(*n) > 0 && places[*n][side as usize] != (0, 0), std::cmp::Reverse(*n))
+    };
+    let at = wrong.max_by_key(clear).unwrap_or(0);
     Verdict::Factor(side, at, expected(at))
 }
 
@@ -135,11 +157,22 @@ fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verd
     places.iter().for_each(|[(_, k), _]| *counts.entry(*k).or_default() += 1);
     let missing: Vec<u64> = (0..problem.k).filter(|k| !counts.contains_key(k)).collect();
     let repeated: Vec<u64> = counts.into_iter().filter(|&(_, count)| count > 1).map(|(k, _)| k).collect();
+    // A zero where the other factor is the right one.
+    for side in Side::BOTH {
+        let zero = |pair: &Pair| {
+            let ((own, k), _) = pair.of(side.other()).filter(|_| pair.is_zero())?;
+            (own == element.own(side.other()) && missing.contains(&k)).then_some(k)
+        };
+        if let Some((at, k)) = element.with_zeros.iter().enumerate().find_map(|(at, pair)| Some((at, zero(pair)?))) {
+            return Verdict::Zero(side, at, k);
+        }
+    }
     if !(missing.is_empty() && repeated.is_empty()) {
         return Verdict::Part { missing, repeated };
     }
     let factors = element.pairs.iter().flat_map(|pair| pair.factors);
-    match element.formed.conversions.first().copied().or(factors.filter_map(|(_, value)| value.converted).next()) {
+    // The last of them in the list is the first that was made.
+    match element.formed.conversions.last().copied().or(factors.filter_map(|(_, value)| value.converted).next()) {
         Some(instruction) => Verdict::Converted(instruction),
         None => Verdict::Right,
     }

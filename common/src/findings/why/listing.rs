@@ -13,9 +13,8 @@ const SHOWN: usize = 2;
 
 /// The element as the sum that it is, who formed it in which lines, and the way of its first two factors.
 pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> String {
-    let elements = origins.elements(problem);
-    let found = elements.iter().find(|element| (element.row, element.col) == (row, col));
-    let Some((element, store)) = found.and_then(|element| Some((element, element.store?))) else {
+    let element = &origins.at(problem, row, col);
+    let Some(store) = element.store else {
         return format!("  C[{row}][{col}] was never stored\n");
     };
     let name = element.name();
@@ -34,7 +33,7 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
         let _ = match value.shared {
             None => writeln!(text, "  {name} was read in line {loaded}"),
             Some(passage) => {
-                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.cell(&passage));
+                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.position));
                 let stored = passage.stored.map(line).unwrap_or_default();
                 let read = line(passage.loaded);
                 writeln!(

@@ -5,7 +5,6 @@ mod element;
 mod explain;
 mod judge;
 mod listing;
-mod loops;
 mod rule;
 
 pub use element::Origins;

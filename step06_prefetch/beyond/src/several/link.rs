@@ -39,10 +39,12 @@ pub struct Span {
 }
 
 /// Streams of work on one GPU: panels travel on one of them and are multiplied on others. On a GPU every call only asks for
-/// work, and returns at once.
+/// work, and returns at once; what only a GPU has to do is nothing elsewhere.
 pub trait Link {
     /// A product begins.
-    fn begin(&mut self, device: &mut dyn Device) -> Result<()>;
+    fn begin(&mut self, _device: &mut dyn Device) -> Result<()> {
+        Ok(())
+    }
 
     /// Lets a panel of A and one of B travel, once panel `after` has been multiplied, whose buffers they take.
     fn travel(
@@ -54,10 +56,14 @@ pub trait Link {
     ) -> Result<()>;
 
     /// Work that is asked for from here on waits for a panel's arrival.
-    fn arrived(&mut self, device: &mut dyn Device, panel: usize) -> Result<()>;
+    fn arrived(&mut self, _device: &mut dyn Device, _panel: usize) -> Result<()> {
+        Ok(())
+    }
 
     /// Whatever multiplies this panel has been asked for.
-    fn multiplied(&mut self, device: &mut dyn Device, panel: usize) -> Result<()>;
+    fn multiplied(&mut self, _device: &mut dyn Device, _panel: usize) -> Result<()> {
+        Ok(())
+    }
 
     /// Waits until all is done. Gives the product's milliseconds on this GPU, and what it did when; neither on the simulator.
     fn end(&mut self, device: &mut dyn Device) -> Result<Option<(f64, Vec<Span>)>>;
@@ -80,10 +86,6 @@ impl PostLink {
 }
 
 impl Link for PostLink {
-    fn begin(&mut self, _device: &mut dyn Device) -> Result<()> {
-        Ok(())
-    }
-
     fn travel(
         &mut self,
         device: &mut dyn Device,
@@ -115,14 +117,6 @@ impl Link for PostLink {
                 device.write(buffer, at, &bytes)?;
             }
         }
-        Ok(())
-    }
-
-    fn arrived(&mut self, _device: &mut dyn Device, _panel: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn multiplied(&mut self, _device: &mut dyn Device, _panel: usize) -> Result<()> {
         Ok(())
     }
 

@@ -1,15 +1,18 @@
 //! The post office of a run: messages between ranks, and the word that one of them has failed.
 //!
-//! Ranks that are threads of one process share it. Ranks of other processes are reached through [`Outgoing`]. Nobody waits
+//! Ranks that are threads of one process share it. Ranks of other processes are reached through [`Wires`]. Nobody waits
 //! for a rank that has failed: whoever waits for any message gets the failure's sentence instead.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
+use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use std::{fmt, io, thread};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::grid::Line;
+use super::wires::{Frame, Kind, LONGEST, SILENCE, Wires};
 
 /// What a message is, so that the receiver can tell whether it is the one it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,69 +47,98 @@ impl fmt::Display for Label {
 }
 
 /// A message with its label.
-pub type Message = (Label, Arc<[u8]>);
-
-/// Reaches ranks of other processes.
-pub trait Outgoing: Send + Sync {
-    /// Sends a message; what goes wrong is reported to the post office by whoever listens to the rank.
-    fn send(&self, from: usize, to: usize, message: &Message);
-
-    /// Tells all other processes that a rank has failed, and why.
-    fn tell_failure(&self, failure: &Failure);
-
-    /// Tells them that this one has done its work.
-    fn say_bye(&self);
-}
-
-/// A rank that has failed, and what is to be said of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The rank.
-    pub rank: usize,
-    /// One sentence.
-    pub text: String,
-}
+type Message = (Label, Arc<[u8]>);
 
 #[derive(Default)]
 struct State {
     /// By sender and receiver.
     queues: HashMap<(usize, usize), VecDeque<Message>>,
-    /// A rank has failed, and the others are being told.
-    failing: bool,
-    failure: Option<Failure>,
+    /// What is to be said of the first rank that has failed.
+    failure: Option<String>,
     closed: bool,
 }
+
+/// How often a rank says that it lives.
+const BEAT: Duration = Duration::from_secs(2);
 
 /// The post office.
 #[derive(Default)]
 pub struct Post {
     state: Mutex<State>,
     changed: Condvar,
-    /// The rank of this process, and how the others are reached; nothing if all ranks are threads of this process.
-    outgoing: OnceLock<(usize, Box<dyn Outgoing>)>,
+    /// How other processes are reached; nothing if all ranks are threads of this one.
+    wires: OnceLock<Wires>,
 }
 
 impl Post {
-    /// From here on this process is one rank, and all others are reached this way.
-    pub fn connect(&self, rank: usize, outgoing: Box<dyn Outgoing>) {
-        // Set once, by whoever made the connections.
-        let _ = self.outgoing.set((rank, outgoing));
+    /// The post office of a process that is one rank. It listens to its connections and says every two seconds that it lives: if a
+    /// connection ends, or nothing is heard of it for ten seconds, all others are told, and all end.
+    pub fn connected(wires: Wires) -> io::Result<Arc<Self>> {
+        let readers = wires.readers()?;
+        let post = Arc::new(Self { wires: wires.into(), ..Self::default() });
+        for (peer, stream) in readers {
+            let post = post.clone();
+            thread::spawn(move || post.listen(peer, &stream));
+        }
+        let beating = post.clone();
+        thread::spawn(move || {
+            while !beating.is_closed() {
+                beating.tell(Kind::Beat, None, &[]);
+                thread::sleep(BEAT);
+            }
+        });
+        Ok(post)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message into the box of a rank of this process.
-    pub fn deliver(&self, from: usize, to: usize, message: Message) {
-        self.state().queues.entry((from, to)).or_default().push_back(message);
-        self.changed.notify_all();
+    /// Tells all other processes something of a rank, which need not hear it, or of this one.
+    fn tell(&self, kind: Kind, of: Option<usize>, bytes: &[u8]) {
+        if let Some(wires) = self.wires.get() {
+            let of = of.unwrap_or(wires.rank);
+            wires.to_all(&Frame::new(kind, of, bytes), of);
+        }
     }
 
-    fn send(&self, from: usize, to: usize, message: Message) {
-        match self.outgoing.get() {
-            Some((rank, outgoing)) if *rank != to => outgoing.send(from, to, &message),
-            _ => self.deliver(from, to, message),
+    /// Listens to one connection until the rank at its other end says good-bye or is gone.
+    fn listen(&self, peer: usize, stream: &TcpStream) {
+        loop {
+            let frame = match Frame::read(stream, LONGEST) {
+                Ok(frame) => frame,
+                Err(error) => {
+                    let silent = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+                    let what = if silent {
+                        format!("has not been heard of for {} s", SILENCE.as_secs())
+                    } else {
+                        "has ended without a word".to_owned()
+                    };
+                    let text = format!("rank {peer} {what}; look at what it printed last, and start all ranks again");
+                    self.fail(peer, &text);
+                    return;
+                }
+            };
+            match frame.kind {
+                Kind::Message => self.send(frame.from, frame.to, (Label(frame.label), frame.bytes)),
+                // What rank 0 hears, it passes on.
+                Kind::Failed => drop(self.fail(frame.from, &String::from_utf8_lossy(&frame.bytes))),
+                Kind::Bye => return,
+                Kind::Hello | Kind::Welcome | Kind::Beat => {}
+            }
+        }
+    }
+
+    /// Puts a message into the box of a rank of this process, or sends it on to the rank's own.
+    fn send(&self, from: usize, to: usize, (label, bytes): Message) {
+        match self.wires.get() {
+            Some(wires) if wires.rank != to => {
+                wires.write(&Frame { kind: Kind::Message, from, to, label: label.0, bytes });
+            }
+            _ => {
+                self.state().queues.entry((from, to)).or_default().push_back((label, bytes));
+                self.changed.notify_all();
+            }
         }
     }
 
@@ -117,60 +149,34 @@ impl Post {
                 return Ok(message);
             }
             if let Some(failure) = &state.failure {
-                return Err(anyhow!("{}", failure.text));
+                bail!("{failure}");
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Says that a rank has failed, here and in all other processes. The first failure counts: later ones follow from it. After
-    /// [`close`](Self::close) none does.
-    pub fn fail(&self, failure: Failure) {
-        let tell = |failure: &Failure| {
-            if let Some((_, outgoing)) = self.outgoing.get() {
-                outgoing.tell_failure(failure);
-            }
-        };
-        self.fail_after(failure, tell);
-    }
-
-    /// The same, with another way to tell the others. They come first, because whoever waits here may end the process at once.
-    pub fn fail_after(&self, failure: Failure, tell: impl FnOnce(&Failure)) {
-        {
-            let mut state = self.state();
-            if state.failing || state.closed {
-                return;
-            }
-            state.failing = true;
-        }
-        tell(&failure);
-        self.state().failure = Some(failure);
-        self.changed.notify_all();
-    }
-
-    /// Says that a rank has failed, and gives what everybody is told: this failure, or an earlier one.
-    pub fn fail_and_tell(&self, failure: Failure) -> String {
-        let own = failure.text.clone();
-        self.fail(failure);
+    /// Says that a rank has failed, here and in all other processes, and gives what everybody is told. The first failure counts:
+    /// later ones follow from it. After [`close`](Self::close) none does.
+    pub fn fail(&self, rank: usize, text: &str) -> String {
         let mut state = self.state();
-        // An earlier failure is on its way to the others.
-        while state.failure.is_none() && state.failing {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        if state.failure.is_none() && !state.closed {
+            // The others come first, because whoever waits here may end the process at once.
+            self.tell(Kind::Failed, Some(rank), text.as_bytes());
+            state.failure = Some(text.to_owned());
+            self.changed.notify_all();
         }
-        state.failure.as_ref().map_or(own, |failure| failure.text.clone())
+        state.failure.clone().unwrap_or_else(|| text.to_owned())
     }
 
-    /// The failure, if there is one.
-    pub fn failure(&self) -> Option<Failure> {
+    /// What is said of the rank that has failed, if one has.
+    pub fn failure(&self) -> Option<String> {
         self.state().failure.clone()
     }
 
     /// The run is over: connections that end from here on are no failures.
     pub fn close(&self) {
         self.state().closed = true;
-        if let Some((_, outgoing)) = self.outgoing.get() {
-            outgoing.say_bye();
-        }
+        self.tell(Kind::Bye, None, &[]);
     }
 
     /// Whether the run is over.
@@ -273,7 +279,7 @@ mod tests {
         let threads: Vec<_> = (0..5)
             .map(|rank| {
                 let mut member = Member::new(rank, 5, post.clone());
-                std::thread::spawn(move || {
+                thread::spawn(move || {
                     member.barrier().unwrap();
                     member.exchange(&vec![rank as u8; rank]).unwrap()
                 })
@@ -290,16 +296,15 @@ mod tests {
     fn a_failure_ends_the_wait_of_all_and_the_first_one_counts() {
         let post = Arc::new(Post::default());
         let waiting = Member::new(0, 3, post.clone());
-        let waits = std::thread::spawn(move || waiting.receive(1, Label::exchange(1)).unwrap_err().to_string());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        post.fail(Failure { rank: 2, text: "rank 2 is gone".into() });
-        post.fail(Failure { rank: 0, text: "rank 0 waits in vain".into() });
+        let waits = thread::spawn(move || waiting.receive(1, Label::exchange(1)).unwrap_err().to_string());
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(post.fail(2, "rank 2 is gone"), "rank 2 is gone");
+        assert_eq!(post.fail(0, "rank 0 waits in vain"), "rank 2 is gone");
         assert_eq!(waits.join().unwrap(), "rank 2 is gone");
-        assert_eq!(post.failure().unwrap().rank, 2);
         // The end of a connection after the end of the run is none.
         let post = Post::default();
         post.close();
-        post.fail(Failure { rank: 1, text: String::new() });
+        post.fail(1, "");
         assert_eq!(post.failure(), None);
     }
 

@@ -42,11 +42,9 @@ pub fn meet(place: &Place, options: &Options) -> Result<Arc<Post>> {
 fn meet_within(place: &Place, options: &Options, patience: Duration) -> Result<Arc<Post>> {
     let hello = Hello { rank: place.rank, world: place.world, options: options.clone() };
     let streams = if place.rank == 0 { receive_all(place, &hello, patience)? } else { visit(place, &hello, patience)? };
-    let post = Arc::new(Post::default());
-    Wires::start(place.rank, streams, &post).map_err(|error| {
+    Wires::new(place.rank, streams).and_then(Post::connected).map_err(|error| {
         anyhow!("the connections between the ranks do not work ({}); start all ranks again", io_reason(&error))
-    })?;
-    Ok(post)
+    })
 }
 
 /// Rank 0: waits for the others and compares.
@@ -201,10 +199,6 @@ mod tests {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     }
 
-    fn errors(met: Vec<Result<Arc<Post>>>) -> Vec<String> {
-        met.into_iter().map(|met| met.err().map_or_else(String::new, |error| error.to_string())).collect()
-    }
-
     #[test]
     fn ranks_that_agree_meet_and_talk() {
         let posts = started(3, &[(2, "64"), (0, "64"), (1, "64")], 29_611);
@@ -235,28 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_with_another_size_is_named_to_all() {
-        for error in errors(started(3, &[(0, "64"), (1, "64"), (2, "32")], 29_612)) {
-            assert!(error.starts_with("rank 2 was started with --size 32 and rank 0 with --size 64"), "{error}");
+    fn what_is_wrong_with_a_rank_is_said_to_all() {
+        for (ranks, port, says) in [
+            (
+                &[(0, "64"), (1, "64"), (2, "32")][..],
+                29_612,
+                "rank 2 was started with --size 32 and rank 0 with --size 64",
+            ),
+            (&[(0, "64"), (1, "64")], 29_613, "rank 2 of 3 did not come to 127.0.0.1:29613 within 2 s"),
+            (&[(1, "64")], 29_614, "rank 1 finds nobody at 127.0.0.1:29614 within 2 s (connection refused)"),
+            (&[(0, "64"), (1, "64"), (1, "64")], 29_615, "two processes say that they are rank 1"),
+        ] {
+            for met in started(3, ranks, port) {
+                let error = met.err().map_or_else(String::new, |error| error.to_string());
+                assert!(error.starts_with(says), "{error}");
+            }
         }
-    }
-
-    #[test]
-    fn a_rank_that_does_not_come_is_named_to_all() {
-        for error in errors(started(3, &[(0, "64"), (1, "64")], 29_613)) {
-            assert!(error.starts_with("rank 2 of 3 did not come to 127.0.0.1:29613 within 2 s"), "{error}");
-        }
-    }
-
-    #[test]
-    fn an_address_where_nobody_is_is_said() {
-        let error = errors(started(2, &[(1, "64")], 29_614)).remove(0);
-        assert!(error.starts_with("rank 1 finds nobody at 127.0.0.1:29614 within 2 s (connection refused)"), "{error}");
-    }
-
-    #[test]
-    fn two_ranks_of_one_number_are_said_to_all() {
-        let errors = errors(started(3, &[(0, "64"), (1, "64"), (1, "64")], 29_615));
-        assert!(errors.iter().all(|error| error.starts_with("two processes say that they are rank 1")), "{errors:?}");
     }
 }

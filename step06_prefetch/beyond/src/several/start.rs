@@ -15,7 +15,7 @@ use super::link::{Link, PostLink};
 use super::nccl::{self, NcclLink};
 use super::options::Args;
 use super::place::Place;
-use super::post::{Failure, Member, Post};
+use super::post::{Member, Post};
 use super::rendezvous;
 use super::report;
 use super::run::{Outcome, run};
@@ -105,9 +105,7 @@ fn all_as_threads(args: &Args) -> Result<bool> {
         match result {
             Ok(verified) => right &= verified,
             // The first failure is the cause; the others wait for a rank that is gone.
-            Err(error) => {
-                bail!("{}", post.fail_and_tell(Failure { rank, text: format!("{error:#}") }));
-            }
+            Err(error) => bail!("{}", post.fail(rank, &format!("{error:#}"))),
         }
     }
     post.close();
@@ -145,7 +143,7 @@ fn one_of_several(args: &Args, place: &Place) -> Result<bool> {
             let text = if text.contains(&format!("rank {rank}")) { text } else { format!("rank {rank}: {text}") };
             // NCCL may notice first that another rank is gone. The connection to that rank says so soon after.
             thread::sleep(Duration::from_millis(500));
-            bail!("{}", post.fail_and_tell(Failure { rank, text }))
+            bail!("{}", post.fail(rank, &text))
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::post::{Failure, Post};
+use super::post::Post;
 
 /// How often the watch looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ pub fn over(post: &Arc<Post>) {
         while !post.is_closed() {
             if let Some(failure) = post.failure() {
                 thread::sleep(GRACE);
-                say(&failure.text);
+                say(&failure);
                 end(2);
             }
             thread::sleep(LOOK);
@@ -53,7 +53,7 @@ impl Limit {
         thread::spawn(move || {
             while !flag.load(Ordering::SeqCst) {
                 if begin.elapsed() > limit {
-                    post.fail(Failure { rank, text: format!("rank {rank}: {what}") });
+                    post.fail(rank, &format!("rank {rank}: {what}"));
                     return;
                 }
                 thread::sleep(LOOK);

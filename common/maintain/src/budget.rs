@@ -1,0 +1,91 @@
+//! Lines of Rust by crate beside their budgets, tests included: everybody sees what a change adds.
+
+use std::path::Path;
+
+use anyhow::Result;
+use common::basics::output::print;
+use common::basics::units::grouped;
+use common::basics::workspace;
+use course::files::{below, read};
+
+/// How the paths of a crate's files begin, its lines, and why it may have more: without a reason the check fails. A file counts where
+/// the longest beginning fits.
+type Budget = (&'static str, usize, &'static str);
+
+const BUDGETS: [Budget; 9] = [
+    ("step", 1_500, ""),
+    ("step06_prefetch/beyond/", 6_000, ""),
+    ("common/", 10_500, ""),
+    ("common/plan/", 1_000, ""),
+    ("common/gpu/", 300, ""),
+    ("common/simt/", 26_000, ""),
+    ("common/explorer/", 3_500, ""),
+    ("common/course/", 6_500, ""),
+    ("common/maintain/", 4_600, ""),
+];
+/// All of them may have a little more than the sum.
+const TOTAL: usize = 60_000;
+
+/// Prints the table; `false` if a budget is exceeded without a reason.
+pub fn check() -> Result<bool> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(workspace::root())?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "common" || name.starts_with("step") {
+            for file in below(&entry.path(), "rs") {
+                found.push((workspace::display(&file), read(&file)?.lines().count()));
+            }
+        }
+    }
+    // What a fuzzer builds lies in its own folder.
+    found.retain(|(file, _)| !Path::new(file).iter().any(|part| part == "target"));
+    let (text, ok) = table(&BUDGETS, &found);
+    print(&text)?;
+    Ok(ok)
+}
+
+fn table(budgets: &[Budget], files: &[(String, usize)]) -> (String, bool) {
+    let mut lines = vec![0; budgets.len()];
+    for (file, count) in files {
+        let fitting = budgets.iter().enumerate().filter(|(_, (start, ..))| file.starts_with(start));
+        if let Some((at, _)) = fitting.max_by_key(|(_, (start, ..))| start.len()) {
+            lines[at] += count;
+        }
+    }
+    let mut ok = true;
+    let mut row = |name: &str, count: usize, most: usize, reason: &str| {
+        let over = match reason {
+            _ if count <= most => "",
+            "" => "too many; take something out, or write the reason down in common/maintain/src/budget.rs",
+            reason => reason,
+        };
+        ok &= count <= most || !reason.is_empty();
+        let row = format!("{name:<26}{:>8} of {:>6}  {over}", grouped(count as u64), grouped(most as u64));
+        row.trim_end().to_owned() + "\n"
+    };
+    let mut text = String::from("lines of Rust\n");
+    for (&(start, most, reason), &count) in budgets.iter().zip(&lines) {
+        text += &row(if start == "step" { "the steps" } else { start.trim_end_matches('/') }, count, most, reason);
+    }
+    text += &row("all", lines.iter().sum(), TOTAL, "");
+    (text, ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_counts_once_and_too_many_lines_need_a_reason() {
+        let files = [("step06_prefetch/src/lib.rs", 100), ("step06_prefetch/beyond/src/lib.rs", 7)];
+        let files = files.map(|(file, lines)| (file.to_owned(), lines));
+        let of = |most, reason| table(&[("step", most, reason), ("step06_prefetch/beyond/", 7, "")], &files);
+        let (text, ok) = of(100, "");
+        assert!(ok && text.contains("step06_prefetch/beyond           7 of      7\n"), "{text}");
+        assert!(text.ends_with("all                            107 of 60,000\n"), "{text}");
+        let (text, ok) = of(99, "");
+        assert!(!ok && text.contains("the steps                      100 of     99  too many; take"), "{text}");
+        let (text, ok) = of(99, "two ideas");
+        assert!(ok && text.contains("  two ideas\n"), "{text}");
+    }
+}

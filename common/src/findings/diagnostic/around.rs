@@ -1,0 +1,161 @@
+//! What lies around a line of a kernel, by how it is written: the loops and conditions that it stands in, and the lines that
+//! set what it uses.
+
+use simt::Location;
+
+use super::underline::{code, uses};
+use crate::code::places::Sources;
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The lines up to one of them, from there upwards, with their numbers.
+fn numbered(lines: &[String], last: u32) -> impl Iterator<Item = (u32, &String)> {
+    lines.iter().take(last as usize).enumerate().rev().map(|(at, text)| (at as u32 + 1, text))
+}
+
+/// The numbers of the lines around a place that begin with one of these words, the innermost first.
+pub fn around(sources: &mut Sources, place: &Location, words: &[&str]) -> Vec<u32> {
+    let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
+    let lines = sources.lines(file);
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let begins = |text: &str| {
+        words.iter().any(|word| text.trim_start().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_name)))
+    };
+    let Some(start) = lines.get(line as usize - 1) else { return vec![] };
+    let mut most = indent(start) + usize::from(begins(start));
+    let mut found = vec![];
+    for (number, text) in numbered(lines, line) {
+        let text = code(text);
+        if text.trim().is_empty() || indent(text) >= most {
+            continue;
+        }
+        most = indent(text);
+        found.extend(begins(text).then_some(number));
+    }
+    found
+}
+
+/// The names that a line uses, but for those of the kernel's parameters, of constants and of what CUDA brings.
+fn names(code: &str) -> Vec<&str> {
+    const KNOWN: [&str; 10] =
+        ["const", "int", "size_t", "unsigned", "float", "for", "if", "while", "threadIdx", "blockIdx"];
+    let mut names: Vec<&str> = vec![];
+    for word in code.split(|c| !is_name(c) && c != '.') {
+        let word = word.split('.').next().unwrap_or_default();
+        let own = word.contains(|c: char| c.is_lowercase()) && !word.starts_with(|c: char| c.is_ascii_digit());
+        if own && !KNOWN.contains(&word) && !names.contains(&word) {
+            names.push(word);
+        }
+    }
+    names
+}
+
+/// Whether a line gives the name a value.
+fn sets(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let before = &code[..at];
+        let mut rest = &code[at + name.len()..];
+        if before.ends_with(is_name) || before.ends_with('.') || rest.starts_with(is_name) {
+            return false;
+        }
+        while let Some(inside) = rest.trim_start().strip_prefix('[') {
+            rest = inside.split_once(']').map_or("", |(_, after)| after);
+        }
+        let rest = rest.trim_start();
+        ["+=", "-=", "++"].iter().any(|operator| rest.starts_with(operator))
+            || rest.starts_with('=') && !rest.starts_with("==")
+    })
+}
+
+/// The lines that set what a line uses, and what those use, each with the name: at most so many, those first that tell most of
+/// where an element lies. Of a line that stores only what stands before the `=` counts.
+pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
+    let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
+    let lines = sources.lines(file);
+    let start = lines.iter().take(line as usize).rposition(|text| text.contains("__global__")).unwrap_or(0);
+    let end = lines
+        .iter()
+        .skip(line as usize)
+        .position(|text| text.starts_with('}'))
+        .map_or(lines.len(), |at| at + line as usize);
+    let function: Vec<(u32, &str)> =
+        (1..).zip(lines).skip(start).take(end - start).map(|(number, text)| (number, code(text))).collect();
+    let text = |number: u32| function.iter().find(|(known, _)| *known == number).map_or("", |(_, text)| *text);
+    let mut found: Vec<(String, u32)> = vec![];
+    let mut waiting = vec![line];
+    for _ in 0..2 {
+        let part = |number: u32| match text(number).split_once(" = ") {
+            Some((index, _)) if stores && number == line => index,
+            Some((_, value)) if number == line => value,
+            _ => text(number),
+        };
+        let used: Vec<String> = waiting.drain(..).flat_map(|number| names(part(number))).map(str::to_owned).collect();
+        for name in used {
+            for &(number, _) in function.iter().filter(|(number, text)| *number != line && sets(text, &name)) {
+                if found.iter().all(|(_, known)| *known != number) {
+                    found.push((name.clone(), number));
+                    waiting.push(number);
+                }
+            }
+        }
+    }
+    // Sizes and blocks decide which part of a matrix it is; what does not is further away.
+    let tells = |number: u32| {
+        ["M", "N", "K", "blockIdx"].iter().any(|word| text(number).split(|c| !is_name(c)).any(|other| other == *word))
+    };
+    found.sort_by_key(|(_, number)| (!tells(*number), line.abs_diff(*number)));
+    found.truncate(most);
+    found
+}
+
+/// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.
+pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u32)> {
+    let (file, line) = (place.file.as_ref()?, place.line?);
+    let lines = sources.lines(file);
+    let text = code(lines.get(line as usize - 1)?);
+    let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
+    let name = left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
+    let declares = |text: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let alone = !text[at + name.len()..].starts_with(is_name);
+            alone && text[..at].ends_with(' ') && text[..at].trim_end().ends_with(is_name)
+        })
+    };
+    let above = numbered(lines, line).find(|(_, text)| declares(code(text)));
+    above.map(|(number, _)| (name.to_owned(), number))
+}
+
+/// The lines of a file that store to an array, the first two.
+pub fn stores_of(sources: &mut Sources, place: &Location, array: &str) -> Vec<u32> {
+    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+    let stores = |text: &str| uses(code(text), array).iter().any(|found| found.writes) && !text.contains("__shared__");
+    (1..)
+        .zip(lines)
+        .filter(|(number, text)| Some(*number) != place.line && stores(text))
+        .map(|(number, _)| number)
+        .take(2)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "__global__ void k() {\n    const int row = blockIdx.y * T + y;\n    const float* a_from = A + row * K;\n    \
+                          int far = 3;\n    for (int k0 = 0; k0 < K; k0 += T) {\n        if (k0)\n            s[y] = *a_from;\n        \
+                          a_from += T;\n    }\n}\nvoid other() {\n    a_from = 0;\n}\n";
+
+    #[test]
+    fn the_lines_around_and_those_that_set_what_is_used() {
+        let at = |line| Location { file: Some("k.cu".into()), line: Some(line), ..Location::default() };
+        let mut sources = Sources::with("k.cu", KERNEL);
+        assert_eq!(around(&mut sources, &at(7), &["for", "if"]), [6, 5]);
+        assert_eq!(around(&mut sources, &at(8), &["for", "if"]), [5]);
+        let set = |name: &str, line| (name.to_owned(), line);
+        assert_eq!(setters(&mut sources, &at(7), false, 9), [set("a_from", 3), set("row", 2), set("a_from", 8)]);
+        assert_eq!(setters(&mut sources, &at(7), true, 9), []);
+        assert_eq!(setters(&mut sources, &at(7), false, 1), [set("a_from", 3)]);
+    }
+}

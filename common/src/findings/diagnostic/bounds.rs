@@ -1,0 +1,68 @@
+//! An index that leaves a matrix because a comparison lets it: `k <= K`, or `row < N`. The lines around the access give it away.
+
+use simt::Location;
+
+use super::around::around;
+use super::underline;
+use crate::code::places::Sources;
+
+/// What to do about an access out of bounds, if a comparison in its line, or in a condition or loop around it, is wrong; with that line.
+pub fn remedy(sources: &mut Sources, place: &Location) -> Option<(u32, String)> {
+    let mut lines = around(sources, place, &["for", "while", "if"]);
+    lines.extend(place.line);
+    let file = place.file.as_ref()?;
+    lines.into_iter().find_map(|line| Some((line, wrong(line, underline::code(sources.line(file, line)?))?)))
+}
+
+/// What is wrong with the comparisons in a line.
+fn wrong(line: u32, code: &str) -> Option<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, _) in code.match_indices('<') {
+        let before = code[..at].trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
+        let after = &code[at + 1..];
+        let (equal, after) = after.strip_prefix('=').map_or((false, after), |rest| (true, rest));
+        let size = after.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
+        if !matches!(size, "M" | "N" | "K") || code[..at].ends_with('<') {
+            continue;
+        }
+        if equal {
+            return Some(format!(
+                "write {before} < {size} in line {line}: with <= the last {before} is {size}, and the last element is that of {size} - 1"
+            ));
+        }
+        let right = match before {
+            _ if before.contains("row") => "M",
+            _ if before.contains("col") => "N",
+            _ if before == "k" || before == "k0" => "K",
+            _ => continue,
+        };
+        if size != right {
+            return Some(format!(
+                "compare {before} with {right} and not with {size} in line {line}: A has M rows and K columns, B K rows and N columns"
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
+        for (code, words) in [
+            ("for (int k = 0; k <= K; ++k)", Some("write k < K")),
+            ("if (row < N && col < M) {", Some("compare row with M and not with N")),
+            ("if (row < M && col<M)", Some("compare col with N")),
+            ("for (int k0 = 0; k0 < M; k0 += TILE)", Some("compare k0 with K")),
+            ("if (row < M && col < N)", None),
+            ("const int a_end = row < M ? K - x : 0;", None),
+            ("for (int k = 0; k < TILE; ++k)", None),
+        ] {
+            let said = wrong(7, code);
+            assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
+            assert!(said.unwrap_or_default().contains(words.unwrap_or_default()), "{code}");
+        }
+    }
+}

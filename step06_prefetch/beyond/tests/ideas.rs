@@ -1,0 +1,39 @@
+//! Products of the kernel for every shape without each of its ideas: of what is committed, and of what NVRTC compiles if it is
+//! there.
+
+use anyhow::{Context, Result, ensure};
+use beyond::STEP;
+use beyond::every_shape::{IDEAS, VARIANT};
+use common::basics::matrix::Operands;
+use common::code::{Source, file_of, nvrtc};
+use common::device::session::Session;
+use common::device::{Device as _, SimDevice, SimOptions};
+use common::verify::on_device::verify_on;
+use common::{DeviceInfo, Problem};
+
+fn products(compiled: bool) -> Result<()> {
+    let source = Source::read(&file_of(&STEP, Some(&VARIANT)))?;
+    for (idea, size) in IDEAS.iter().flat_map(|idea| [(idea, [70, 140, 200]), (idea, [4, 140, 200])]) {
+        let problem = Problem::uniform(size);
+        let mut device = SimDevice::new(SimOptions::default());
+        let info = DeviceInfo { compiles: compiled, ..device.info().clone() };
+        let plan = (idea.plan)(&problem, &info)?;
+        let code = source.code(&plan.specialisation, &info, source.committed_folder().as_deref())?;
+        let session = Session::new(&mut device, &problem, plan, &code)?;
+        let found = verify_on(&mut device, &session, &problem, &Operands::new(&problem)?);
+        let found = found.with_context(|| format!("without {} at {size:?}", idea.name))?;
+        ensure!(found.ok, "without {} at {size:?}: {}", idea.name, found.diagnosis.unwrap_or_default());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_committed_is_right_without_each_idea() -> Result<()> {
+    products(false)
+}
+
+#[test]
+fn what_is_compiled_is_right_without_each_idea() -> Result<()> {
+    // Shown by nothing else: a machine without NVRTC has no such plans.
+    if nvrtc::find().is_err() { Ok(()) } else { products(true) }
+}
