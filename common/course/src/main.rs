@@ -24,7 +24,7 @@ enum Command {
     Compare(compare::Options),
     /// Write a page on which a kernel runs before your eyes: a file of yours, or a step
     Explore(explore::Options),
-    /// Answer a few questions about what you have read; each comes again after three days or more
+    /// Answer a few questions on what you have read, again after some days
     Review,
     /// Say what this machine can do: GPU, driver, NVRTC, cuBLAS, PTX
     Doctor,
