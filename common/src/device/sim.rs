@@ -286,7 +286,7 @@ impl Device for SimDevice {
         let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
         let ((counters, (hazards, trace)), _) = all;
         let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
-        self.hazards.extend(analysis::hazards(found));
+        self.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
         if let (Ok(_), Some(counters)) = (&ended, counters) {
             self.counters.add(kernel, &counters);
