@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use common::basics::workspace;
-use course::steps::STEPS;
 use serde_json::Value;
 
 #[derive(Clone)]
@@ -48,10 +47,6 @@ pub fn path(program: &str) -> Result<PathBuf> {
     if let Some(path) = built.get(program) {
         return Ok(path.clone());
     }
-    ensure!(
-        ["course", "beyond"].contains(&program) || STEPS.iter().any(|step| step.name == program),
-        "there is no step {program}; name one of the folders step*"
-    );
     let path = build(program)?;
     built.insert(program.to_owned(), path.clone());
     Ok(path)

@@ -30,14 +30,15 @@ pub fn packed() -> PathBuf {
 
 /// The engine for a page: as it is packed, or built if its sources have changed since and this machine can build it.
 pub fn engine() -> Result<Vec<u8>> {
-    let (line, module) = read()?;
-    if line == first_line()? {
-        return Ok(module);
+    let first = first_line()?;
+    match read() {
+        Ok((line, module)) if line == first => Ok(module),
+        Ok((_, module)) => build().or_else(|error| {
+            super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
+            Ok(module)
+        }),
+        Err(_) => build(),
     }
-    build().or_else(|error| {
-        super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
-        Ok(module)
-    })
 }
 
 /// Whether the packed engine is what its sources give. Compilers differ, so that the sources are compared.

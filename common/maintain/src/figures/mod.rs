@@ -1,7 +1,7 @@
 //! Figures made from records. Those that never change are plain SVG files beside them.
 
 mod accuracy;
-pub mod every_shape;
+mod every_shape;
 mod several;
 
 use std::path::{Path, PathBuf};
@@ -16,12 +16,8 @@ const FIGURES: &[Figure] = &[
     ("tensor-errors", accuracy::errors),
     ("several-timeline", several::timeline),
     ("several-scaling", several::scaling),
+    (every_shape::SAW_TOOTH, every_shape::saw_tooth),
 ];
-
-/// The same for a figure that is there once its record is.
-type Recorded = (&'static str, fn() -> Result<Option<String>>);
-
-const RECORDED: &[Recorded] = &[(every_shape::SAW_TOOTH, every_shape::saw_tooth)];
 
 /// All figures whose file is wanted: path and SVG.
 pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {
@@ -31,14 +27,6 @@ pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {
         let path = folder.join(format!("{name}.svg"));
         if wanted(&path) {
             figures.push((path, draw().with_context(|| format!("the figure {name}"))?));
-        }
-    }
-    for (name, draw) in RECORDED {
-        let path = folder.join(format!("{name}.svg"));
-        if wanted(&path)
-            && let Some(svg) = draw().with_context(|| format!("the figure {name}"))?
-        {
-            figures.push((path, svg));
         }
     }
     Ok(figures)

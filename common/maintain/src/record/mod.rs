@@ -4,7 +4,6 @@
 //! workspace. What fails or takes too long is written down, and the rest goes on; the files are there after every part.
 
 pub mod acceptance;
-mod check_time;
 mod process;
 mod runs;
 mod traffic;
@@ -44,9 +43,9 @@ pub struct Options {
     commit: Option<String>,
 }
 
-/// What is measured: the time of a check, all kernels with a warm L2 cache, the steps at sizes close together, the steps with an empty
-/// cache, and whether every kernel is right at every shape.
-const PARTS: [&str; 5] = ["check-time", "compare", "saw-tooth", "flushed", "acceptance"];
+/// What is measured: all kernels with a warm L2 cache, the steps at sizes close together, the steps with an empty cache, and whether every
+/// kernel is right at every shape.
+const PARTS: [&str; 4] = ["compare", "saw-tooth", "flushed", "acceptance"];
 /// Seconds of the longest comparison, of the saw-tooth's, and of the one with a flushed cache.
 const COMPARE_SECONDS: u64 = 480;
 const SAW_TOOTH_SECONDS: u64 = 120;
@@ -63,10 +62,6 @@ pub fn run(options: &Options) -> Result<bool> {
     session.log(&doctor::text())?;
     let sim = options.device == "sim";
     let mut ok = true;
-    if wanted("check-time") {
-        let told = check_time::text(4096).unwrap_or_else(|error| format!("{error:#}\n"));
-        session.log(&format!("the check of a product on this host\n{told}"))?;
-    }
     if wanted("compare") {
         ok &= session.compare("compare", COMPARE_SECONDS, &["--rungs"])?;
     }
@@ -143,12 +138,7 @@ mod tests {
     #[test]
     fn a_comparison_is_kept_by_an_option_that_exists() {
         let help = programs::output("course", &["compare", "--help"]).unwrap().stdout;
-        assert!(
-            help.contains(&format!("{SAVE} <"))
-                && help.contains("--rungs")
-                && help.contains("--saw-tooth")
-                && help.contains("--flush-l2"),
-            "{help}"
-        );
+        let options = [SAVE, "--rungs", "--saw-tooth", "--flush-l2"];
+        assert!(options.iter().all(|option| help.contains(option)), "{help}");
     }
 }

@@ -41,6 +41,20 @@ struct Request {
     addresses: [u64; 32],
 }
 
+/// An asynchronous copy of a warp that is being started.
+#[derive(Debug)]
+struct Start {
+    lanes: u32,
+    from: [u64; 32],
+    to: [u64; 32],
+    source_bytes: [u32; 32],
+    bytes: u32,
+}
+
+/// A wait for copies: how many groups may be left, if not all must land.
+#[derive(Debug)]
+struct Wait(Option<u32>);
+
 /// An asynchronous copy of a lane that has not landed.
 #[derive(Debug)]
 struct Flight {
@@ -76,9 +90,8 @@ pub struct BlockOrigins {
     /// What the block itself has stored to global memory, by address.
     global: HashMap<u64, Tag>,
     requests: Vec<Request>,
-    copies: Vec<(u32, [u64; 32], [u64; 32], [u32; 32], u32)>,
-    /// Copies are waited for: how many groups may be left, if not all must land.
-    wait: Option<Option<u32>>,
+    starts: Vec<Start>,
+    wait: Option<Wait>,
 }
 
 impl BlockOrigins {
@@ -96,7 +109,7 @@ impl BlockOrigins {
             local: HashMap::new(),
             global: HashMap::new(),
             requests: vec![],
-            copies: vec![],
+            starts: vec![],
             wait: None,
             launch,
         }
@@ -428,11 +441,11 @@ impl BlockOrigins {
     }
 
     fn take_off(&mut self, step: &Executed<'_>) {
-        for (lanes, from, to, source, bytes) in std::mem::take(&mut self.copies) {
+        for Start { lanes, from, to, source_bytes, bytes } in std::mem::take(&mut self.starts) {
             for lane in each(lanes) {
                 let copied = |part: u32| {
                     let address = from[lane] + 4 * u64::from(part);
-                    if 4 * part < source[lane] {
+                    if 4 * part < source_bytes[lane] {
                         self.element(address, step.instruction, word(step, address))
                     } else {
                         self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, 0)
@@ -476,7 +489,8 @@ impl Observer for BlockOrigins {
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        self.copies.push((copy.lanes, *copy.from, *copy.to, *copy.source_bytes, copy.bytes));
+        let &CopyAccess { lanes, from, to, source_bytes, bytes, .. } = copy;
+        self.starts.push(Start { lanes, from: *from, to: *to, source_bytes: *source_bytes, bytes });
     }
 
     fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
@@ -484,7 +498,7 @@ impl Observer for BlockOrigins {
     }
 
     fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
-        self.wait = Some(pending);
+        self.wait = Some(Wait(pending));
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
@@ -495,7 +509,7 @@ impl Observer for BlockOrigins {
         let launch = self.launch.clone();
         let inst = &launch.instructions[step.instruction as usize];
         self.take_off(step);
-        if let Some(keep) = self.wait.take() {
+        if let Some(Wait(keep)) = self.wait.take() {
             self.land(step, keep);
         }
         for request in &requests {
