@@ -123,7 +123,7 @@ const WRONG: &[Case] = &[
     ("k0_steps_by_one", "4", MULTIPLES, Fails("right at", "right past the end of B"),
         &[("k0 += TILE) {", "++k0) {")]),
     ("pointer_stays", "4", MULTIPLES, Fails("right at", "always the first tile is taken"), &[("        a_from += TILE;\n", "")]),
-    ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "look at the index or the pointer in line"),
+    ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "look at how the index or the pointer in line"),
         &[("b_from += (size_t)TILE * N;", "b_from += TILE;")]),
     ("no_edges", "4", "step04_tiled/variants/no_edges.cu", Fails("right at 1×1×1", "right past the end of A"), &[]),
     ("dropped_tail", "4", TILED, Fails("right at 1×1×1", "round the number of tiles up"),
@@ -176,7 +176,7 @@ const WRONG: &[Case] = &[
     ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
     ("no_first_fetch", "6", BUFFERS, Fails("right at", "uninitialised shared memory read: As"),
         &[("    store(0);\n", "")]),
-    ("stored_too_early", "6", BUFFERS, Fails("right at", "look at which buffer is stored to and which is"),
+    ("stored_too_early", "6", BUFFERS, Fails("right at", "one of them takes the wrong buffer"),
         &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),
     ("no_include", "6", ASYNC, Fails("compiles", "\"copy\" is undefined"),
         &[("#include \"async.cuh\"", "")]),
@@ -417,7 +417,7 @@ fn shows_why() -> Result<()> {
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
         ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
         ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "sum stored in another element"),
-        ("tensor_cores", "step06_prefetch", self::kernel(find("not_published")?)?, "without a proxy fence"),
+        ("tensor_cores", "beyond", self::kernel(find("not_published")?)?, "without a proxy fence"),
     ] {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");
@@ -483,7 +483,7 @@ fn wrong(case: &Case) -> Result<()> {
             let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
             ensure!(next.contains(look), "{look:?} is not in: {next}");
             // What the compiler says is the reason already; for everything else a command shows it.
-            let command = next.contains("\nsee it for yourself:\n  cargo run --release -p step");
+            let command = next.contains("\nsee it for yourself:\n  cargo run --release -p ");
             ensure!(command != (line == "compiles"), "no command, or one too many: {next}");
         }
         Refuses(words) => {

@@ -66,7 +66,7 @@ const MISTAKES: [(Mistake, &str); 19] = [
 impl Mistake {
     /// Whether it may follow from a hazard, which then says more.
     pub fn may_follow(self) -> bool {
-        matches!(self, Self::Unwritten | Self::Zeros | Self::Empty | Self::Unset)
+        matches!(self, Self::Unwritten | Self::Zeros | Self::Empty | Self::Unset | Self::Part | Self::Lost)
     }
 
     /// What it is called in titles and in JSON.

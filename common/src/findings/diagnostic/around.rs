@@ -93,7 +93,12 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
         };
         let used: Vec<String> = waiting.drain(..).flat_map(|number| names(part(number))).map(str::to_owned).collect();
         for name in used {
-            let counts = |text: &str| !(stores && text.trim_start().starts_with("for"));
+            // Not how a tile is filled, nor loops over something else than the matrix.
+            let filled = format!("{name}[");
+            let counts = |text: &str| {
+                let loops = text.trim_start().starts_with("for") && (stores || !of_matrix(text));
+                !(loops || name.starts_with(char::is_uppercase) && text.contains(&filled))
+            };
             let set: Vec<&(u32, &str)> =
                 function.iter().filter(|(number, text)| *number != line && sets(text, &name) && counts(text)).collect();
             // Of several variables of one name it is the one declared last before the line.
@@ -109,12 +114,15 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
         }
     }
     // Sizes and blocks decide which part of a matrix it is; what does not is further away.
-    let tells = |number: u32| {
-        ["M", "N", "K", "blockIdx"].iter().any(|word| text(number).split(|c| !is_name(c)).any(|other| other == *word))
-    };
+    let tells = |number: u32| of_matrix(text(number)) || text(number).contains("blockIdx");
     found.sort_by_key(|(_, number)| (!tells(*number), line.abs_diff(*number)));
     found.truncate(most);
     found
+}
+
+/// Whether a line names a size of the matrices.
+fn of_matrix(text: &str) -> bool {
+    text.split(|c| !is_name(c)).any(|word| matches!(word, "M" | "N" | "K"))
 }
 
 /// Whether a line declares a variable of this name: a type stands before it.

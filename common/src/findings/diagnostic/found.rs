@@ -68,8 +68,18 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         title: format!("{}: {}", hazard.kind.name(), what(hazard, sources)),
         marks,
         note,
-        help: remedy::hazard(hazard, sources),
+        help: remedy::hazard(hazard, sources) + other_buffer(hazard),
         warning: hazard.kind.is_warning(),
+    }
+}
+
+/// A tile that has several buffers may be raced for because one of the two accesses takes the wrong one.
+fn other_buffer(hazard: &Hazard) -> &'static str {
+    let buffers = hazard.place.index().len() == 3 && Role::of(&hazard.place) == Role::Shared;
+    if hazard.kind == HazardKind::Race && buffers {
+        "; or, if the two mean different tiles, one of them takes the wrong buffer: look at its first index"
+    } else {
+        ""
     }
 }
 
@@ -178,7 +188,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
 
 /// The lines that set what a place uses.
 pub fn set_by(sources: &mut Sources, place: &Location, stores: bool) -> Vec<Mark> {
-    let found = setters(sources, place, stores, if stores { 6 } else { 3 });
+    let found = setters(sources, place, stores, if stores { 6 } else { 4 });
     found.into_iter().map(|(name, line)| at_line(sources, place, line, format!("`{name}` is set here"))).collect()
 }
 

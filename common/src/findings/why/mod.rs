@@ -1,11 +1,13 @@
 //! Why a product is wrong: which elements of A and B the kernel multiplied for each element of C, by which lines, and
 //! which it should have multiplied.
 
+mod coverage;
 mod element;
 mod explain;
 mod judge;
 mod listing;
 mod rule;
+mod teller;
 
 pub use element::Origins;
 pub use explain::explain;
