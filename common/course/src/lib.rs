@@ -14,5 +14,6 @@ pub mod least;
 pub mod mine;
 mod progress;
 pub mod record;
+pub mod review;
 pub mod standing;
 pub mod steps;

@@ -18,6 +18,11 @@ function party(view, hazard, { block, thread, action, line, number, warp, lane }
   );
 }
 
+// Lanes of one warp usually run together: such hazards come last.
+function isWithinWarp({ parties: [a, b] }) {
+  return b !== undefined && a.number === b.number && a.warp === b.warp;
+}
+
 function entry(view, hazard) {
   const seen = hazard.time <= view.run.time;
   return element(
@@ -29,7 +34,9 @@ function entry(view, hazard) {
       element("strong", { text: `${hazard.kind}: ${hazard.place}` }),
       element("span", {
         class: "muted",
-        text: hazard.count > 1 ? `, ${count(hazard.count)} times in the whole run` : "",
+        text:
+          (isWithinWarp(hazard) ? ", between two lanes of one warp" : "") +
+          (hazard.count > 1 ? `, ${count(hazard.count)} times in the whole run` : ""),
       }),
     ),
     element("ul", {}, ...hazard.parties.map((one) => party(view, hazard, one))),
@@ -71,7 +78,8 @@ export function makeHazards(view) {
       const state = `${facts.hazards.length} ${look.hazards}`;
       if (drawn?.facts === facts && drawn.state === state) return;
       drawn = { facts, state };
-      fill(list, ...facts.hazards.map((hazard) => entry(view, hazard)));
+      const ordered = [...facts.hazards].sort((a, b) => isWithinWarp(a) - isWithinWarp(b));
+      fill(list, ...ordered.map((hazard) => entry(view, hazard)));
     },
   };
 }

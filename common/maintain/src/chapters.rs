@@ -13,8 +13,7 @@ pub fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let mut pages = below(&root.join("docs/src"), "md");
     for folder in STEPS.iter().map(|step| folder_of(step)) {
-        pages.extend(["lab", "beyond"].iter().flat_map(|inner| below(&folder.join(inner), "md")));
-        pages.push(folder.join("README.md"));
+        pages.extend(below(&folder, "md"));
     }
     pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     pages.retain(|path| path.is_file());
@@ -24,6 +23,8 @@ pub fn all() -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use course::files::read;
 
     use super::*;
@@ -32,8 +33,10 @@ mod tests {
     fn every_step_with_a_lab_has_its_chapter() {
         let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
         for step in STEPS.iter().filter(|step| folder_of(step).join("lab/lab.json").is_file()) {
-            let name = step.name;
-            for page in [format!("{name}/README.md"), format!("{name}/lab/README.md")] {
+            let (name, folder) = (step.name, folder_of(step));
+            let is_chapter = |page: &Path| page.parent() == Some(&folder) || page == folder.join("lab/README.md");
+            for page in below(&folder, "md").into_iter().filter(|page| is_chapter(page)) {
+                let page = workspace::display(&page);
                 assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
                 let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
                 assert!(
@@ -46,8 +49,12 @@ mod tests {
             for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
                 assert!(readme.contains(heading), "{name}: {heading} is missing");
             }
-            let chapter = read(&workspace::root().join("docs/src").join(name).join("README.md")).unwrap();
-            assert!(chapter.contains(&format!("{name}/kernel.cu}}}}")), "{name}: the kernel is not included");
+            let shown = below(&workspace::root().join("docs/src").join(name), "md").into_iter();
+            let kernel = format!("{name}/kernel.cu}}}}");
+            assert!(
+                shown.map(|page| read(&page).unwrap()).any(|page| page.contains(&kernel)),
+                "{name}: the kernel is not included"
+            );
         }
     }
 

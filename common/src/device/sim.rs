@@ -280,13 +280,13 @@ impl Device for SimDevice {
             let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
             let extents = self.kernels[number].1.clone();
             self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
-            return ended.map(|_| ()).map_err(|error| explain(error));
+            return ended.map(|_| ()).map_err(explain);
         }
         let mut all = ((counters, (hazards, trace)), &progress);
         let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
         let ((counters, (hazards, trace)), _) = all;
         let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
-        self.hazards.extend(analysis::hazards(found));
+        self.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
         if let (Ok(_), Some(counters)) = (&ended, counters) {
             self.counters.add(kernel, &counters);

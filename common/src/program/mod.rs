@@ -7,4 +7,5 @@ mod on_host;
 pub mod report;
 mod run;
 
+pub use on_device::run as run_on_device;
 pub use run::{execute, run};

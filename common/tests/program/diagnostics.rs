@@ -37,7 +37,7 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
     let ended = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
     match ended {
         Ok(_) => {
-            let reports = analysis::hazards(hazards.found());
+            let reports = analysis::hazards(hazards.found(), [bx, by, 1]);
             Ok(reports.iter().map(analysis::HazardReport::text).collect::<Vec<_>>().join("\n"))
         }
         Err(Error::Fault(fault)) => Ok(analysis::fault(&fault).text()),

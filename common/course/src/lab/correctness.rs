@@ -53,12 +53,11 @@ impl Candidate {
         {
             return failed(first, next);
         }
-        let next = match ended {
-            Some((size, error)) => self.broken(size, shapes, &error),
-            None => {
-                let (size, seen) = wrong.swap_remove(0);
-                self.wrong(size, seen.verification)
-            }
+        let next = if let Some((size, error)) = ended {
+            self.broken(size, shapes, &error)
+        } else {
+            let (size, seen) = wrong.swap_remove(0);
+            self.wrong(size, seen.verification)
         };
         failed(first, next)
     }

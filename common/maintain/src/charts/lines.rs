@@ -5,7 +5,7 @@ use course::record::{Record, SizeRecord};
 
 use super::places::{apart, tick};
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use super::sheet::{self, Sheet, WIDTH, look, on_gpu, tflops};
+use super::sheet::{self, Sheet, WIDTH, look, on_gpu, short, tflops};
 use crate::picture::{HPos, NAME, NOTE};
 
 /// At powers of two.
@@ -60,7 +60,7 @@ fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) 
         let heights: Vec<f64> = labels.iter().map(|label| label.2).collect();
         for ((name, look, _), height) in labels.iter().zip(apart(&heights, 16.0, BOTTOM)) {
             canvas.marker(look.place, (right + 14.0, height - 4.5), look.colour);
-            canvas.text(right + 25.0, height, HPos::Left, NAME, name);
+            canvas.text(right + 25.0, height, HPos::Left, NAME, &short(name));
         }
         Ok(())
     })?;

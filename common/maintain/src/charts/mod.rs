@@ -8,7 +8,7 @@ mod lines;
 mod places;
 pub mod plot;
 mod roofline;
-mod sheet;
+pub mod sheet;
 
 use anyhow::{Context, Result};
 use course::record::{Record, SizeRecord};

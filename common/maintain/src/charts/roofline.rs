@@ -7,7 +7,7 @@ use course::record::Record;
 
 use super::places::apart;
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use super::sheet::{self, Sheet, WIDTH, look, tflops};
+use super::sheet::{self, Sheet, WIDTH, look, short, tflops};
 use crate::picture::{HPos, MUTED, NAME, NOTE};
 
 /// A logarithmic axis with a mark at each power of ten.
@@ -68,7 +68,7 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
             let look = look(record, name);
             let place = plot.pixels((*intensity, *gflops));
             canvas.marker(look.place, place, look.colour);
-            canvas.text(place.0 + 10.0, height, HPos::Left, NAME, name);
+            canvas.text(place.0 + 10.0, height, HPos::Left, NAME, &short(name));
         }
         Ok(())
     })?;

@@ -55,6 +55,13 @@ pub fn on_gpu(record: &Record) -> Vec<&str> {
     record.names().into_iter().filter(|name| !host(name)).collect()
 }
 
+/// A contender's name where room is short: `step 6` for `step06_prefetch`, and a rung's own name.
+pub fn short(name: &str) -> String {
+    let (step, variant) = split(name);
+    let number = step.strip_prefix("step").and_then(|rest| rest.get(..2)?.parse::<u32>().ok());
+    variant.map_or_else(|| number.map_or_else(|| name.to_owned(), |number| format!("step {number}")), str::to_owned)
+}
+
 pub fn tflops(gflops: f64) -> String {
     if gflops >= 1e3 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
 }

@@ -43,23 +43,6 @@ pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-/// The steps at all sizes: measured time over least time.
-pub fn at_all_sizes(page: &Page, words: &[&str]) -> Result<String> {
-    with_record(page, words.first(), |name, record| {
-        let record = with_bounds(name, record)?.steps_only();
-        let steps: Vec<&str> = record.steps.iter().filter(|step| !step.host).map(|step| step.name.as_str()).collect();
-        let head = [&["M×N×K"], &steps[..]].concat();
-        let mut rows = Vec::new();
-        for size in record.sizes.iter().filter(|size| !size.is_saw_tooth()) {
-            let over = |name: &&str| size.entries.iter().find(|entry| entry.name == *name)?.over_least();
-            rows.push(
-                std::iter::once(size.words()).chain(steps.iter().map(|name| or_dash(over(name), times))).collect(),
-            );
-        }
-        Ok(format!("{}\nTime ÷ least time. {}", table::markdown(&head, &rows), source(name, &record)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use common::basics::workspace;
@@ -73,8 +56,6 @@ mod tests {
         let records = [("h100".to_owned(), example())];
         let page = Page { path: workspace::root(), records: &records };
         assert!(at_one_size(&page, &[]).unwrap().starts_with("| kernel | bound by | "));
-        let all = at_all_sizes(&page, &[]).unwrap();
-        assert!(all.contains("| 4096³ | – |"), "{all}");
     }
 
     #[test]
@@ -89,6 +70,5 @@ mod tests {
         let page = Page { path: workspace::root(), records: &records };
         let one = at_one_size(&page, &[]).unwrap();
         assert!(one.contains("| FMA units | ") && one.contains("| 1.25 × |"), "{one}");
-        assert!(at_all_sizes(&page, &[]).unwrap().contains("| 1.25 × |"));
     }
 }

@@ -1,6 +1,6 @@
 //! Parts that show what the simulator counts: tables of kernels, and the counters' names.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use common::basics::units::number;
 use course::explore::contents::explained;
 use course::steps::{self, Kernel};
@@ -38,8 +38,8 @@ fn ratio(counters: &Value, above: &str, below: &str, factor: f64) -> Option<f64>
 }
 
 const ROWS: &[Row] = &[
-    ("multiply-adds of threads", |c| get(c, "fma_threads")),
-    ("instructions of warps", |c| get(c, "instructions")),
+    ("multiply-adds by threads", |c| get(c, "fma_threads")),
+    ("warp instructions", |c| get(c, "instructions")),
     ("global load requests", |c| get(c, "global_load_requests")),
     ("global load sectors", |c| get(c, "global_load_sectors")),
     ("sectors per load request", |c| ratio(c, "global_load_sectors", "global_load_requests", 1.0)),
@@ -47,14 +47,24 @@ const ROWS: &[Row] = &[
     ("flop per byte", |c| get(c, "flop_per_byte")),
     ("flop per global access", |c| get(c, "flop_per_global_access")),
     ("shared load requests", |c| get(c, "shared_load_requests")),
-    ("shared load requests per multiply-add of a warp", |c| ratio(c, "shared_load_requests", "fma_threads", 32.0)),
+    ("shared loads for each multiply-add, as assembled", |c| ratio(c, "shared_load_requests", "fma_threads", 32.0)),
     ("wavefronts of shared loads", |c| get(c, "shared_load_wavefronts")),
     ("bank conflicts of loads", |c| get(c, "shared_load_bank_conflicts")),
     ("bank conflicts of stores", |c| get(c, "shared_store_bank_conflicts")),
-    ("barriers of warps", |c| get(c, "barriers")),
+    ("barrier arrivals", |c| get(c, "barriers")),
 ];
 
+/// Without `rows:` only those rows are shown in which the kernels differ. After it stand the beginnings of the wanted rows'
+/// names, with `_` for a space.
 pub fn table(words: &[&str]) -> Result<String> {
+    let (words, wanted): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| !word.starts_with("rows:"));
+    let wanted: Vec<String> =
+        wanted.iter().flat_map(|list| list[5..].split(',')).map(|row| row.replace('_', " ")).collect();
+    if let Some(unknown) = wanted.iter().find(|wanted| !ROWS.iter().any(|(name, _)| name.starts_with(wanted.as_str())))
+    {
+        let known: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+        bail!("no row begins with {unknown:?}; choose from: {}", known.join(", "));
+    }
     let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
     let mut head = vec![format!("at {}", size.replace('x', "×"))];
     let mut columns = Vec::new();
@@ -80,8 +90,14 @@ pub fn table(words: &[&str]) -> Result<String> {
     let mut rows = Vec::new();
     for (name, value) in ROWS {
         let values: Vec<Option<f64>> = columns.iter().map(value).collect();
-        // What no kernel does needs no row.
-        if values.iter().any(|value| value.is_some_and(|value| value != 0.0)) {
+        let shown = if wanted.is_empty() {
+            // What no kernel does needs no row, and neither does what all do alike.
+            values.iter().flatten().any(|value| *value != 0.0)
+                && (values.len() == 1 || values.iter().any(|value| *value != values[0]))
+        } else {
+            wanted.iter().any(|wanted| name.starts_with(wanted.as_str()))
+        };
+        if shown {
             let cells = values.into_iter().map(|value| value.map_or("–".into(), number));
             rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
         }
@@ -101,11 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_a_column_for_each_kernel_and_no_row_of_nothing() {
-        let text = table(&["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"]).unwrap();
+    fn a_table_has_a_column_for_each_kernel_and_only_the_rows_that_differ_or_are_wanted() {
+        let kernels = ["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"];
+        let text = table(&kernels).unwrap();
         assert!(text.starts_with("| at 32×32×32 | step02_gpu_naive | `uncoalesced` |\n|---|--:|--:|\n"), "{text}");
-        assert!(text.contains("| multiply-adds of threads | 32,768 | 32,768 |"), "{text}");
-        assert!(!text.contains("bank conflicts"), "{text}");
+        assert!(text.contains("| sectors per load request | 2.50 | 16.5 |"), "{text}");
+        assert!(!text.contains("bank conflicts") && !text.contains("multiply-adds"), "{text}");
+        let text = table(&[&kernels[..], &["rows:multiply-adds,flop_per_byte"]].concat()).unwrap();
+        assert!(text.contains("| multiply-adds by threads | 32,768 | 32,768 |"), "{text}");
+        assert_eq!(text.lines().count(), 4, "{text}");
+        assert!(table(&["32", "step02_gpu_naive", "rows:cake"]).unwrap_err().to_string().contains("flop per byte"));
         assert!(table(&["32", "step01_nothing"]).is_err());
     }
 

@@ -1,6 +1,7 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
 use anyhow::{Context, Result, bail, ensure};
+use common::basics::workspace;
 use course::difference::diff;
 use course::files::read;
 use course::steps::Kernel;
@@ -58,12 +59,61 @@ pub fn difference(words: &[&str]) -> Result<String> {
     let [from, to] = words else { bail!("name two steps") };
     let read = |kernel: &str| read(&Kernel::named(kernel)?.file());
     let (old, new) = (read(from)?, read(to)?);
-    Ok(format!("```diff\n{}```", diff(&old, &new)))
+    Ok(format!("```diff\n{}```", shortened(&diff(&old, &new))))
+}
+
+/// The lines of a difference that change, with three lines around each; `...` stands for the others.
+fn shortened(difference: &str) -> String {
+    const AROUND: usize = 3;
+    let lines: Vec<&str> = difference.lines().collect();
+    let is_near = |at: usize| {
+        let near = &lines[at.saturating_sub(AROUND)..lines.len().min(at + AROUND + 1)];
+        near.iter().any(|line| line.starts_with(['+', '-']))
+    };
+    let shown = (0..lines.len()).map(|at| if is_near(at) { lines[at] } else { " ..." });
+    let mut shown: Vec<&str> = shown.collect();
+    shown.dedup_by(|line, before| line == before && *line == " ...");
+    shown.join("\n") + "\n"
+}
+
+/// A file, or the part of it between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
+pub fn listing(words: &[&str]) -> Result<String> {
+    let (path, anchor) = match words {
+        [path] => (path, None),
+        [path, anchor] => (path, Some(anchor)),
+        _ => bail!("name a file, and the anchor of a part of it"),
+    };
+    let text = read(&workspace::root().join(path))?;
+    let text = match anchor {
+        None => text.as_str(),
+        Some(anchor) => {
+            let part = text.split_once(&format!("// ANCHOR: {anchor}\n"));
+            let part = part.and_then(|(_, rest)| rest.split_once(&format!("// ANCHOR_END: {anchor}\n")));
+            part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?.0
+        }
+    };
+    let language = if path.ends_with(".rs") { "rust,ignore" } else { "cpp" };
+    Ok(format!("```{language}\n{text}```"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_change_is_left_out_of_a_difference() {
+        let text = shortened(" 1\n 2\n 3\n 4\n 5\n-6\n+7\n 8\n 9\n");
+        assert_eq!(text, " ...\n 3\n 4\n 5\n-6\n+7\n 8\n 9\n");
+    }
+
+    #[test]
+    fn a_listing_is_a_file_or_the_part_that_is_named() {
+        let path = "common/examples/host_side.rs";
+        assert!(listing(&[path]).unwrap().starts_with("```rust,ignore\n//! The host side"));
+        let part = listing(&[path, "program"]).unwrap();
+        assert!(part.contains("fn multiply") && !part.contains("ANCHOR"), "{part}");
+        assert!(listing(&[path, "cake"]).unwrap_err().to_string().contains("no part cake"));
+    }
 
     #[test]
     fn a_difference_is_that_of_the_kernels() {

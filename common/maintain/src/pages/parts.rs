@@ -32,13 +32,18 @@ const PARTS: &[Part] = &[
         make: |_, words| outputs::from(words, "  block ("),
     },
     Part {
+        name: "file",
+        shows: "PATH [ANCHOR]: a source file or a part of it",
+        make: |_, words| outputs::listing(words),
+    },
+    Part {
         name: "diff",
         shows: "KERNEL KERNEL: the difference between two kernels, each STEP or STEP/VARIANT",
         make: |_, words| outputs::difference(words),
     },
     Part {
         name: "counters",
-        shows: "SIZE KERNEL...: a table of what the simulator counts; KERNEL is STEP, STEP/VARIANT, STEP/VARIANT:IDEA or STEP/*",
+        shows: "SIZE KERNEL... [rows:ROW,ROW]: what the simulator counts; KERNEL is STEP, STEP/VARIANT, STEP/VARIANT:IDEA or STEP/*",
         make: |_, words| counted::table(words),
     },
     Part { name: "counter-names", shows: "what each counter counts", make: |_, _| counted::names() },
@@ -55,12 +60,15 @@ const PARTS: &[Part] = &[
         make: bound::at_one_size,
     },
     Part {
-        name: "bounds",
-        shows: "[RECORD]: a table of all steps' times over the least ones, at all sizes",
-        make: bound::at_all_sizes,
+        name: "record",
+        shows: "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some",
+        make: timed::of_step,
     },
-    Part { name: "record", shows: "STEP [RECORD]: a table of one step at all sizes", make: timed::of_step },
-    Part { name: "path", shows: "STEP: a table of the rungs on the way to its kernel", make: path::of_step },
+    Part {
+        name: "path",
+        shows: "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel",
+        make: path::of_step,
+    },
     Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {

@@ -6,7 +6,7 @@ use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
 use course::steps::{Kernel, Role, STEPS};
 
-use super::timed::{Page, or_dash, source_of_step, tflops};
+use super::timed::{Page, or_dash, source_of_step, tflops, wanted};
 use common::basics::table;
 
 /// The rungs and the kernels of the course in order.
@@ -21,15 +21,19 @@ fn text(kernel: &Kernel) -> Result<String> {
 
 /// The rungs and the kernel of one step.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
-    let wanted = words.first().context("name a step")?;
+    let own = words.first().context("name a step")?;
+    let rungs: Vec<&str> =
+        words.iter().filter_map(|word| word.strip_prefix("rungs:")).flat_map(|list| list.split(',')).collect();
     let record = page.foremost(Record::has_rungs);
-    let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
+    let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two() && wanted(words, size);
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
     let mut rows = Vec::new();
     let kernels = kernels();
     for (at, kernel) in kernels.iter().enumerate() {
-        if kernel.step.name != *wanted {
+        let named = kernel.variant_name().unwrap_or("kernel");
+        let is_wanted = rungs.is_empty() || rungs.contains(&named);
+        if kernel.step.name != *own || !is_wanted {
             continue;
         }
         let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
@@ -44,7 +48,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let mut library = vec![CUBLAS.to_owned(), "–".to_owned()];
     library.extend(sizes.iter().map(|size| speed(size, CUBLAS)));
     rows.push(library);
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, wanted)))
+    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, own)))
 }
 
 #[cfg(test)]

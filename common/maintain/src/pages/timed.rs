@@ -9,7 +9,7 @@ use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
 
-use crate::charts::{CHARTS, Chart};
+use crate::charts::{CHARTS, Chart, sheet};
 use crate::record::acceptance::{self, Acceptance};
 use common::basics::table;
 
@@ -157,7 +157,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
         let row = |entry: &Entry| {
             let step = record.steps.iter().find(|step| step.name == entry.name);
             let title = step.map_or("the vendor's library", |step| &step.title);
-            row([&entry.name, title], record, size, entry)
+            row([&sheet::short(&entry.name), title], record, size, entry)
         };
         let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
         let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
@@ -171,8 +171,10 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
         let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
-        let of_cublas = format!("{last} of cuBLAS");
-        let head = [&["M×N×K"], &names[..], &[&of_cublas]].concat();
+        let of_cublas = format!("{} of cuBLAS", sheet::short(last));
+        let short: Vec<String> = names.iter().map(|name| sheet::short(name)).collect();
+        let short: Vec<&str> = short.iter().map(String::as_str).collect();
+        let head = [&["M×N×K"], &short[..], &[&of_cublas]].concat();
         let row = |size: &SizeRecord| {
             let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
             let share = or_dash(size.share_of_cublas(last), percent);
@@ -186,16 +188,27 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-/// One step at all sizes it was timed at.
+/// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
+pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
+    let sizes = [size.m, size.n, size.k].map(|size| size.to_string());
+    let (cube, all) = (size.is_cube().then(|| &sizes[0]), sizes.join("x"));
+    let mut lists = words.iter().filter_map(|word| word.strip_prefix("only:")).peekable();
+    lists.peek().is_none()
+        || lists.any(|list| list.split(',').any(|word| word == all || cube.is_some_and(|cube| word == cube)))
+}
+
+/// One step at the sizes it was timed at.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
-    with_record(page, words.first(), |name, record| {
+    let only = |size: &&SizeRecord| !size.is_saw_tooth() && wanted(words, size);
+    let record = words.iter().find(|word| !word.starts_with("only:"));
+    with_record(page, record, |name, record| {
         let record = &record.steps_only();
         let row = |size: &SizeRecord| {
             let entry = size.entries.iter().find(|entry| entry.name == *step && entry.spread().is_some())?;
             Some(row([&size.words()], record, size, entry))
         };
-        let rows: Vec<Vec<String>> = record.sizes.iter().filter(|size| !size.is_saw_tooth()).filter_map(row).collect();
+        let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();
         if rows.is_empty() {
             return Ok(format!("*Record `{name}` has no times of {step}.*"));
         }
@@ -256,7 +269,7 @@ mod tests {
         let page = Page { path: &workspace::root().join("README.md"), records: &records };
         for words in [&[][..], &["h100"]] {
             let fresh = ladder(&page, words).unwrap();
-            assert!(fresh.contains("| step04_two | the title of step04_two |"), "{fresh}");
+            assert!(fresh.contains("| step 4 | the title of step04_two |"), "{fresh}");
             assert!(fresh.contains("| 50.0 % | 4.00 × |"), "{fresh}");
             assert!(fresh.contains("driver 580.1") && fresh.contains("Outdated"), "{fresh}");
         }

@@ -43,20 +43,29 @@ pub struct HazardThread {
 }
 
 /// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
-/// and only those from which others follow.
-pub fn hazards(found: Vec<simt::Hazard>) -> Vec<HazardReport> {
+/// and only those from which others follow. In blocks of this size, races between two lanes of one warp come last: the lanes
+/// usually run together.
+pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
+    let [x, y, z] = block;
+    let block = simt::Dim3::new(x, y, z);
     let mut sources = Sources::default();
     // An unrolled loop has many instructions for one line.
     let mut merged: Vec<(simt::Hazard, Vec<HazardThread>)> = Vec::new();
     for hazard in found {
         let threads: Vec<HazardThread> = hazard.parties.iter().map(|party| side(party, &mut sources)).collect();
         match merged.iter_mut().find(|(known, sides)| is_like(known, sides, &hazard, &threads)) {
-            Some((known, _)) => known.count += hazard.count,
+            Some((known, known_threads)) => {
+                let count = known.count + hazard.count;
+                if known.is_within_warp(block) && !hazard.is_within_warp(block) {
+                    (*known, *known_threads) = (hazard, threads);
+                }
+                known.count = count;
+            }
             None => merged.push((hazard, threads)),
         }
     }
     let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
-        let diagnostic = diagnostic::hazard(&hazard, &mut sources);
+        let diagnostic = diagnostic::hazard(&hazard, hazard.is_within_warp(block), &mut sources);
         HazardReport {
             kind: ReportKind::Hazard(hazard.kind),
             place: hazard.place.to_string(),
@@ -66,7 +75,9 @@ pub fn hazards(found: Vec<simt::Hazard>) -> Vec<HazardReport> {
             diagnostic,
         }
     };
-    roots(merged).into_iter().map(report).collect()
+    let mut roots = roots(merged);
+    roots.sort_by_key(|(hazard, _)| hazard.kind == simt::HazardKind::Race && hazard.is_within_warp(block));
+    roots.into_iter().map(report).collect()
 }
 
 fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
@@ -133,7 +144,8 @@ impl HazardReport {
     /// one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
-        !overrun && !(self.may_follow() && hazards.iter().any(Self::is_hidden_cause))
+        let follows = self.may_follow() && hazards.iter().any(Self::is_hidden_cause);
+        !overrun && !follows
     }
 
     /// Several lines for people, without colours.

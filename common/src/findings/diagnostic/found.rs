@@ -15,8 +15,8 @@ fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
     format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
 }
 
-/// A hazard with its lines and its remedy.
-pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> Diagnostic {
+/// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
+pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnostic {
     let in_array = hazard.place.array().is_some();
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
@@ -34,6 +34,13 @@ pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> Diagnostic {
         _ if is_barrier(hazard) => Some(format!("this happened {times} times; the first one is shown")),
         (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
+    };
+    let lanes = (one_warp && hazard.kind == HazardKind::Race && Role::of(&hazard.place) != Role::Output).then(|| {
+        "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned()
+    });
+    let note = match (lanes, note) {
+        (Some(lanes), Some(note)) => Some(format!("{note}; {lanes}")),
+        (lanes, note) => lanes.or(note),
     };
     let mut marks: Vec<Mark> = hazard.parties.iter().map(mark).collect();
     // Where an element has two owners, its index is wrong.
@@ -161,7 +168,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
         note: None,
-        help: bounds.map(|(_, text)| text).unwrap_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code)),
+        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code), |(_, text)| text),
         warning: false,
     }
 }

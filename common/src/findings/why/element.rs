@@ -56,6 +56,17 @@ pub enum Factor {
     Unknown,
 }
 
+impl Factor {
+    pub fn name(&self) -> String {
+        match self {
+            Self::Of(side, place) => side.element(*place),
+            Self::Number(number) => format!("{number}"),
+            Self::Other => "an element of C".into(),
+            _ => "something else".into(),
+        }
+    }
+}
+
 /// A product in a sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
@@ -65,6 +76,10 @@ pub struct Pair {
 }
 
 impl Pair {
+    pub fn names(&self) -> [String; 2] {
+        self.factors.map(|(factor, _)| factor.name())
+    }
+
     pub fn is_zero(&self) -> bool {
         self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
     }
@@ -188,7 +203,7 @@ impl Origins {
                 "B" => Factor::Of(Side::B, (index % problem.n, index / problem.n)),
                 _ => Factor::Other,
             },
-            Source::Constant(bits) if bits as u32 & 0x7fff_ffff == 0 => Factor::Zero,
+            Source::Constant(bits) if f32::from_bits(bits as u32) == 0.0 => Factor::Zero,
             Source::Constant(bits) => Factor::Number(f32::from_bits(bits as u32)),
             _ if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
             _ => Factor::Unknown,

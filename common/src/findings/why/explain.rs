@@ -32,16 +32,12 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
             continue;
         }
         let key = key(&verdict);
-        let count = match counts.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, count)) => {
-                *count += 1;
-                *count
-            }
-            None => {
-                counts.push((key, 1));
-                1
-            }
-        };
+        let at = counts.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            counts.push((key, 0));
+            counts.len() - 1
+        });
+        counts[at].1 += 1;
+        let count = counts[at].1;
         if count <= MOST_KEPT {
             kept.push((element, verdict));
         }
@@ -148,7 +144,7 @@ impl Teller<'_> {
             }
             Verdict::Swapped => {
                 let pair = &element.pairs[0];
-                let [a, b] = self.names(pair);
+                let [a, b] = pair.names();
                 let mut marks = self.passage(pair, Side::A);
                 marks.extend(self.passage(pair, Side::B));
                 Told {
@@ -197,19 +193,6 @@ impl Teller<'_> {
         let cell = self.cell(value);
         let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} {label}"));
         value.shared.iter().map(mark).collect()
-    }
-
-    fn name(&self, factor: &Factor) -> String {
-        match factor {
-            Factor::Of(side, place) => side.element(*place),
-            Factor::Number(number) => format!("{number}"),
-            Factor::Other => "an element of C".into(),
-            _ => "something else".into(),
-        }
-    }
-
-    fn names(&self, pair: &Pair) -> [String; 2] {
-        pair.factors.map(|(factor, _)| self.name(&factor))
     }
 
     /// The way of a factor to where it is multiplied, the last part first.
@@ -374,11 +357,11 @@ impl Teller<'_> {
     }
 
     fn operands(&self, pair: &Pair) -> Told {
-        let [one, other] = self.names(pair);
+        let [one, other] = pair.names();
         let mut marks = vec![];
         for (factor, value) in &pair.factors {
             let array = if let Factor::Of(side, _) = factor { side.name() } else { "C" };
-            for mark in self.way(&self.name(factor), array, value) {
+            for mark in self.way(&factor.name(), array, value) {
                 if marks.iter().all(|known: &Mark| known.label != mark.label) {
                     marks.push(mark);
                 }
@@ -408,17 +391,16 @@ impl Teller<'_> {
     fn beginning(&self) -> Told {
         let name = self.element.name();
         let rest = self.element.formed.rest.iter().find(|value| value.bits as u32 & 0x7fff_ffff != 0);
-        let (with, instruction) = match rest {
-            Some(value) => match self.origins.factor(self.problem, value) {
+        let (with, instruction) = if let Some(value) = rest {
+            match self.origins.factor(self.problem, value) {
                 Factor::Other => ("what was in C before".to_owned(), value.loaded),
-                factor => (self.name(&factor), value.loaded),
-            },
-            None => {
-                let other =
-                    self.element.pairs.first().and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
-                let (row, col) = other.unwrap_or_default();
-                (format!("the sum of C[{row}][{col}]"), None)
+                factor => (factor.name(), value.loaded),
             }
+        } else {
+            let other =
+                self.element.pairs.first().and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
+            let (row, col) = other.unwrap_or_default();
+            (format!("the sum of C[{row}][{col}]"), None)
         };
         let at = instruction.or(self.element.pairs.first().map(|pair| pair.term.instruction));
         Told {
@@ -525,7 +507,7 @@ impl Teller<'_> {
     fn factor(&self, side: Side, at: usize, k: u64) -> Told {
         let element = self.element;
         let pair = &element.pairs[at];
-        let [one, other] = self.names(pair);
+        let [one, other] = pair.names();
         let Some((taken, value)) = pair.of(side) else { return self.operands(pair) };
         let needed = (element.own(side), k);
         let problem = self.problem;

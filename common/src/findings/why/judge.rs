@@ -154,7 +154,9 @@ fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Ve
 /// Whether every k is there once.
 fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    places.iter().for_each(|[(_, k), _]| *counts.entry(*k).or_default() += 1);
+    for [(_, k), _] in places {
+        *counts.entry(*k).or_default() += 1;
+    }
     let missing: Vec<u64> = (0..problem.k).filter(|k| !counts.contains_key(k)).collect();
     let repeated: Vec<u64> = counts.into_iter().filter(|&(_, count)| count > 1).map(|(k, _)| k).collect();
     // A zero where the other factor is the right one.
@@ -170,9 +172,9 @@ fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verd
     if !(missing.is_empty() && repeated.is_empty()) {
         return Verdict::Part { missing, repeated };
     }
-    let factors = element.pairs.iter().flat_map(|pair| pair.factors);
+    let converted = || element.pairs.iter().flat_map(|pair| pair.factors).find_map(|(_, value)| value.converted);
     // The last of them in the list is the first that was made.
-    match element.formed.conversions.last().copied().or(factors.filter_map(|(_, value)| value.converted).next()) {
+    match element.formed.conversions.last().copied().or_else(converted) {
         Some(instruction) => Verdict::Converted(instruction),
         None => Verdict::Right,
     }

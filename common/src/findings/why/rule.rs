@@ -122,11 +122,9 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
         (other_own as i64 - own as i64, other_k as i64 - k as i64, other - value)
     };
     let deltas: Vec<(i64, i64, i64)> = samples.iter().map(delta).collect();
-    let alone = |of: fn(&(i64, i64, i64)) -> (i64, i64, i64)| {
-        deltas.iter().map(of).find(|&(one, other, _)| one != 0 && other == 0).map(|(one, _, by)| by / one)
-    };
-    let by_own = alone(|&(own, k, by)| (own, k, by))?;
-    let by_k = alone(|&(own, k, by)| (k, own, by))?;
+    // Where one index changes and the other does not.
+    let by_own = deltas.iter().find(|&&(own, k, _)| own != 0 && k == 0).map(|(own, _, by)| by / own)?;
+    let by_k = deltas.iter().find(|&&(own, k, _)| k != 0 && own == 0).map(|(_, k, by)| by / k)?;
     let start = value - own as i64 * by_own - k as i64 * by_k;
     let fits = |&((own, k), value): &(Place, i64)| own as i64 * by_own + k as i64 * by_k + start == value;
     samples.iter().all(fits).then_some([by_own, by_k, start])

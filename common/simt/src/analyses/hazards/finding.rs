@@ -39,10 +39,19 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Which of several of one sort is shown: the same whatever order the blocks ran in.
+    /// Which of several of one sort is shown: the same whatever order the blocks ran in, and two warps before two lanes of
+    /// one, which usually run together.
     fn rank(&self) -> impl Ord + use<> {
         let Self { spot, first, second, .. } = *self;
-        (second.map_or(first.block, |side| side.block), first.block, spot, first, second)
+        let warp = |side: Side| (side.block, side.thread / 32);
+        (
+            second.is_some_and(|second| warp(first) == warp(second)),
+            second.map_or(first.block, |side| side.block),
+            first.block,
+            spot,
+            first,
+            second,
+        )
     }
 
     /// Adds another of the same sort.

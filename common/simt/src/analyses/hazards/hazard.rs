@@ -180,6 +180,14 @@ pub struct Hazard {
     pub time: Option<u64>,
 }
 
+impl Hazard {
+    /// Whether its two threads are lanes of one warp, in blocks of this size.
+    pub fn is_within_warp(&self, block: Dim3) -> bool {
+        let warp = |at: Dim3| ((at.z * block.y + at.y) * block.x + at.x) / 32;
+        matches!(&self.parties[..], [a, b] if a.block == b.block && warp(a.thread) == warp(b.thread))
+    }
+}
+
 impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.name(), self.place)?;

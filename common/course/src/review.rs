@@ -1,0 +1,202 @@
+//! `cargo course review`: a few of the questions that look back, each again after three days or more. They stand in the
+//! chapters, under "Looking back". Nothing is remembered but the dates on which each was asked.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, stdin};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use clap::Parser as _;
+use common::basics::units::number;
+use common::basics::{output, workspace};
+use common::code::folder_of;
+use common::program::cli::Args;
+use common::program::run_on_device;
+use serde_json::Value;
+
+use crate::lab::data::Lab;
+use crate::{files, mine, steps};
+
+/// How many questions a call asks, at most.
+const AT_A_TIME: usize = 3;
+
+/// Days until a question comes again for the first time. After that it is twice as long each time.
+const DAYS: u64 = 3;
+
+/// By the question, the days since 1970 on which it was asked.
+type Dates = BTreeMap<String, Vec<u64>>;
+
+/// A question of a chapter.
+#[derive(Debug, PartialEq)]
+struct Question {
+    words: String,
+    answer: String,
+    /// A step's program with its arguments, and a term of counters: what a run computes.
+    run: Option<(Vec<String>, String)>,
+}
+
+/// Runs the command.
+pub fn run() -> Result<bool> {
+    let mut chapters = Vec::new();
+    // What a chapter asks goes back to earlier ones, so it can be asked as soon as its own lab is begun.
+    let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
+    for lab in Lab::all()?.into_iter().filter(begun) {
+        let folder = folder_of(lab.kernel.step);
+        chapters.extend(files::below(&folder, "md").into_iter().filter(|page| page.parent() == Some(&folder)));
+    }
+    let texts: Vec<String> = chapters.iter().map(|chapter| files::read(chapter)).collect::<Result<_>>()?;
+    let questions: Vec<Question> = texts.iter().flat_map(|text| questions(text)).collect();
+    let file = file();
+    let mut dates = if file.is_file() { read(&file)? } else { Dates::new() };
+    let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400);
+    let due = due(&questions, &dates, today);
+    if due.is_empty() {
+        let words = match dates.is_empty() {
+            true => "there is nothing to ask yet; begin with cargo course lab 1",
+            false => "nothing is due today; each question comes again after three days or more",
+        };
+        output::print(&format!("{words}\n"))?;
+        return Ok(true);
+    }
+    for question in due {
+        output::print(&format!("\n{}\n", question.words))?;
+        if stdin().is_terminal() {
+            output::print("(think, then press Enter) ")?;
+            stdin().read_line(&mut String::new()).context("nothing can be read from the terminal; try again")?;
+        }
+        output::print(&format!("\n{}\n", indented(&question.answer)))?;
+        if let Some((command, term)) = &question.run {
+            output::print(&format!("  a run of {} counts {term} = {}\n", command.join(" "), computed(command, term)?))?;
+        }
+        dates.entry(question.words.clone()).or_default().push(today);
+        files::write(&file, &serde_json::to_string_pretty(&dates)?)?;
+    }
+    Ok(true)
+}
+
+fn file() -> PathBuf {
+    mine::folder().join("review.json")
+}
+
+fn read(file: &Path) -> Result<Dates> {
+    serde_json::from_str(&files::read(file)?)
+        .with_context(|| format!("{} holds no dates; delete it to begin again", workspace::display(file)))
+}
+
+/// The questions to ask: those that have waited longest beyond their time, then those that were never asked.
+fn due<'a>(questions: &'a [Question], dates: &Dates, today: u64) -> Vec<&'a Question> {
+    let waited = |question: &&Question| -> Option<u64> {
+        let Some(asked) = dates.get(&question.words).filter(|asked| !asked.is_empty()) else { return Some(0) };
+        let pause = DAYS << (asked.len() - 1).min(8);
+        today.checked_sub(asked[asked.len() - 1] + pause).map(|days| days + 1)
+    };
+    let mut due: Vec<(u64, &Question)> = questions.iter().filter_map(|one| Some((waited(&one)?, one))).collect();
+    due.sort_by_key(|(days, _)| std::cmp::Reverse(*days));
+    due.into_iter().take(AT_A_TIME).map(|(_, question)| question).collect()
+}
+
+/// The questions under "Looking back" of a chapter.
+fn questions(chapter: &str) -> Vec<Question> {
+    let Some((_, section)) = chapter.split_once("\n## Looking back\n") else { return Vec::new() };
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let question = |part: &str| {
+        let (words, rest) = part.split_once("</summary>")?;
+        let (answer, _) = rest.split_once("</details>")?;
+        let (answer, run) =
+            answer.split_once("<!-- answer: ").map_or((answer, None), |(answer, run)| (answer, Some(run)));
+        let run = run
+            .and_then(|run| run.split_once(" -->")?.0.split_once(" | "))
+            .map(|(command, term)| (command.split_whitespace().map(str::to_owned).collect(), term.to_owned()));
+        Some(Question { words: words.to_owned(), answer: without_links(answer.trim()), run })
+    };
+    section.split("<summary>").skip(1).filter_map(question).collect()
+}
+
+/// The text with `[words][label]` as `words`.
+fn without_links(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('[') {
+        plain += before;
+        let link = after.split_once("][").and_then(|(words, after)| Some((words, after.split_once(']')?.1)));
+        match link.filter(|(words, _)| !words.contains(']')) {
+            Some((words, after)) => (plain, rest) = (plain + words, after),
+            None => (plain, rest) = (plain + "[", after),
+        }
+    }
+    plain + rest
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect()
+}
+
+/// The value of a term of counters such as `global_load_sectors / global_load_requests` in a run on the simulator.
+fn computed(command: &[String], term: &str) -> Result<String> {
+    let step = steps::expect(command.first().context("a question names no step; restore the chapter with git")?)?;
+    let simulated = ["--device", "sim", "--counters"].map(str::to_owned);
+    let words = command.iter().take(1).chain(&simulated).chain(command.iter().skip(1));
+    let arguments =
+        Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
+    let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
+    let report: Value = serde_json::from_str(&run_on_device(step, variant, &arguments)?.json()?)?;
+    Ok(number(value(term, &report["counters"])?))
+}
+
+/// From left to right, as far as the course's questions need it.
+fn value(term: &str, counters: &Value) -> Result<f64> {
+    let words: Vec<&str> = term.split_whitespace().collect();
+    let one = |word: &str| {
+        let counter = || counters.get(word).and_then(Value::as_f64);
+        word.parse()
+            .ok()
+            .or_else(counter)
+            .with_context(|| format!("there is no counter {word}; restore the chapter with git"))
+    };
+    let mut result = one(words.first().context("a term is empty; restore the chapter with git")?)?;
+    for pair in words[1..].chunks_exact(2) {
+        let other = one(pair[1])?;
+        result = if pair[0] == "/" { result / other } else { result * other };
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_chapter_looks_back_three_times_and_its_runs_can_be_computed() {
+        let counters = json!({ "a": 6, "b": 4.0 });
+        assert_eq!(value("a / b * 32", &counters).unwrap().to_string(), "48");
+        assert!(value("cake", &counters).is_err());
+        let mut runs = 0;
+        for folder in steps::STEPS[1..].iter().map(|step| folder_of(step)) {
+            for page in files::below(&folder, "md").iter().filter(|page| page.parent() == Some(&folder)) {
+                let questions = questions(&files::read(page).unwrap());
+                assert_eq!(questions.len(), 3, "{}", page.display());
+                runs += questions.iter().filter(|question| question.run.is_some()).count();
+            }
+        }
+        assert!(runs >= 8, "{runs}");
+    }
+
+    #[test]
+    fn a_question_comes_again_after_three_days_then_six() {
+        let text = "x\n## Looking back\n\n<summary>Why?</summary>\n\nA [warp][] and [lanes][lane] of A[k].\n<!-- answer: p --size 4 | a / b -->\n</details>\n";
+        let all = questions(text);
+        assert_eq!(all[0].answer, "A warp and lanes of A[k].");
+        assert_eq!(all[0].run, Some((vec!["p".into(), "--size".into(), "4".into()], "a / b".into())));
+        let mut dates = Dates::new();
+        for (day, asked) in
+            [(100, true), (102, false), (103, true), (108, false), (109, true), (120, false), (121, true)]
+        {
+            assert_eq!(due(&all, &dates, day).len(), usize::from(asked), "{day}");
+            if asked {
+                dates.entry("Why?".into()).or_default().push(day);
+            }
+        }
+    }
+}
