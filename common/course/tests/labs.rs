@@ -3,6 +3,7 @@
 //!
 //! A wrong answer is a kernel of the course with a piece of text replaced, so that it follows the kernel when that changes.
 
+mod mistakes;
 mod support;
 
 use std::io::Write as _;
@@ -76,7 +77,7 @@ const ANSWERS: &[Answer] = &[
 #[rustfmt::skip] // one case is read as a line or two
 const WRONG: &[Case] = &[
     // Starts.
-    ("start_1", "1", "step01_cpu_naive/lab/start.cu", Fails("right at", "the sum is never formed"), &[]),
+    ("start_1", "1", "step01_cpu_naive/lab/start.cu", Fails("right at", "nothing was multiplied for C["), &[]),
     ("start_2", "2", "step02_gpu_naive/lab/start.cu", Fails("right at", "data race: C["), &[]),
     ("start_3", "3", "step03_single_block/lab/start.cu", Fails("both factors come from shared", "read both factors from shared memory"), &[]),
     ("start_4", "4", "step04_tiled/lab/start.cu", Fails("right at", "shared store out of bounds"), &[]),
@@ -86,21 +87,21 @@ const WRONG: &[Case] = &[
     // Wrong products.
     ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(11): error"),
         &[("ELEMENT sum = 0;", "ELEMENT sum = ;")]),
-    ("sum_not_reset", "1", "step01_cpu_naive/kernel.cu", Fails("right at", "C[0][1] is"),
+    ("sum_not_reset", "1", "step01_cpu_naive/kernel.cu", Fails("right at", "begins with the sum of C[0][0] and not with 0"),
         &[("            ELEMENT sum = 0;\n", ""), ("    for (int row", "    ELEMENT sum = 0;\n    for (int row")]),
     ("sum_in_c", "1", "step01_cpu_naive/kernel.cu", Fails("C is written once", "form the sum in a variable"),
         &[("ELEMENT sum = 0;", "C[(size_t)row * N + col] = 0;"), ("                sum += ", "                C[(size_t)row * N + col] += "), ("            C[(size_t)row * N + col] = sum;\n", "")]),
-    ("transposed_output", "2", NAIVE, Fails("right at", "C equals its transpose"),
+    ("transposed_output", "2", NAIVE, Fails("right at", "sum stored in another element"),
         &[("C[(size_t)row * N + col]", "C[(size_t)col * M + row]")]),
-    ("swapped_axes", "2", NAIVE, Fails("right at", "never written"),
+    ("swapped_axes", "2", NAIVE, Fails("right at", "no thread stores C["),
         &[("blockIdx.y * blockDim.y + threadIdx.y", "blockIdx.x * blockDim.x + threadIdx.x"), ("int col = blockIdx.x * blockDim.x + threadIdx.x", "int col = blockIdx.y * blockDim.y + threadIdx.y")]),
     ("uncoalesced", "2", "step02_gpu_naive/variants/uncoalesced.cu", Fails("a load touches 2.5 sectors", "x must run along columns"),
         &[("// Uncoalesced", "// launch: block 32,32 tile 32,32\n// Uncoalesced")]),
-    ("a_transposed", "2", NAIVE, Fails("right at", "A is read transposed"),
+    ("a_transposed", "2", NAIVE, Fails("right at", "A[k * M + row]"),
         &[("A[(size_t)row * K + k]", "A[(size_t)k * M + row]")]),
     ("no_bounds_check", "2", NAIVE, Fails("right at", "out of bounds"),
         &[("if (row < M && col < N)", "if (row < M)")]),
-    ("last_k_dropped", "2", NAIVE, Fails("right at", "the sum is never formed"), &[("k < K", "k < K - 1")]),
+    ("last_k_dropped", "2", NAIVE, Fails("right at", "k = 34 is never multiplied"), &[("k < K", "k < K - 1")]),
     ("reads_past_the_end", "2", NAIVE, Fails("right at", "right past the end of"), &[("k < K", "k <= K")]),
     ("never_ends", "2", NAIVE, Fails("right at", "does a loop never end? Look at its condition"), &[("++k", "k += 0")]),
     ("writes_nothing", "2", NAIVE, Fails("right at", "C was never written"),
@@ -117,7 +118,7 @@ const WRONG: &[Case] = &[
     ("no_second_barrier", "4", "step04_tiled/variants/no_second_barrier.cu", Fails("right at", "data race: "), &[]),
     ("no_barriers_in_multiples", "4", MULTIPLES, Fails("right at", "data race: "),
         &[("        __syncthreads();\n", ""), ("        __syncthreads();\n", "")]),
-    ("sum_in_the_loop", "4", MULTIPLES, Fails("right at", "only the last K tile is summed"),
+    ("sum_in_the_loop", "4", MULTIPLES, Fails("right at", "set the sum to 0 once, before the loop over k"),
         &[("    ELEMENT sum = 0;\n    for (int k0 = 0; k0 < K; k0 += TILE) {", "    ELEMENT sum;\n    for (int k0 = 0; k0 < K; k0 += TILE) {\n        sum = 0;")]),
     ("k0_steps_by_one", "4", MULTIPLES, Fails("right at", "right past the end of B"),
         &[("k0 += TILE) {", "++k0) {")]),
@@ -125,11 +126,11 @@ const WRONG: &[Case] = &[
     ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "at 64×96×128"),
         &[("b_from += (size_t)TILE * N;", "b_from += TILE;")]),
     ("no_edges", "4", "step04_tiled/variants/no_edges.cu", Fails("right at 1×1×1", "right past the end of A"), &[]),
-    ("dropped_tail", "4", TILED, Fails("right at 1×1×1", "the sum is never formed"),
+    ("dropped_tail", "4", TILED, Fails("right at 1×1×1", "round the number of tiles up"),
         &[("k0 < K; k0 += TILE", "k0 + TILE <= K; k0 += TILE")]),
-    ("dropped_tail_of_large_k", "4", TILED, Fails("right at 1×1×1", "the last, partial K tile is missing"),
+    ("dropped_tail_of_large_k", "4", TILED, Fails("right at 1×1×1", "round the number of tiles up"),
         &[("k0 < K; k0 += TILE", "k0 == 0 || k0 + TILE <= K; k0 += TILE")]),
-    ("unwritten_tile", "4", TILED, Fails("right at", "tile (1,0) was never written"),
+    ("unwritten_tile", "4", TILED, Fails("right at", "no thread stores C["),
         &[("if (row < M && col < N)", "if (row < M && col < N && !(blockIdx.x == 1 && blockIdx.y == 0))")]),
     ("stale_edge", "4", TILED, Fails("right at 1×1×1", "uninitialised shared memory read"),
         &[("As[y][x] = k0 < a_end ? *a_from : 0;", "if (k0 < a_end) As[y][x] = *a_from;")]),
@@ -150,7 +151,7 @@ const WRONG: &[Case] = &[
         &[("// Each thread", "// launch: block 256,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 16, THREAD_M = 4, THREAD_N = 4;\n// Each thread")]),
     ("sums_in_memory", "5", TILE, Fails("the sums stay in registers", "every index into it must be a constant"),
         &[("for (int m = 0; m < THREAD_M; ++m) {\n        const int row", "#pragma unroll 1\n    for (int m = 0; m < THREAD_M; ++m) {\n        const int row")]),
-    ("tile_of_the_line_too_large", "5", TILE, Fails("right at", "was never written; check the grid"),
+    ("tile_of_the_line_too_large", "5", TILE, Fails("right at", "no thread stores C["),
         &[("// Each thread", "// launch: block 128,1 tile 128,128\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
     ("tile_of_the_line_too_small", "5", TILE, Fails("every product is formed once", "make the tile of the launch line and the kernel's constants agree"),
         &[("// Each thread", "// launch: block 128,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
@@ -160,7 +161,7 @@ const WRONG: &[Case] = &[
         &[("// Each thread", "// launch: block 64,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
     ("shared_tile_too_small", "5", TILE, Fails("right at", "shared access past the end of its array: Bs"),
         &[("As[TILE_M][TILE_K];", "As[TILE_K][TILE_K];")]),
-    ("columns_of_a_neighbour", "5", TILE, Fails("right at", "C[0][16] is"),
+    ("columns_of_a_neighbour", "5", TILE, Fails("right at", "wrong row or column"),
         &[("Bs[k][x + n * COLS]", "Bs[k][x + n]")]),
     ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 16 bytes"),
         &[("As[TILE_K][TILE_M + 4]", "As[TILE_K][TILE_M + 1]")]),
@@ -175,7 +176,7 @@ const WRONG: &[Case] = &[
     ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
     ("no_first_fetch", "6", BUFFERS, Fails("right at", "uninitialised shared memory read: As"),
         &[("    store(0);\n", "")]),
-    ("stored_too_early", "6", BUFFERS, Fails("right at", "data race: As"),
+    ("stored_too_early", "6", BUFFERS, Fails("right at", "look at which buffer is stored to and which is"),
         &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),
     ("no_include", "6", ASYNC, Fails("compiles", "\"copy\" is undefined"),
         &[("#include \"async.cuh\"", "")]),
@@ -231,6 +232,7 @@ fn main() -> ExitCode {
     trials.extend(
         ANSWERS.iter().map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))),
     );
+    trials.extend(mistakes::trials());
     trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
     trials.extend([
         trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
@@ -414,7 +416,7 @@ fn shows_why() -> Result<()> {
         ("5", "step05_thread_tile", self::kernel(find("column_without_barrier")?)?, "race"),
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
         ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
-        ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "transpose"),
+        ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "sum stored in another element"),
         ("tensor_cores", "step06_prefetch", self::kernel(find("not_published")?)?, "without a proxy fence"),
     ] {
         let (text, _) = grade(lab, &kernel)?;

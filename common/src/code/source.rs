@@ -318,13 +318,16 @@ fn relative_files(ptx: &str, source: &str) -> String {
 ///
 /// The driver cannot be asked for a kernel's parameters, and launching it with others corrupts memory.
 pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usize) -> Result<()> {
-    let module = code.module()?;
     let expected = "extern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)";
+    let nothing = || anyhow!("{} has no kernel at all; it must declare {expected}", code.origin);
+    // A text without any is most often no PTX, and this says more than what is wrong with its first word.
+    if !code.ptx.contains(".entry") {
+        return Err(nothing());
+    }
+    let module = code.module()?;
     let Some(params) = module.params(entry) else {
-        match module.kernel_names().next() {
-            Some(name) => bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin),
-            None => bail!("{} has no kernel at all; it must declare {expected}", code.origin),
-        }
+        let name = module.kernel_names().next().ok_or_else(nothing)?;
+        bail!("{} has no kernel {entry} but {name}; declare it {expected}", code.origin);
     };
     let is_pointer = |param: &Param| param.bytes == 8 && matches!(param.kind, Type::U64 | Type::S64 | Type::B64);
     let is_integer = |param: &Param| param.bytes == 4 && matches!(param.kind, Type::U32 | Type::S32 | Type::B32);

@@ -121,6 +121,7 @@ impl Run {
             let raced = hazards.iter().any(HazardReport::is_hidden_cause);
             let mut small = small(&self.problem).into_iter();
             let cause = small.find_map(|problem| self.cause(step, variant, args, &problem, raced));
+            let cause = cause.filter(|cause| cause.leads(hazards));
             hazards.splice(0..0, cause);
         }
         Ok((verification, observations))

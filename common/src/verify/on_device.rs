@@ -8,7 +8,6 @@ use crate::device::product::Product;
 use crate::device::session::Session;
 use crate::device::{Buffer, Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
-use crate::findings::hazard_kind::ReportKind;
 use crate::findings::why::{self, Origins};
 use crate::verify::{self, Rows, Verification};
 use plan::{Plan, Problem};
@@ -87,9 +86,9 @@ pub fn cause(problem: &Problem, plan: &Plan, code: &Code, always: bool) -> Optio
     }
     let found = |turn| why::explain(&follow(problem, plan, code, turn).ok()??, problem);
     let cause = found(0)?;
-    let follows = matches!(cause.kind, ReportKind::Product(mistake) if mistake.may_follow());
-    (!always || !follows && found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count))
-        .then_some(cause)
+    (!always
+        || !cause.may_follow() && found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count))
+    .then_some(cause)
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ pub mod tensor_cores;
 #[cfg(feature = "full")]
 pub mod accuracy;
 #[cfg(feature = "full")]
+mod kept;
+#[cfg(feature = "full")]
 mod one_kernel;
 #[cfg(feature = "full")]
 pub mod parts;

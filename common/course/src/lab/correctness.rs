@@ -5,9 +5,9 @@ use common::device::SimOptions;
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic;
 use common::findings::fault::KernelFault;
-use common::findings::hazard_kind::ReportKind;
 use common::verify::Verification;
 use common::verify::on_device::cause;
+use simt::HazardKind;
 
 use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};
@@ -87,29 +87,32 @@ impl Candidate {
         // Where all indices are 0 they cannot be told from each other.
         sizes.sort_by_key(|size| (size.iter().any(|&edge| edge < 5), size.iter().product::<u64>()));
         sizes.truncate(3);
-        let hazard =
-            sizes.iter().find_map(|&size| Some((size, self.first_hazard(size, HazardReport::is_hidden_cause)?)));
-        let cause = |size: [u64; 3]| {
-            let plan = self.plan(size).ok()?;
-            let cause = cause(&self.problem(size), &plan, &self.code(&plan).ok()?, hazard.is_some())?;
-            Some((size, cause))
+        let hidden = |size: [u64; 3]| {
+            let hazards = self.checked(size).unwrap_or_default();
+            hazards.iter().any(HazardReport::is_hidden_cause).then_some((size, hazards))
         };
-        let follows = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(mistake) if mistake.may_follow());
-        let mut found = None;
-        for (size, cause) in sizes.iter().filter_map(|&size| cause(size)) {
-            let best = !follows(&cause);
-            if best || found.is_none() {
-                found = Some((size, cause));
-            }
-            if best {
+        let (at_hazard, hazards) = sizes.iter().find_map(|&size| hidden(size)).unwrap_or_default();
+        // A reason that may follow from something else is shown if no other is found.
+        let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
+        for &size in &sizes {
+            let plan = self.plan(size).ok()?;
+            causes.extend(
+                cause(&self.problem(size), &plan, &self.code(&plan).ok()?, !hazards.is_empty())
+                    .map(|cause| (size, cause)),
+            );
+            if causes.last().is_some_and(|(_, cause)| !cause.may_follow()) {
                 break;
             }
         }
-        let (size, text) = match (found, hazard) {
-            (Some((size, cause)), None) => (size, picture(&cause)),
-            (Some((size, cause)), Some(_)) if !follows(&cause) => (size, picture(&cause)),
-            (_, hazard) => hazard?,
+        let best = causes.iter().find(|(_, cause)| !cause.may_follow()).or(causes.first());
+        let best = best.filter(|(_, cause)| cause.leads(&hazards));
+        let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
+        let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause()));
+        let (size, found) = match best {
+            Some((size, cause)) => (*size, cause),
+            None => (at_hazard, hazard?),
         };
+        let text = picture(found);
         let count = wrong.iter().find(|(of, _)| *of == size)?.1.verification.diagnosis.clone().unwrap_or_default();
         let count = count.split(": ").next().unwrap_or_default();
         Some(Next::new(

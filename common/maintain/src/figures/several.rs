@@ -8,6 +8,22 @@ use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use crate::picture::{self, BLUE, Canvas, Colour, Frame, GREEN, HPos, Kind, LABEL, NAME, NOTE, SERIES, TITLE};
 use beyond::several::records::{self, Records};
 
+/// What is drawn as long as nothing has been measured.
+fn nothing(name: &str) -> Result<String> {
+    let title = "Not measured yet";
+    let frame = Frame { kind: Kind::Figure, name, width: 360, height: 40, title, description: title };
+    picture::draw(&frame, |drawing| {
+        drawing.text(
+            8.0,
+            24.0,
+            HPos::Left,
+            LABEL,
+            "not measured yet: step06_prefetch/beyond/several/record.sh measures it",
+        );
+        Ok(())
+    })
+}
+
 /// Edge of the product whose timeline is drawn.
 const EDGE: u64 = records::FIRST;
 
@@ -20,12 +36,12 @@ fn product(all: &[Records], overlap: bool) -> Option<&Outcome> {
 }
 
 /// What each GPU does when, with overlap and without.
-pub fn timeline() -> Result<Option<String>> {
+pub fn timeline() -> Result<String> {
     const WIDTH: f64 = 760.0;
     const LEFT: f64 = 60.0;
     const ROW: f64 = 15.0;
     let all = records::all()?;
-    let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else { return Ok(None) };
+    let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else { return nothing("several-timeline") };
     let products = [on, off];
     let gpus = products[0].gpus as f64;
     let story = 62.0 + gpus * (2.0 * ROW + 6.0);
@@ -43,7 +59,7 @@ pub fn timeline() -> Result<Option<String>> {
         title: "When panels travel to each GPU, and when they are multiplied",
         description: &format!("Recorded by the GPUs' own events at {EDGE}³: {}.", told.join(", ")),
     };
-    let svg = picture::draw(&frame, |drawing| {
+    picture::draw(&frame, |drawing| {
         for (number, outcome) in products.iter().enumerate() {
             let top = number as f64 * story;
             let title = if outcome.overlap {
@@ -61,8 +77,7 @@ pub fn timeline() -> Result<Option<String>> {
         drawing.legend(LEFT, bottom, BLUE, 0.85, "a panel of A and one of B travel");
         drawing.legend(LEFT + 260.0, bottom, GREEN, 0.85, "multiplied");
         Ok(())
-    })?;
-    Ok(Some(svg))
+    })
 }
 
 fn gpu_rows(drawing: &mut Canvas, outcome: &Outcome, [left, top, scale, row]: [f64; 4]) {
@@ -90,9 +105,9 @@ struct Line {
 }
 
 /// Each GPU's speed over that of one alone, over the number of GPUs.
-pub fn scaling() -> Result<Option<String>> {
+pub fn scaling() -> Result<String> {
     let all = records::all()?;
-    let Some(machine) = records::machine(&all) else { return Ok(None) };
+    let Some(machine) = records::machine(&all) else { return nothing("several-scaling") };
     let numbers: Vec<usize> = (0..=10).map(|power| 1 << power).collect();
     let model = |of: &dyn Fn(Grid) -> f64| numbers.iter().map(|&gpus| (gpus as f64, of(Grid::of(gpus)))).collect();
     let measured = |edge: u64, overlap: bool| {
@@ -156,7 +171,7 @@ pub fn scaling() -> Result<Option<String>> {
         title: "Each GPU's speed over that of one alone: the model's lines and the measured points",
         description: &format!("The model says: {}.", told.join("; ")),
     };
-    let svg = picture::draw(&frame, |canvas| {
+    picture::draw(&frame, |canvas| {
         let x =
             Axis { scale: Scale::Logarithmic, range: 1.0..1024.0, marks: numbers.iter().map(|&n| n as f64).collect() };
         let y = Axis { scale: Scale::Even, range: 0.0..1.0, marks: (0..=5).map(|at| f64::from(at) / 5.0).collect() };
@@ -181,6 +196,5 @@ pub fn scaling() -> Result<Option<String>> {
         canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "speed of a GPU over one alone");
         canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "GPUs");
         Ok(())
-    })?;
-    Ok(Some(svg))
+    })
 }

@@ -254,8 +254,8 @@ impl<'a> Layout<'a> {
             }
         }
         // All dynamic arrays start at the same place, after the static ones.
-        let dynamic = std::mem::take(&mut self.dynamic);
         let offset = self.dynamic_offset();
+        let dynamic = std::mem::take(&mut self.dynamic);
         let mut known: HashSet<String> = self.shared.iter().map(|array| array.name.clone()).collect();
         for &(owner, number) in &dynamic {
             let variable = self.variable(owner, number);
@@ -273,9 +273,11 @@ impl<'a> Layout<'a> {
         self.dynamic = dynamic;
     }
 
-    /// Where all dynamic arrays start.
+    /// Where all dynamic arrays start: aligned as the strictest of them asks.
     pub fn dynamic_offset(&self) -> u32 {
-        (self.shared_bytes.next_multiple_of(16)).min(u64::from(u32::MAX)) as u32
+        let align = self.dynamic.iter().map(|&(owner, number)| self.variable(owner, number).align);
+        let align = u64::from(align.fold(16, u32::max));
+        self.shared_bytes.next_multiple_of(align).min(u64::from(u32::MAX)) as u32
     }
 
     /// Where a variable of the module is, if the kernel can name it.

@@ -124,6 +124,18 @@ impl HazardReport {
         }
     }
 
+    /// Whether it is a reason of a wrong product that may itself follow from a hazard.
+    pub fn may_follow(&self) -> bool {
+        matches!(self.kind, ReportKind::Product(mistake) if mistake.may_follow())
+    }
+
+    /// Whether this reason of a wrong product says more than the hazards that were found beside it: not where it follows from
+    /// one of them.
+    pub fn leads(&self, hazards: &[Self]) -> bool {
+        let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
+        !overrun && !(self.may_follow() && hazards.iter().any(Self::is_hidden_cause))
+    }
+
     /// Several lines for people, without colours.
     pub fn text(&self) -> String {
         diagnostic::plain(&self.diagnostic)

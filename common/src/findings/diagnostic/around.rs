@@ -93,7 +93,9 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
         };
         let used: Vec<String> = waiting.drain(..).flat_map(|number| names(part(number))).map(str::to_owned).collect();
         for name in used {
-            for &(number, _) in function.iter().filter(|(number, text)| *number != line && sets(text, &name)) {
+            let counts = |text: &str| !(stores && text.trim_start().starts_with("for"));
+            let set = function.iter().filter(|(number, text)| *number != line && sets(text, &name) && counts(text));
+            for &(number, _) in set {
                 if found.iter().all(|(_, known)| *known != number) {
                     found.push((name.clone(), number));
                     waiting.push(number);

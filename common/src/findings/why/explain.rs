@@ -50,9 +50,10 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
     let (commonest, count) =
         counts.iter().copied().reduce(|best, next| if weight(&next) > weight(&best) { next } else { best })?;
     let alike: Vec<&(Element, Verdict)> = kept.iter().filter(|(_, verdict)| key(verdict) == commonest).collect();
-    // An example in which no two indices are the same.
+    // The clearest example has small indices, no two of them the same, and none that is 0.
     let clear = |(element, _): &&(Element, Verdict)| {
-        (element.row == element.col) as u64 * 8 + u64::from(element.row == 0) * 4 + u64::from(element.col == 0) * 2
+        let Element { row, col, .. } = *element;
+        (row == col, row == 0 || col == 0, row + col)
     };
     let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
     let told = Teller { origins, problem, alike: &alike, element }.tell(verdict)?;
@@ -323,7 +324,7 @@ impl Teller<'_> {
         });
         self.set_by(stored, false, &mut marks);
         Told {
-            mistake: Mistake::Zeros,
+            mistake: Mistake::Zero,
             what: format!(
                 "{line} multiplies 0 for {} in place of {need}, which lies inside the matrix",
                 self.element.name()
@@ -685,7 +686,11 @@ impl Teller<'_> {
         let mut marks = vec![];
         let (mistake, note, help) = match arrived {
             // The tile came, and another one was read in its place.
-            Some([a, b]) if (a.is_some() || b.is_some()) && !repeated.is_empty() => {
+            Some([a, b])
+                if (a.is_some() || b.is_some())
+                    && (!repeated.is_empty()
+                        || element.with_zeros.len() as u64 >= problem.k + missing.len() as u64) =>
+            {
                 let again = element
                     .pairs
                     .iter()
@@ -726,8 +731,12 @@ impl Teller<'_> {
             ),
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
-                // What is left of the sum is its end.
-                let tail = missing.len() as u64 * 2 > problem.k && missing.last() == Some(&(missing.len() as u64 - 1));
+                // What is left of the sum is its end, and there are no zeros in place of the rest.
+                let lost = missing.len() as u64;
+                let products = element.with_zeros.len() as u64;
+                let tail = lost * 2 >= problem.k
+                    && missing.last() == Some(&(lost - 1))
+                    && products + lost < problem.k + lost.min(64);
                 if let Some(at) = multiply
                     && tail
                     && (came || !shared)

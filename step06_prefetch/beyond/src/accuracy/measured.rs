@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
-use common::basics::workspace;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
 use super::values::Values;
+use crate::kept;
 
 /// The record of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -70,14 +70,6 @@ pub struct AtK {
 impl Measured {
     /// A record of `beyond accuracy` by its name.
     pub fn read(name: &str) -> Result<Self> {
-        let path = workspace::root().join("docs/results/accuracy").join(name).with_extension("json");
-        let text = std::fs::read_to_string(&path).with_context(|| {
-            format!(
-                "{} cannot be read; make it with cargo run --release -p beyond -- accuracy",
-                workspace::display(&path)
-            )
-        })?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("{} is no record of beyond accuracy; make it again", workspace::display(&path)))
+        kept::read("accuracy", name)
     }
 }

@@ -4,19 +4,19 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use common::Problem;
 use common::basics::files::write;
 use common::basics::json;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
-use common::basics::workspace;
 use common::device::cublas_product::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::verify::on_device::verify_c;
 use serde::{Deserialize, Serialize};
 
 use super::race::{Bench, products_per_sample, rounded};
+use crate::kept;
 use crate::one_kernel::{OneKernel, provenance};
 
 /// The name of the record that is drawn.
@@ -56,14 +56,9 @@ pub struct Square {
 }
 
 impl Squares {
-    /// A record by its name in `docs/results/shapes`; `None` if nothing has been recorded.
-    pub fn read(name: &str) -> Result<Option<Self>> {
-        let path = workspace::root().join("docs/results/shapes").join(name).with_extension("json");
-        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
-        let record = serde_json::from_str(&text);
-        record
-            .map(Some)
-            .with_context(|| format!("{} is no record of squares; make it again", workspace::display(&path)))
+    /// A record by its name in `docs/results/shapes`.
+    pub fn read(name: &str) -> Result<Self> {
+        kept::read("shapes", name)
     }
 
     /// TFLOP/s over the size.
@@ -153,6 +148,6 @@ mod tests {
         let square = Square { size: 1000, cublas_us: 100.0, before_us: 200.0, after_us: 50.0, right: true };
         let record = Squares { squares: vec![square], ..Squares::default() };
         assert_eq!(record.speeds(|square| square.before_us), [(1000.0, 10.0)]);
-        assert!(Squares::read("no-such-record").unwrap().is_none());
+        assert!(Squares::read("no-such-record").is_err());
     }
 }

@@ -1,22 +1,17 @@
 //! Parts that show the kernel for every shape against the library at random shapes.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use common::basics::table;
-use common::basics::workspace;
 use common::measure::timing::geometric_mean;
 
 use super::measured::{Measured, Shape, Timed};
 use super::squares::{CONTENDERS, RECORD, Square, Squares};
+use crate::kept;
 
 /// A record of `beyond shapes` by its name.
 fn read(words: &[&str]) -> Result<Measured> {
     let [name] = words else { bail!("a part about shapes takes the name of a record in docs/results/shapes") };
-    let path = workspace::root().join("docs/results/shapes").join(name).with_extension("json");
-    let text = std::fs::read_to_string(&path).with_context(|| {
-        format!("{} cannot be read; make it with cargo run --release -p beyond -- shapes", workspace::display(&path))
-    })?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("{} is no record of beyond shapes; make it again", workspace::display(&path)))
+    kept::read("shapes", name)
 }
 
 fn number(value: f64) -> String {
@@ -110,12 +105,9 @@ pub fn ideas(words: &[&str]) -> Result<String> {
     ))
 }
 
-/// How far each kernel's speed falls; nothing but a remark if it is not recorded.
+/// How far each kernel's speed falls.
 pub fn saw_tooth() -> Result<String> {
-    let Some(record) = Squares::read(RECORD)? else {
-        return Ok("*Not recorded yet. On a machine with a GPU, `beyond shapes OUT --squares 1024:4096:128` does it.*"
-            .to_owned());
-    };
+    let record = Squares::read(RECORD)?;
     let row = |(name, us): (&str, fn(&Square) -> f64)| {
         let speeds = record.speeds(us);
         let mean = geometric_mean(&speeds.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
