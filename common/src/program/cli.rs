@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "GPU")]
     pub gpu: Option<Gpu>,
 
-    /// Look for races, accesses out of bounds, missing waits and the like; uses the simulator
+    /// Look for races, accesses out of bounds, missing waits and the like, and for the reason of a wrong product; uses the simulator
     #[arg(long)]
     pub check: bool,
 

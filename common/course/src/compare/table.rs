@@ -13,11 +13,13 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
+    // What is said of all of them stands below, once.
+    let checked = |entry: &&Entry| counted && entry.outcome == Outcome::Verified && counted::cells(entry).is_some();
     let head: Vec<&str> = match (timed, counted) {
         (true, _) => {
             vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "of least time", "spread"]
         }
-        (false, true) => std::iter::once("").chain(counted::head()).chain(["product"]).collect(),
+        (false, true) => std::iter::once("").chain(counted::head()).collect(),
         (false, false) => vec!["", "product"],
     };
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
@@ -36,13 +38,15 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         } else {
             let cells = counted::cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
             row.extend(cells.into_iter().flatten());
-            row.push(words(entry));
+            if !checked(&entry) {
+                row.push(words(entry));
+            }
         }
         rows.push(row);
     }
     // A sentence takes the rest of its row.
     let is_sentence = |row: &[String], column: usize| {
-        column > 0 && !timed && column + 1 == row.len() || row.len() < head.len() && column > 0
+        column > 0 && !timed && !counted && column + 1 == row.len() || row.len() < head.len() && column > 0
     };
     let width = |column: usize| {
         let cells = rows.iter().filter(|row| !is_sentence(row, column)).map(|row| row[column].chars().count());
@@ -60,6 +64,8 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         }
         text.push('\n');
     }
+    let ways: std::collections::BTreeSet<String> = size.entries.iter().filter(checked).map(words).collect();
+    ways.iter().for_each(|way| text += &format!("  {way}\n"));
     text
 }
 

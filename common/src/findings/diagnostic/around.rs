@@ -94,8 +94,13 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
         let used: Vec<String> = waiting.drain(..).flat_map(|number| names(part(number))).map(str::to_owned).collect();
         for name in used {
             let counts = |text: &str| !(stores && text.trim_start().starts_with("for"));
-            let set = function.iter().filter(|(number, text)| *number != line && sets(text, &name) && counts(text));
-            for &(number, _) in set {
+            let set: Vec<&(u32, &str)> =
+                function.iter().filter(|(number, text)| *number != line && sets(text, &name) && counts(text)).collect();
+            // Of several variables of one name it is the one declared last before the line.
+            let nearest =
+                set.iter().rfind(|(number, text)| *number < line && declares(text, &name)).map(|(number, _)| *number);
+            let own = set.into_iter().filter(|(number, text)| Some(*number) == nearest || !declares(text, &name));
+            for &(number, _) in own {
                 if found.iter().all(|(_, known)| *known != number) {
                     found.push((name.clone(), number));
                     waiting.push(number);
@@ -112,6 +117,14 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
     found
 }
 
+/// Whether a line declares a variable of this name: a type stands before it.
+fn declares(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let alone = !text[at + name.len()..].starts_with(is_name);
+        alone && text[..at].ends_with([' ', '*']) && text[..at].trim_end().ends_with(|c| is_name(c) || c == '*')
+    })
+}
+
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.
 pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u32)> {
     let (file, line) = (place.file.as_ref()?, place.line?);
@@ -119,13 +132,7 @@ pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u
     let text = code(lines.get(line as usize - 1)?);
     let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
     let name = left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
-    let declares = |text: &str| {
-        text.match_indices(name).any(|(at, _)| {
-            let alone = !text[at + name.len()..].starts_with(is_name);
-            alone && text[..at].ends_with(' ') && text[..at].trim_end().ends_with(is_name)
-        })
-    };
-    let above = numbered(lines, line).find(|(_, text)| declares(code(text)));
+    let above = numbered(lines, line).find(|(_, text)| declares(code(text), name));
     above.map(|(number, _)| (name.to_owned(), number))
 }
 

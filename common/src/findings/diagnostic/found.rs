@@ -51,6 +51,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
     {
         marks.extend(set_by(sources, &party.location, true));
     }
+    if let (HazardKind::WrongArray, [access]) = (hazard.kind, &hazard.parties[..]) {
+        marks.extend(set_by(sources, &access.location, access.action.writes()));
+    }
     // Where a word has no value, those that are stored tell which are not.
     if let (HazardKind::UninitialisedShared, Some(array), [read]) =
         (hazard.kind, hazard.place.array(), &hazard.parties[..])

@@ -243,7 +243,7 @@ impl Teller<'_> {
             writes: true,
             ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
         }];
-        for line in around(&mut sources, &place, &["if", "for", "while"]) {
+        for line in around(&mut sources, &place, &["if"]) {
             marks.push(at_line(&mut sources, &place, line, "it depends on this".into()));
         }
         self.set_by(instruction, true, &mut marks);
@@ -532,7 +532,11 @@ impl Teller<'_> {
         let place = self.arrival(side, needed, &value);
         let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
         let (mistake, help) = match (value.shared, place) {
-            (Some(passage), Some(arrived)) if passage.position != arrived.position => {
+            (Some(passage), Some(arrived))
+                if passage.position != arrived.position
+                    && !matches!(rule, Rule::Strides { .. })
+                    && !self.moved(side, needed, passage) =>
+            {
                 let here = self.origins.word(passage.position);
                 let there = self.origins.word(arrived.position);
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
@@ -584,6 +588,17 @@ impl Teller<'_> {
             }
         }
         Told { mistake, what, marks, note, help }
+    }
+
+    /// Whether a word was right in the first step: then what comes later is loaded from the wrong place.
+    fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
+        let Some(store) = self.element.store else { return false };
+        let arrived = self.origins.arrived(self.problem, store.block, side);
+        let mut seen = std::collections::BTreeSet::new();
+        let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.position)).collect();
+        let steps = first.iter().map(|((_, k), _)| k + 1).max().unwrap_or(1);
+        let here = first.iter().find(|(_, arrived)| arrived.position == passage.position);
+        here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
     }
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
@@ -669,9 +684,7 @@ impl Teller<'_> {
         let (mistake, note, help) = match arrived {
             // The tile came, and another one was read in its place.
             Some([a, b])
-                if (a.is_some() || b.is_some())
-                    && (!repeated.is_empty()
-                        || element.with_zeros.len() as u64 >= problem.k + missing.len() as u64) =>
+                if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
             {
                 let again = element
                     .pairs
@@ -761,6 +774,11 @@ impl Teller<'_> {
         }
         Told { mistake, what, marks, note, help }
     }
+}
+
+/// Whether a product with zeros stands where the first missing one belongs.
+fn stands_for_zero(element: &Element, missing: &[u64]) -> bool {
+    missing.first().and_then(|&k| element.with_zeros.get(k as usize)).is_some_and(Pair::is_zero)
 }
 
 /// `k = 0 to 15, 32 and 40 to 44`
