@@ -123,7 +123,8 @@ fn build() -> Result<Vec<u8>> {
     // Paths of this machine have no place in the module.
     let root = workspace::root().display().to_string();
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
-    let mut flags = vec![format!("--remap-path-prefix={root}=course")];
+    // Names of functions would be a third of it; where a profile names packages, cargo forgets its `strip`.
+    let mut flags = vec!["-Cstrip=symbols".to_owned(), format!("--remap-path-prefix={root}=course")];
     flags.extend(home.into_iter().map(|home| format!("--remap-path-prefix={home}=cargo")));
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     let status = command.status().context("cargo does not start; install Rust")?;

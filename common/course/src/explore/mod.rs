@@ -9,6 +9,7 @@ pub mod kernels;
 mod own;
 pub mod page;
 
+use std::cell::OnceCell;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -69,7 +70,7 @@ pub fn run(options: &Options) -> Result<bool> {
         workspace::display(&out.join("page.html"))
     );
     let script = options.watch.then(|| version_script(&out));
-    let engine = engine::engine()?;
+    let engine = OnceCell::new();
     write(&subject, options, &engine, &out, script.as_deref())?;
     output::print(&format!("{} is written: open it in a browser\n", files::from_here(&out)))?;
     if options.open {
@@ -106,7 +107,13 @@ fn version_script(out: &Path) -> PathBuf {
 }
 
 /// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
-fn write(subject: &Subject, options: &Options, engine: &[u8], out: &Path, script: Option<&Path>) -> Result<()> {
+fn write(
+    subject: &Subject,
+    options: &Options,
+    engine: &OnceCell<Vec<u8>>,
+    out: &Path,
+    script: Option<&Path>,
+) -> Result<()> {
     let version =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos()).to_string();
     let (kernel, chapter) = match subject {
@@ -125,6 +132,14 @@ fn write(subject: &Subject, options: &Options, engine: &[u8], out: &Path, script
         version_text: script.map(|_| version.clone()),
         version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
         ..contents::without_kernels()?
+    };
+    // An engine is looked for, and perhaps built, only once there is a kernel for it.
+    let engine = match engine.get() {
+        Some(engine) => engine,
+        None => {
+            let found = engine::engine()?;
+            engine.get_or_init(|| found)
+        }
     };
     files::write(out, &page::whole(&data, engine)?)?;
     match script {
