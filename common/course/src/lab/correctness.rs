@@ -5,6 +5,7 @@ use common::device::SimOptions;
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic;
 use common::findings::fault::KernelFault;
+use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::verify::Verification;
 use common::verify::on_device::cause;
 use simt::HazardKind;
@@ -103,7 +104,9 @@ impl Candidate {
                 break;
             }
         }
-        let best = causes.iter().find(|(_, cause)| !cause.may_follow()).or(causes.first());
+        let part = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(Mistake::Part | Mistake::Lost));
+        let best = causes.iter().find(|(_, cause)| !cause.may_follow());
+        let best = best.or(causes.iter().find(|(_, cause)| part(cause))).or(causes.first());
         let best = best.filter(|(_, cause)| cause.leads(&hazards));
         let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
         let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause()));
