@@ -95,7 +95,7 @@ fn bad_usage() -> Vec<(&'static str, Vec<String>, &'static str)> {
         ("kernel_name", made("other_name.ptx", other_name.as_bytes()), "no kernel matmul but multiply"),
         ("kernel_parameters", made("other_params.ptx", other_params.as_bytes()), "other parameters"),
         ("kernel_instruction", made("unknown.ptx", instruction.as_bytes()), "not a fault of your kernel"),
-        ("kernel_not_ptx", made("nonsense.ptx", b"nonsense"), "no kernel at all"),
+        ("kernel_not_ptx", made("nonsense.ptx", b"nonsense"), "not valid PTX, line 1"),
         ("block_of_2000", with("--block", "2000,1"), "2000 threads"),
         ("block_of_0", with("--block", "0,1"), "at least 1"),
         ("shared", with("--shared", "300000"), "shared memory"),

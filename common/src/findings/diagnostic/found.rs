@@ -26,7 +26,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
             action => format!("{who} {action}"),
         };
         let element = in_array.then(|| hazard.place.clone());
-        Mark { location: party.location.clone(), element, writes: party.action.writes(), label }
+        Mark { location: party.location.clone(), element, writes: party.action.writes(), label, aside: false }
     };
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
@@ -168,7 +168,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         (_, None) => format!("block {} stops here", triple(index(fault.block))),
     };
     let mut sources = Sources::default();
-    let mut marks = vec![Mark { location: fault.location.clone(), element, writes, label }];
+    let mut marks = vec![Mark { location: fault.location.clone(), element, writes, label, aside: false }];
     let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. });
     let bounds = if outside { bounds::remedy(&mut sources, &fault.location) } else { None };
     match &bounds {
@@ -202,7 +202,8 @@ pub fn declared(sources: &mut Sources, place: &Location) -> Option<Mark> {
 pub fn at_line(sources: &mut Sources, place: &Location, line: u32, label: String) -> Mark {
     let text = sources.line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
     let column = Some((text.len() - text.trim_start().len()) as u32 + 1);
-    Mark { location: Location { line: Some(line), column, ..place.clone() }, label, ..Mark::default() }
+    let location = Location { line: Some(line), column, ..place.clone() };
+    Mark { location, label, aside: true, ..Mark::default() }
 }
 
 fn does(access: AccessKind) -> &'static str {

@@ -30,6 +30,8 @@ pub(crate) struct Mark {
     pub element: Option<simt::Place>,
     pub writes: bool,
     pub label: String,
+    /// It only helps to understand the others, and is underlined as such.
+    pub aside: bool,
 }
 
 /// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
@@ -63,7 +65,7 @@ struct Shown {
     text: String,
     /// Number of the first line of `text`.
     first: u32,
-    marks: Vec<(Range<usize>, String)>,
+    marks: Vec<(Range<usize>, String, AnnotationKind)>,
 }
 
 /// One picture for each file, with all its marks. What the file does not have is shown as the PTX instruction.
@@ -71,18 +73,19 @@ fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annot
     let mut shown: Vec<Shown> = Vec::new();
     for mark in marks {
         let label = mark.label.clone();
+        let kind = if mark.aside { AnnotationKind::Context } else { AnnotationKind::Primary };
         if let Some((path, text, span)) = source_of(mark, sources) {
             match shown.iter_mut().find(|shown| shown.path == path) {
-                Some(known) => known.marks.push((span, label)),
-                None => shown.push(Shown { path, text, first: 1, marks: vec![(span, label)] }),
+                Some(known) => known.marks.push((span, label, kind)),
+                None => shown.push(Shown { path, text, first: 1, marks: vec![(span, label, kind)] }),
             }
         } else {
             let (text, first) = (mark.location.instruction.clone(), mark.location.ptx_line);
-            shown.push(Shown { path: "PTX".into(), marks: vec![(0..text.len(), label)], text, first });
+            shown.push(Shown { path: "PTX".into(), marks: vec![(0..text.len(), label, kind)], text, first });
         }
     }
     let snippet = |shown: Shown| {
-        let marks = shown.marks.into_iter().map(|(span, label)| AnnotationKind::Primary.span(span).label(label));
+        let marks = shown.marks.into_iter().map(|(span, label, kind)| kind.span(span).label(label));
         Snippet::source(shown.text).line_start(shown.first as usize).path(shown.path).annotations(marks)
     };
     shown.into_iter().map(snippet).collect()

@@ -33,7 +33,7 @@ impl Teller<'_> {
     }
 
     pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: &str) -> Mark {
-        Mark { location: self.origins.location(instruction), element, writes: false, label: label.into() }
+        Mark { location: self.origins.location(instruction), element, writes: false, label: label.into(), aside: false }
     }
 
     /// The word of shared memory that a value was read from.
