@@ -65,7 +65,9 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         text.push('\n');
     }
     let ways: std::collections::BTreeSet<String> = size.entries.iter().filter(checked).map(words).collect();
-    ways.iter().for_each(|way| text += &format!("  {way}\n"));
+    for way in ways {
+        text += &format!("  {way}\n");
+    }
     text
 }
 
