@@ -113,11 +113,12 @@ mod tests {
         let ranked = [
             finding(side(2, 9), Some(side(1, 3)), 8),
             finding(side(1, 9), Some(side(2, 3)), 8),
+            finding(side(2, 4), Some(side(2, 37)), 8),
+            finding(side(3, 0), None, 0),
             finding(side(2, 4), Some(side(2, 5)), 4),
             finding(side(2, 3), Some(side(2, 5)), 8),
             finding(side(2, 4), Some(side(2, 4)), 8),
             finding(side(2, 4), Some(side(2, 5)), 8),
-            finding(side(3, 0), None, 0),
         ];
         for (earlier, first) in ranked.iter().enumerate() {
             for second in &ranked[earlier + 1..] {
