@@ -52,9 +52,10 @@ pub fn run() -> Result<bool> {
     let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400);
     let due = due(&questions, &dates, today);
     if due.is_empty() {
-        let words = match dates.is_empty() {
-            true => "there is nothing to ask yet; begin with cargo course lab 1",
-            false => "nothing is due today; each question comes again after three days or more",
+        let words = if dates.is_empty() {
+            "there is nothing to ask yet; begin with cargo course lab 1"
+        } else {
+            "nothing is due today; each question comes again after three days or more"
         };
         output::print(&format!("{words}\n"))?;
         return Ok(true);
@@ -119,10 +120,10 @@ fn without_links(text: &str) -> String {
     while let Some((before, after)) = rest.split_once('[') {
         plain += before;
         let link = after.split_once("][").and_then(|(words, after)| Some((words, after.split_once(']')?.1)));
-        match link.filter(|(words, _)| !words.contains(']')) {
-            Some((words, after)) => (plain, rest) = (plain + words, after),
-            None => (plain, rest) = (plain + "[", after),
-        }
+        (plain, rest) = match link.filter(|(words, _)| !words.contains(']')) {
+            Some((words, after)) => (plain + words, after),
+            None => (plain + "[", after),
+        };
     }
     plain + rest
 }

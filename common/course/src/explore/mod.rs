@@ -134,12 +134,11 @@ fn write(
         ..contents::without_kernels()?
     };
     // An engine is looked for, and perhaps built, only once there is a kernel for it.
-    let engine = match engine.get() {
-        Some(engine) => engine,
-        None => {
-            let found = engine::engine()?;
-            engine.get_or_init(|| found)
-        }
+    let engine = if let Some(engine) = engine.get() {
+        engine
+    } else {
+        let found = engine::engine()?;
+        engine.get_or_init(|| found)
     };
     files::write(out, &page::whole(&data, engine)?)?;
     match script {

@@ -1,5 +1,7 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
 use course::difference::diff;
@@ -92,7 +94,8 @@ pub fn listing(words: &[&str]) -> Result<String> {
             part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?.0
         }
     };
-    let language = if path.ends_with(".rs") { "rust,ignore" } else { "cpp" };
+    let language =
+        if Path::new(path).extension().is_some_and(|extension| extension == "rs") { "rust,ignore" } else { "cpp" };
     Ok(format!("```{language}\n{text}```"))
 }
 
