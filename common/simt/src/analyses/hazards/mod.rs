@@ -85,7 +85,7 @@ use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The analysis. Pass it to [`crate::launch`], then call [`Hazards::report`].
+/// The analysis. Pass it to [`crate::launch`], then call [`Hazards::found`].
 #[derive(Debug, Default)]
 pub struct Hazards {
     outputs: Vec<DevicePointer>,
