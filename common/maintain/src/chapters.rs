@@ -98,6 +98,6 @@ mod tests {
                 parts += 1;
             }
         }
-        assert!(parts > 15, "{parts}");
+        assert!(parts >= 18, "{parts}");
     }
 }
