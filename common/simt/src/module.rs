@@ -6,16 +6,20 @@ use crate::error::{Error, Location};
 use crate::lower::inst::Op;
 use crate::lower::matrix::MatrixOp;
 use crate::lower::warpgroup::{WarpgroupOp, WarpgroupProduct};
-use crate::lower::{Code, Home, SharedArray, Write};
+use crate::lower::{Code, Home, SharedArray, Write, lower};
 use crate::parsed::Parsed;
 use crate::parser;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+type Lowered = OnceLock<Result<Arc<Code>, Error>>;
 
 /// A parsed PTX file.
 #[derive(Debug, Clone)]
 pub struct Module {
     pub(crate) inner: Arc<Parsed>,
+    /// By the number of the function: its code, once it was asked for.
+    lowered: Arc<[Lowered]>,
 }
 
 impl Module {
@@ -28,7 +32,8 @@ impl Module {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let program = parser::parse(source)?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { inner: Arc::new(Parsed::new(id, source, program)) })
+        let lowered = program.functions.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { inner: Arc::new(Parsed::new(id, source, program)), lowered })
     }
 
     /// Source files named by the line information: number and name.
@@ -64,7 +69,7 @@ impl Module {
             max_threads: function.max_threads,
             required_threads: function.required_threads,
             module: self.clone(),
-            code: self.inner.lowered(index)?,
+            code: self.lowered[index].get_or_init(|| lower(&self.inner, index).map(Arc::new)).clone()?,
         })
     }
 

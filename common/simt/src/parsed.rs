@@ -1,10 +1,8 @@
 //! A PTX file as read: its text, and the program in it.
 
 use crate::ast::{Position, Program};
-use crate::error::{Error, Location};
-use crate::lower::{Code, lower};
+use crate::error::Location;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
 
 /// A PTX file as read.
 #[derive(Debug)]
@@ -17,8 +15,6 @@ pub(crate) struct Parsed {
     functions: HashMap<String, usize>,
     /// Variables of the module, likewise.
     variables: HashMap<String, u32>,
-    /// By the number of the function: its code, once it was asked for.
-    lowered: Vec<OnceLock<Result<Arc<Code>, Error>>>,
 }
 
 impl Parsed {
@@ -31,13 +27,7 @@ impl Parsed {
         for (number, variable) in (0u32..).zip(&program.variables) {
             variables.entry(variable.name.clone()).or_insert(number);
         }
-        let lowered = program.functions.iter().map(|_| OnceLock::new()).collect();
-        Self { id, source: source.into(), program, functions, variables, lowered }
-    }
-
-    /// The code of a kernel, by the number of its function.
-    pub fn lowered(&self, index: usize) -> Result<Arc<Code>, Error> {
-        self.lowered[index].get_or_init(|| lower(self, index).map(Arc::new)).clone()
+        Self { id, source: source.into(), program, functions, variables }
     }
 
     /// The number of the function of that name, if it can be called.

@@ -16,6 +16,11 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
+/// Says on standard error what a reader may want to know, and is no reason to stop.
+pub fn note(words: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {words}");
+}
+
 /// The reason of an I/O error in lower case, without the full stop that Windows puts after it and without the number of the
 /// operating system's error.
 pub fn io_reason(error: &std::io::Error) -> String {

@@ -11,7 +11,7 @@ use crate::cost::{self, Choice, GpuCosts, Work};
 
 /// The kernel, beside step 6's.
 pub const VARIANT: Variant = Variant {
-    folder: crate::FOLDER,
+    folder: "beyond",
     specialisations: Some(specialisations),
     ..Variant::same_launch("every_shape").planned(plan)
 };

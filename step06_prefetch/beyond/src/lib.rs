@@ -22,11 +22,6 @@ pub mod shapes;
 
 use plan::Step;
 
-/// The folder of the kernels, within step 6's.
-const FOLDER: &str = "beyond";
-/// The folder of their counter-examples.
-const COUNTER_EXAMPLES: &str = "beyond/variants";
-
 /// Step 6, with the kernels beyond it in place of its own rungs and counter-examples.
 pub const STEP: Step = Step {
     variants: &[tensor_cores::LONG_SUMS, tensor_cores::TF32, every_shape::VARIANT, tensor_cores::VARIANT],

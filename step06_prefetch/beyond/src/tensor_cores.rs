@@ -7,7 +7,7 @@ use step06_prefetch::STEP;
 
 /// The kernel, beside step 6's.
 pub const VARIANT: Variant = Variant {
-    folder: crate::FOLDER,
+    folder: "beyond",
     specialisations: Some(specialisations),
     ..Variant::same_launch("tensor_cores").planned(plan)
 };
@@ -49,7 +49,7 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
 const fn counter_example(name: &'static str) -> Variant {
     let specialisations = |dtype| if dtype == Dtype::F32 { vec![specialisation(4)] } else { vec![] };
     Variant {
-        folder: crate::COUNTER_EXAMPLES,
+        folder: "beyond/variants",
         specialisations: Some(specialisations),
         ..Variant::same_launch(name).planned(plan_long)
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use common::basics::workspace;
+use common::basics::{output, workspace};
 use common::code::Source;
 use plan::{Specialisation, Step};
 use serde_json::Value;
 
 use super::data::{Chapter, Counter, Data, Form, Kernel};
+use super::forms;
 use super::kernels::{self, OfStep};
-use super::{forms, note};
 use crate::files;
 use crate::steps::{self, STEPS};
 
@@ -27,7 +27,7 @@ pub fn of_book() -> Result<Data> {
             }
             Err(error) => {
                 questions.remove(step.name);
-                note(&format!("the explorer's page goes without {}: {error:#}", step.name));
+                output::note(&format!("the explorer's page goes without {}: {error:#}", step.name));
             }
         }
     }

@@ -34,7 +34,7 @@ pub fn engine() -> Result<Vec<u8>> {
     match read() {
         Ok((line, module)) if line == first => Ok(module),
         Ok((_, module)) => build().or_else(|error| {
-            super::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
+            common::basics::output::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
             Ok(module)
         }),
         Err(_) => build(),

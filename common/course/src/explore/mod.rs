@@ -41,11 +41,6 @@ pub struct Options {
     watch: bool,
 }
 
-/// Says on standard error what a reader may want to know, and is no reason to stop.
-fn note(words: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {words}");
-}
-
 /// The page of the book.
 pub fn page_of_book() -> Result<String> {
     page::whole(&contents::of_book()?, &engine::engine()?)
