@@ -173,12 +173,14 @@ mod tests {
 
     use super::*;
 
-    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block.
+    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block. All other kernels are compared
+    /// in a browser.
     #[test]
     fn what_is_recorded_counts_what_the_simulator_counts() {
-        let data = contents::of_book().unwrap();
+        let mut data = contents::of_book().unwrap();
+        data.kernels.retain(|kernel| ["step04_tiled", "step06_prefetch"].iter().any(|step| kernel.id.starts_with(step)));
         let runs = native(&data).unwrap();
-        assert!(runs.len() > 100, "{}", runs.len());
+        assert!(runs.len() > 30, "{}", runs.len());
         let places = |hazards: &[Value]| -> Vec<[String; 3]> {
             hazards.iter().map(|hazard| ["kind", "place", "text"].map(|key| hazard[key].to_string())).collect()
         };
