@@ -1,5 +1,6 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
+use super::follow::Step;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
@@ -40,10 +41,14 @@ pub(crate) struct Code {
     pub param_bytes: u32,
     /// Variables of the module that the kernel uses: numbers in the program.
     pub variables: Vec<u32>,
-    /// Registers that some path reads before it sets them: their names.
+    /// Registers that may have no value because some path reads them before it sets them, and those that shuffles set: their names.
     pub maybe_unset: Vec<String>,
-    /// Instructions that read or set these: instruction number, number of the register, how.
-    pub unset_steps: Vec<(u32, u32, Use)>,
+    /// How many of them a path reads before it sets them: the first ones.
+    pub doubtful: u32,
+    /// How many registers are followed: all of these, and what is computed from them.
+    pub followed: u32,
+    /// Instructions that read or set them, in order.
+    pub steps: Vec<Step>,
     /// The registers that instructions write, by instruction number.
     pub writes: Vec<Write>,
     /// Some access to memory is narrower than a word.
@@ -116,10 +121,10 @@ pub(crate) enum Start {
     Variable(u32),
 }
 
-/// Where a kernel's plain loads and its writes of global memory start; none stands for anywhere.
+/// Where a kernel's loads (by instruction) and its writes of global memory start; none stands for anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub loads: HashSet<Option<Start>>,
+    pub loads: Vec<(u32, Option<Start>)>,
     pub writes: HashSet<Option<Start>>,
 }
 
@@ -132,7 +137,7 @@ impl Traffic {
             (Some(load), Some(write)) => load == write,
             _ => true,
         };
-        self.loads.iter().any(|load| self.writes.iter().any(|write| meet(load, write)))
+        self.loads.iter().any(|(_, load)| self.writes.iter().any(|write| meet(load, write)))
     }
 }
 
@@ -182,13 +187,4 @@ pub(crate) enum Role {
     Copy,
     /// A barrier for a given number of threads.
     CountedBarrier,
-}
-
-/// How an instruction uses a register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
-    Read,
-    /// Read by all lanes, to decide which of them execute the instruction.
-    Guard,
-    Set,
 }
