@@ -1,6 +1,5 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::follow::Step;
 use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
@@ -185,6 +184,48 @@ pub(crate) enum Role {
     Exchange,
     /// An asynchronous copy.
     Copy,
+    /// One that arrives at a barrier in memory by itself.
+    BulkCopy,
     /// A barrier for a given number of threads.
     CountedBarrier,
+}
+
+/// How the result of an instruction follows from operands of which some have no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It has no value if one of the operands has none.
+    Any,
+    /// The third operand chooses between the first two.
+    Select,
+    /// Of two predicates, which the one decides alone if it is false (`and`) or true (`or`).
+    Both { decides: bool },
+    /// A comparison that is combined with a predicate, its third operand, which decides alone if it is this.
+    Compare { decides: bool },
+    /// It comes from another lane.
+    Shuffle { mode: u8 },
+    /// It is made of the operands of all lanes.
+    Lanes,
+    /// It has a value whatever the operands are, and these had better have one: a branch, an access, a barrier.
+    Decides,
+}
+
+/// An instruction that reads or sets what is followed.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub instruction: u32,
+    pub flow: Flow,
+    /// The guard: its number if it is followed, where it lies, and whether it is negated.
+    pub guard: Option<(u32, Home, bool)>,
+    /// Numbers of the operands; `NONE` for one that always has a value.
+    pub uses: Vec<u32>,
+    pub defs: Vec<u32>,
+    /// The operands whose values matter.
+    pub values: Vec<Home>,
+}
+
+impl Step {
+    /// Whether what becomes of them hangs on what is in registers at that moment.
+    pub fn asks(&self) -> bool {
+        !self.values.is_empty() || self.guard.is_some() && !(self.uses.is_empty() && self.defs.is_empty())
+    }
 }

@@ -31,10 +31,9 @@ pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Home, Merged, ProductUse, Products, Role, Start, Write};
+pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Products, Role, Start, Step, Write};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
-pub(crate) use follow::{Flow, Step};
 pub use inst::SharedLoad;
 pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
