@@ -1,6 +1,7 @@
 //! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
 
 use super::print::Printed;
+use super::transactions::Transactions;
 use crate::config::LaunchConfig;
 use crate::error::{Fault, Location};
 use crate::lower::Code;
@@ -18,9 +19,11 @@ pub(super) struct Launch<'a> {
     pub config: &'a LaunchConfig,
     /// Its observers are told of every instruction.
     pub steps: bool,
-    pub params: Vec<u8>,
+    /// Blocks and warps have their turns in the opposite order.
+    pub reversed: bool,
+    pub params: &'a [u8],
     /// Addresses of the module's variables, by number in the program.
-    pub variables: Vec<u64>,
+    pub variables: &'a [u64],
     pub shared_bytes: u32,
     /// Where all blocks meet, if the kernel asks for such a place.
     pub grid_barrier: u64,
@@ -109,6 +112,8 @@ pub(super) struct Context<'a, 'b> {
     /// By instruction number.
     pub caches: &'b mut [Cache<'a>],
     pub barriers: &'b mut [Barrier; BARRIERS],
+    /// What barriers in shared memory await of bulk copies.
+    pub transactions: &'b mut Transactions,
     pub info: BlockInfo,
     /// Warp instructions of this turn of a warp.
     pub executed: u64,

@@ -61,19 +61,19 @@ STEPS(one_tile, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 STEPS(two_warpgroups, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(one_tile_copied, COPY; COPIED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(without_proxy_fence, STORED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(copied_without_proxy_fence, COPY; COPIED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(proxy_fence_before_the_store, PROXY; STORED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(proxy_fence_for_global_memory, STORED, FENCE("fence.proxy.async.global"), SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(proxy_fence_by_one_of_two_writers, STORED, { if (T < 32) PROXY; }, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(proxy_fence_behind_the_barrier, STORED, NOTHING, { SYNC; PROXY; }, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 STEPS(proxy_fence_behind_the_barrier_by_one_warp, STORED, NOTHING, { SYNC; if (T < 32) PROXY; }, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(proxy_fence_passed_on, STORED, NOTHING, { SYNC; if (T < 32) PROXY; SYNC; }, REGISTERS, NOTHING, WAIT(0), SYNC)
@@ -103,6 +103,47 @@ STEPS(operand_changed_before_the_wait, STORED, PROXY, SYNC, REGISTERS, TOUCH_BIT
 STEPS(never_waited_for, STORED, PROXY, SYNC, REGISTERS, NOTHING, NOTHING, SYNC)
 // 1 x 128: register of a product accessed before the wait, shared memory overwritten under a product
 STEPS(waited_for_too_few, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(1), SYNC)
+
+#define TOUCH_IF(condition, value)                                                     \
+    asm volatile("{.reg .pred p; setp.ne.s32 p, %1, 0; @p neg.f32 %0, %0;}" : "+f"(value) : "r"((int)(condition)))
+// 1 x 128: register of a product accessed before the wait
+STEPS(sum_changed_under_a_guard, STORED, PROXY, SYNC, REGISTERS, TOUCH_IF(T == 77, d[3]), WAIT(0), SYNC)
+// 1 x 128: clean
+STEPS(sum_changed_under_a_guard_by_nobody, STORED, PROXY, SYNC, REGISTERS, TOUCH_IF(data[T] == 12345, d[3]), WAIT(0), SYNC)
+
+// One lane fences, and another tells the other warps.
+#define TOLD_BY_ANOTHER_LANE(name, meet)                                               \
+    KERNEL(name) {                                                                     \
+        __shared__ __align__(1024) Tile tile;                                          \
+        __shared__ int ready;                                                          \
+        float d[4] = {0, 0, 0, 0};                                                     \
+        int a[4];                                                                      \
+        if (T == 0) ready = 0;                                                         \
+        load(a, data);                                                                 \
+        SYNC;                                                                          \
+        if (T < 32) {                                                                  \
+            tile[T] = data[T];                                                         \
+            tile[T + 32] = data[T + 32];                                               \
+            __syncwarp();                                                              \
+            if (T == 3) PROXY;                                                         \
+            meet;                                                                      \
+            if (T == 5) {                                                              \
+                __threadfence_block();                                                 \
+                atomicExch(&ready, 1);                                                 \
+            }                                                                          \
+        }                                                                              \
+        while (atomicAdd(&ready, 0) == 0) {}                                           \
+        __threadfence_block();                                                         \
+        REGISTERS;                                                                     \
+        MULTIPLY(d, a, tile);                                                          \
+        COMMIT;                                                                        \
+        WAIT(0);                                                                       \
+        out[T] = d[0];                                                                 \
+    }
+// 1 x 128: clean
+TOLD_BY_ANOTHER_LANE(proxy_fence_told_by_another_lane, __syncwarp())
+// 1 x 128: shared memory written without a proxy fence
+TOLD_BY_ANOTHER_LANE(proxy_fence_not_told_by_another_lane, NOTHING)
 
 // A group that is not closed is not waited for.
 // 1 x 128: register of a product accessed before the wait
@@ -221,7 +262,7 @@ TURNS(two_tiles_waited_for_too_few, 2, SYNC)
     }
 // 1 x 128: clean
 ARRIVALS(barrier_in_memory, PROXY)
-// 1 x 128: shared memory written without a proxy fence before a product
+// 1 x 128: shared memory written without a proxy fence
 ARRIVALS(barrier_in_memory_without_proxy_fence, NOTHING)
 
 // What nobody has written.

@@ -49,7 +49,7 @@ kinds! {
     /// A product of a warpgroup started on a register that had been accessed since the last fence for registers.
     ProductNotFenced = "register of a product accessed without a fence before it",
     /// A product of a warpgroup reads shared memory that was written without a fence for the asynchronous proxy.
-    ProxyNotFenced = "shared memory written without a proxy fence before a product",
+    ProxyNotFenced = "shared memory written without a proxy fence",
     /// Shared memory was written while a product of a warpgroup still reads it.
     OperandOverwritten = "shared memory overwritten under a product",
     /// Shared memory was read that no thread had written.
@@ -58,7 +58,9 @@ kinds! {
     UninitialisedLocal = "uninitialised local memory read",
     /// An output array was read where no thread had written.
     UninitialisedGlobal = "uninitialised output read",
-    /// A register was read that had not been set.
+    /// A value that a shuffle took from a lane that has ended, or does not execute it, is used.
+    EndedLane = "shuffle from a lane that is not there",
+    /// A register that had not been set decides a branch, is part of an address, or is stored.
     UnsetRegister = "unset register read",
     /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
     WrongArray = "shared access past the end of its array",
