@@ -57,7 +57,12 @@ pub fn from_here(path: &Path) -> String {
     let here = workspace::resolved(&std::env::current_dir().unwrap_or_default());
     let text = workspace::escaped(absolute.strip_prefix(here).unwrap_or(&absolute));
     let plain = |c: char| c.is_alphanumeric() || "/\\:._-+".contains(c);
-    if text.chars().all(plain) { text } else { format!("\"{text}\"") }
+    match text {
+        text if text.chars().all(plain) => text,
+        // Within double quotes a shell looks for these; Windows has none of them in a name.
+        text if text.contains(['"', '$', '`', '!']) => format!("'{}'", text.replace('\'', "'\\''")),
+        text => format!("\"{text}\""),
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +78,8 @@ mod tests {
         let path = workspace::resolved(folder.path()).join("my kernel.cu");
         fs::write(&path, "").unwrap();
         assert_eq!(from_here(&path), format!("\"{}\"", path.display()));
+        let path = path.with_file_name("it's $HOME");
+        assert_eq!(from_here(&path), format!("'{}'", path.display().to_string().replace('\'', "'\\''")));
     }
 
     #[test]

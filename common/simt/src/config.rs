@@ -39,6 +39,8 @@ pub struct LaunchConfig {
     pub shared_opt_in: bool,
     /// Warp instructions the whole launch may execute before it is stopped.
     pub instruction_limit: u64,
+    /// When the whole launch is stopped, and the seconds it had until then: what prints or waits takes long for its instructions.
+    pub deadline: Option<(std::time::Instant, u64)>,
     /// Host threads to use; 0 means one per core. The result does not depend on it.
     pub threads: usize,
     /// Warp instructions after which another warp of the block gets its turn; 0 means that a warp runs to its next barrier, as far as
@@ -63,11 +65,17 @@ impl LaunchConfig {
             dynamic_shared_bytes: 0,
             shared_opt_in: false,
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
+            deadline: None,
             threads: 0,
             turn: 0,
             resident: 0,
             instruction_set: InstructionSet::Best,
         }
+    }
+
+    /// Whether the launch has had its time.
+    pub(crate) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|(end, _)| std::time::Instant::now() > end)
     }
 
     /// How many host threads run a number of blocks, side by side or, in order, one after the other.

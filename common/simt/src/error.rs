@@ -244,4 +244,14 @@ pub enum Limit {
         /// A place where a warp was when the limit was reached.
         location: Location,
     },
+    /// The launch took longer than allowed.
+    #[error(
+        "the launch took more than {limit} seconds and was stopped at {location}; does it wait, print or update too often?"
+    )]
+    Seconds {
+        /// The limit, in seconds.
+        limit: u64,
+        /// A place where a warp was when the limit was reached.
+        location: Location,
+    },
 }

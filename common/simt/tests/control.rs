@@ -535,6 +535,17 @@ fn an_endless_loop_with_barriers_reaches_the_limit() {
     }
 }
 
+/// A launch that has had its time ends as well, and says how long that was.
+#[test]
+fn an_endless_loop_reaches_its_seconds() {
+    let kernel =
+        Module::parse(".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k() { LOOP: bra LOOP; }");
+    let mut config = LaunchConfig::new(1, 32);
+    config.deadline = Some((std::time::Instant::now(), 7));
+    let ended = simt::launch(&kernel.unwrap().kernel("k").unwrap(), &mut GlobalMemory::new(), &config, &[], &mut ());
+    assert!(matches!(ended, Err(simt::Error::Limit(simt::Limit::Seconds { limit: 7, .. }))), "{ended:?}");
+}
+
 /// The last addresses there are: what lies past them does not wrap around to the first.
 #[test]
 fn an_access_at_the_end_of_the_address_space_is_out_of_bounds() {

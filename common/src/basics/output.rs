@@ -4,11 +4,19 @@ use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
-/// Writes to standard output, with its colours if that is a terminal that wants them; a closed pipe or a full disk is an
-/// error, not a panic.
+/// Characters of a line of words that are shown; a kernel can have names as long as it likes.
+const LONGEST: usize = 2000;
+
+/// Writes words to standard output, with their styles if that is a terminal that wants them; a closed pipe or a full disk is
+/// an error, not a panic.
 pub fn print(text: &str) -> Result<()> {
+    print_whole(&text.split_inclusive('\n').map(cut).collect::<String>())
+}
+
+/// Writes lines of any length, such as JSON or what a kernel prints.
+pub fn print_whole(text: &str) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+    stdout.write_all(but_styles(text).as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
         anyhow!(
             "standard output cannot be written ({}); send it to a file with room or to a program that reads it",
             io_reason(&error)
@@ -16,9 +24,57 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
+/// Writes words to standard error. If that is closed, the exit status is all there is left to say.
+pub fn complain(text: &str) {
+    let text: String = text.split_inclusive('\n').map(cut).collect();
+    let _ = anstream::stderr().write_all(but_styles(&text).as_bytes());
+}
+
 /// Says on standard error what a reader may want to know, and is no reason to stop.
 pub fn note(words: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {words}");
+    complain(&format!("note: {}\n", escape(words)));
+}
+
+/// A text that came from elsewhere, such as a kernel, its compiler, or a thread that prints: nothing in it commands a terminal or
+/// turns the order of what is read. It can stand in a string of C or JSON as before.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' | '\t' => escaped.push(c),
+            '\r' if text[at + 1..].starts_with('\n') => escaped.push(c),
+            '\r' | '\u{b}' | '\u{c}' => escaped.push(' '),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped += &format!("\\u{:04x}", c as u32),
+            c if c.is_control() => escaped += &format!("\\u{:04x}", c as u32),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A text escaped, but for the styles that are put into words: bold, dim and colours.
+fn but_styles(text: &str) -> String {
+    let mut escaped = String::new();
+    for (number, part) in text.split("\u{1b}[").enumerate() {
+        let digits = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
+        let style = part[digits..].starts_with('m');
+        escaped += if number == 0 {
+            ""
+        } else if style {
+            "\u{1b}["
+        } else {
+            "\\u001b["
+        };
+        escaped += &escape(part);
+    }
+    escaped
+}
+
+/// A line of words, cut if nobody would read it to its end.
+fn cut(line: &str) -> String {
+    let Some((at, _)) = line.char_indices().nth(LONGEST) else { return line.to_owned() };
+    let end = if line.ends_with('\n') { "\n" } else { "" };
+    format!("{}... ({} more bytes){end}", &line[..at], line.len() - at)
 }
 
 /// The reason of an I/O error in lower case, without the full stop that Windows puts after it and without the number of the
@@ -26,4 +82,26 @@ pub fn note(words: &str) {
 pub fn io_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_styles_reach_a_terminal() {
+        assert_eq!(
+            escape("a\tb\r\n\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\rü\u{7}"),
+            "a\tb\r\n\\u001b[31m\\u009b2J\\u007f\\u202e ü\\u0007"
+        );
+        let styled = "\u{1b}[1;31mred\u{1b}[0m";
+        assert_eq!(but_styles(styled), styled);
+        assert_eq!(but_styles("\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}["), "\\u001b[2J\\u001b]0;title\\u0007\\u001b[");
+        let json = serde_json::to_string("\u{7f}\u{9b}").unwrap();
+        assert_eq!(serde_json::from_str::<String>(&escape(&json)).unwrap(), "\u{7f}\u{9b}");
+        assert_eq!(
+            cut(&format!("{}\n", "é".repeat(LONGEST + 3))),
+            format!("{}... (7 more bytes)\n", "é".repeat(LONGEST))
+        );
+    }
 }

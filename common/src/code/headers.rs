@@ -22,9 +22,9 @@ const FOR_KERNELS: [(&str, &str); 13] = [
 pub fn missing(log: &str) -> Option<String> {
     let mut lines = log.lines();
     // k.cu(1): catastrophic error: cannot open source file "stdio.h"
-    let (place, message) =
-        lines.by_ref().find_map(|line| line.split_once(": catastrophic error: cannot open source file "))?;
-    let header = message.trim().trim_matches('"');
+    // k.cu(1): catastrophic error: could not open source file "stdio.h" (no directories in search list)
+    let (place, message) = lines.by_ref().find_map(|line| line.split_once(": catastrophic error: "))?;
+    let header = message.split_once("not open source file \"")?.1.split('"').next()?;
     let place = place.replace('(', ":").replace(')', "");
     let local = lines.next().is_some_and(|line| line.contains(&format!("\"{header}\"")));
     let package = FOR_KERNELS.iter().find(|(beginning, _)| header.starts_with(beginning)).map(|(_, package)| package);

@@ -1,8 +1,10 @@
 //! From a kernel's source to code that a device can load: NVRTC where it is found, else the committed PTX.
 
 pub mod assembled;
+pub(crate) mod child;
 mod folder;
 mod headers;
+mod includes;
 pub mod libraries;
 pub mod nvrtc;
 pub mod places;

@@ -11,9 +11,12 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use libloading::Library;
+use serde::{Deserialize, Serialize};
 
+use crate::basics::output::escape;
 use crate::basics::workspace::escaped;
 use crate::code::headers;
+use crate::code::includes::Headers;
 use crate::code::libraries;
 
 /// The environment variable that points to an NVRTC library.
@@ -42,7 +45,21 @@ pub struct Nvrtc {
     pub targets: Vec<u32>,
 }
 
+/// What is compiled.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Unit {
+    /// CUDA C.
+    pub source: String,
+    /// What messages and line information call the source.
+    pub name: String,
+    /// The compiler's options.
+    pub options: Vec<String>,
+    /// Headers of the kernel's own.
+    pub headers: Headers,
+}
+
 /// What a compilation gave.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Compiled {
     /// PTX text.
     pub ptx: String,
@@ -79,6 +96,8 @@ fn search() -> Result<Nvrtc> {
     found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
 }
 
+/// NVRTC's status when there is no memory.
+const NO_MEMORY: c_int = 1;
 /// NVRTC's status when the source is wrong.
 const COMPILATION_FAILED: c_int = 6;
 /// NVRTC's status when it does not find its own second library.
@@ -88,6 +107,9 @@ const BUILTINS_MISSING: c_int = 7;
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     match status {
+        NO_MEMORY => {
+            format!("{name} takes NVRTC more memory than it has; look for macros, templates or arrays that grow")
+        }
         COMPILATION_FAILED => headers::missing(log)
             .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log))),
         BUILTINS_MISSING => {
@@ -116,7 +138,8 @@ fn first_errors(log: &str) -> String {
 }
 
 impl Nvrtc {
-    fn open(path: &Path) -> Result<Self> {
+    /// Opens the library of this path.
+    pub fn open(path: &Path) -> Result<Self> {
         // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
         let library =
             unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
@@ -174,7 +197,8 @@ impl Nvrtc {
 
     /// Compiles a kernel that does nothing, which fails if a part of NVRTC is missing. Takes a fraction of a second.
     pub fn try_out(&self) -> Result<()> {
-        self.compile("extern \"C\" __global__ void nothing() {}", "nothing.cu", &[]).map(drop)
+        let source = "extern \"C\" __global__ void nothing() {}".into();
+        self.compile(&Unit { source, name: "nothing.cu".into(), ..Unit::default() }).map(drop)
     }
 
     /// Folders with NVIDIA's own headers (cuda_fp16.h and the like) that belong to this library: where a toolkit or a
@@ -198,12 +222,17 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles CUDA C to PTX. `name` is what messages and line information call the source.
+    /// Compiles CUDA C to PTX, in this process and for as long as it takes.
     ///
     /// The error of a source that does not compile holds the compiler's log.
-    pub fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<Compiled> {
-        let source = CString::new(source).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"))?;
-        let name_c = CString::new(name).map_err(|_| anyhow!("the name {name:?} holds a zero byte; rename the file"))?;
+    pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
+        let Unit { source, name, options, headers } = unit;
+        let no_text = |text: &str| CString::new(text).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"));
+        let (source, name_c) = (no_text(source)?, no_text(name)?);
+        let texts: Vec<CString> = headers.iter().map(|(_, text)| no_text(text)).collect::<Result<_>>()?;
+        let names: Vec<CString> = headers.iter().map(|(name, _)| no_text(name)).collect::<Result<_>>()?;
+        let pointers = |all: &[CString]| all.iter().map(|text| text.as_ptr()).collect::<Vec<*const c_char>>();
+        let (text_pointers, name_pointers) = (pointers(&texts), pointers(&names));
         let mut program: Program = std::ptr::null_mut();
         type Create = unsafe extern "C" fn(
             *mut Program,
@@ -213,15 +242,15 @@ impl Nvrtc {
             *const *const c_char,
             *const *const c_char,
         ) -> c_int;
-        // SAFETY: the signature is NVRTC's; all strings end in zero and live through the call; there are no headers.
+        // SAFETY: the signature is NVRTC's; all strings end in zero and live through the call; there are as many headers as names.
         self.check(unsafe {
             self.get::<Create>(b"nvrtcCreateProgram\0")?(
                 &raw mut program,
                 source.as_ptr(),
                 name_c.as_ptr(),
-                0,
-                std::ptr::null(),
-                std::ptr::null(),
+                headers.len() as c_int,
+                text_pointers.as_ptr(),
+                name_pointers.as_ptr(),
             )
         })?;
         let result = self.compile_program(program, name, options);
@@ -252,7 +281,8 @@ impl Nvrtc {
     fn text(&self, program: Program, size_name: &[u8], text_name: &[u8]) -> Result<String> {
         let mut bytes = self.bytes(program, size_name, text_name)?;
         bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        // What a source spells as an escape stands here as it is.
+        Ok(escape(&String::from_utf8_lossy(&bytes)))
     }
 
     fn bytes(&self, program: Program, size_name: &[u8], bytes_name: &[u8]) -> Result<Vec<u8>> {
@@ -291,7 +321,7 @@ mod tests {
             ),
             "{sentence}"
         );
-        let sentence = refusal(1, "", "k.cu", library);
-        assert!(sentence.contains("fails with status 1 (it does not say why); install another"), "{sentence}");
+        let sentence = refusal(3, "", "k.cu", library);
+        assert!(sentence.contains("fails with status 3 (it does not say why); install another"), "{sentence}");
     }
 }

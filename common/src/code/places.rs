@@ -1,11 +1,18 @@
-//! Places in a kernel's source and threads of a launch: the lines as they are on the disk, and words for both.
+//! Places in a kernel's source and threads of a launch: the lines of what was compiled, and words for both.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use crate::basics::workspace;
+/// The texts that may be shown, by the names that line information gives them: those of kernels that were read, and of the
+/// headers that came with them. Line information names what it likes, and nothing else of this machine is opened for it.
+static TEXTS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// Reads source files once each.
+/// Lets the lines of a text be shown.
+pub fn may_be_shown(file: &str, text: &str) {
+    TEXTS.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned(), text.to_owned());
+}
+
+/// Lines of source files, read once each.
 #[derive(Debug, Default)]
 pub struct Sources(BTreeMap<String, Vec<String>>);
 
@@ -16,9 +23,12 @@ impl Sources {
         Self(BTreeMap::from([(file.to_owned(), text.lines().map(str::to_owned).collect())]))
     }
 
-    /// All lines of a file; none if it cannot be read.
+    /// All lines of a file; none if it may not be shown.
     pub fn lines(&mut self, file: &str) -> &[String] {
-        self.0.entry(file.to_owned()).or_insert_with(|| source_lines(file))
+        self.0.entry(file.to_owned()).or_insert_with(|| {
+            let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.get(file).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default()
+        })
     }
 
     /// One line, counted from 1.
@@ -39,23 +49,6 @@ impl Sources {
     }
 }
 
-/// Bytes that a file of a kernel may have. The largest PTX of the course has a hundredth of it.
-pub const LARGEST: u64 = 32 << 20;
-
-/// The text of a source file, which PTX or an `#include` may name as it likes; `None` if it is no such file. A pipe would be
-/// waited for, and a device has no end.
-pub fn source_text(path: &Path) -> Option<String> {
-    let file = std::fs::metadata(path).ok()?;
-    (file.is_file() && file.len() <= LARGEST).then(|| std::fs::read_to_string(path).ok())?
-}
-
-/// The lines of a source file as it is on the disk now.
-fn source_lines(file: &str) -> Vec<String> {
-    let inside = workspace::root().join(file);
-    let path = if inside.is_file() { inside } else { Path::new(file).to_owned() };
-    source_text(&path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
 /// An index as reports hold it.
 pub fn index(at: simt::Dim3) -> [u32; 3] {
     [at.x, at.y, at.z]
@@ -71,9 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_no_source() {
-        assert!(Sources::default().lines("step02_gpu_naive/kernel.cu").len() > 10);
-        for file in ["/dev/zero", "nothing", "."] {
+    fn only_what_was_read_is_shown() {
+        may_be_shown("read.cu", "one\ntwo\n");
+        assert_eq!(Sources::default().lines("read.cu"), ["one", "two"]);
+        for file in ["/etc/passwd", "/dev/zero", "step02_gpu_naive/kernel.cu", "."] {
             assert!(Sources::default().lines(file).is_empty(), "{file}");
         }
     }

@@ -4,17 +4,19 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Error, Result, anyhow, bail, ensure};
 use hmac_sha256::Hash;
 use simt::{Param, Type};
 
 use crate::basics::driver::driver_version;
-use crate::basics::output::io_reason;
-use crate::basics::units::grouped;
+use crate::basics::files;
+use crate::basics::output::{escape, io_reason};
 use crate::basics::workspace;
 use crate::code::assembled::{Assembled, Kernels};
-use crate::code::nvrtc;
-use crate::code::places::{LARGEST, source_text};
+use crate::code::child;
+use crate::code::includes::{Headers, beside, headers};
+use crate::code::nvrtc::{self, Unit};
+use crate::code::places::may_be_shown;
 use plan::Dtype;
 use plan::Specialisation;
 use plan::info::{DeviceInfo, Kind};
@@ -30,8 +32,8 @@ pub struct Source {
     pub text: String,
     /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
     pub hash: String,
-    /// A folder whose headers it may include as well, and those of the folder above.
-    pub headers: Option<PathBuf>,
+    /// What it includes from beside it and from its step, or why it may not.
+    headers: Result<Headers, String>,
 }
 
 /// Code that a device can load.
@@ -89,36 +91,59 @@ impl Source {
     /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
-        let unreadable = |error: &std::io::Error| {
-            anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(error))
-        };
-        // A pipe would be waited for, a device has no end.
-        let metadata = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-        ensure!(metadata.is_file(), "{display} is not a file; give a .cu or .ptx file");
-        ensure!(
-            metadata.len() <= LARGEST,
-            "{display} has {} bytes, more than any kernel; give a .cu or .ptx file",
-            grouped(metadata.len())
-        );
-        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| anyhow!("{display} is not a text; give CUDA C (.cu) or PTX (.ptx)"))?;
-        // Some editors begin a text with a byte order mark, which NVRTC takes for an unknown character.
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let text = files::text(path)
+            .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(&error)))?;
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
-        let mut hasher = Hash::new();
-        let mut seen = Vec::new();
-        hash_with_headers(path, &text, &mut hasher, &mut seen);
-        let hash = hex(hasher.finalize());
-        Ok(Self { path: path.to_owned(), display, text, hash, headers: None })
+        let mut source = Self {
+            path: path.to_owned(),
+            display,
+            text: escape(&text),
+            hash: String::new(),
+            headers: Ok(Headers::new()),
+        };
+        source.include(source.own_folders());
+        Ok(source)
     }
 
     /// For a learner's file, which may include what this kernel of the course includes.
     #[must_use]
     pub fn with_headers_of(mut self, kernel: &Path) -> Self {
-        self.headers = kernel.parent().map(Path::to_owned);
+        let own = self.own_folders();
+        self.include(own.into_iter().chain(kernel.parent().map(folders).unwrap_or_default()).collect());
         self
+    }
+
+    fn own_folders(&self) -> Vec<PathBuf> {
+        // A bare name lies in the current folder.
+        self.path
+            .parent()
+            .map(|folder| folders(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }))
+            .unwrap_or_default()
+    }
+
+    /// Finds the headers in these folders. Their lines and its own may be shown from now on.
+    fn include(&mut self, folders: Vec<PathBuf>) {
+        may_be_shown(&self.display, &self.text);
+        let mut hasher = Hash::new();
+        // Line endings do not change a kernel, and git may change them on Windows.
+        hasher.update(self.text.replace("\r\n", "\n"));
+        if self.is_ptx() {
+            // The source that PTX names, if it lies beside it.
+            for name in self.text.lines().filter_map(|line| line.trim_start().strip_prefix(".file")?.split('"').nth(1))
+            {
+                if let Some(text) = folders.first().and_then(|folder| beside(folder, name)) {
+                    may_be_shown(name, &text);
+                }
+            }
+        } else {
+            self.headers = headers(&self.text, &folders).map_err(|error| format!("{}: {error:#}", self.display));
+        }
+        for (name, text) in self.headers.iter().flatten() {
+            may_be_shown(name, text);
+            hasher.update(text.replace("\r\n", "\n"));
+        }
+        self.hash = hex(hasher.finalize());
     }
 
     /// The comment at the head of the file, as one line.
@@ -178,23 +203,23 @@ impl Source {
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
         let architecture = Specialisation { target, ..specialisation.clone() }.architecture();
         let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
-        let mut options = self.options(specialisation, &architecture);
-        options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
-        let compiled = nvrtc.compile(&self.text, &self.display, &options)?;
+        let mut unit = self.unit(specialisation, &architecture)?;
+        unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
+        let compiled = child::compile(nvrtc, unit)?;
         let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
-        let code = Code::of_ptx(relative_files(&compiled.ptx, &self.display), origin);
+        let code = Code::of_ptx(self.relative_files(&compiled.ptx), origin);
         Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
     }
 
     /// The PTX that is committed for this source and specialisation, with its header.
     pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
         let architecture = format!("compute_{}", specialisation.architecture());
-        let compiled = nvrtc.compile(&self.text, &self.display, &self.options(specialisation, &architecture))?;
+        let compiled = child::compile(nvrtc, self.unit(specialisation, &architecture)?)?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
             "{}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{}",
             self.header(specialisation),
-            relative_files(&compiled.ptx, &self.display)
+            self.relative_files(&compiled.ptx)
         ))
     }
 
@@ -256,62 +281,47 @@ impl Source {
         format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
     }
 
-    fn options(&self, specialisation: &Specialisation, architecture: &str) -> Vec<String> {
+    fn unit(&self, specialisation: &Specialisation, architecture: &str) -> Result<Unit> {
+        let headers = self.headers.clone().map_err(Error::msg)?;
         let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
+        // Its headers are given with it; beside it the compiler has nothing to look for.
+        options.push("--no-source-include".to_owned());
         options.extend(defines(specialisation));
-        for folder in self.path.parent().into_iter().chain(self.headers.as_deref()) {
-            let folder = workspace::resolved(folder);
-            options.push(format!("--include-path={}", folder.display()));
-            // A variant includes the headers of its step.
-            if let Some(step) = folder.parent() {
-                options.push(format!("--include-path={}", step.display()));
-            }
-        }
-        options
+        Ok(Unit { source: self.text.clone(), name: self.display.clone(), options, headers })
     }
+
+    /// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine, and the
+    /// kernel and its headers have the names under which they were compiled.
+    fn relative_files(&self, ptx: &str) -> String {
+        let root = format!("{}/", workspace::root().display());
+        let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
+        let headers = self.headers.iter().flatten().map(|(name, _)| name);
+        let names: Vec<&String> = std::iter::once(&self.display).chain(headers).collect();
+        let relative = |line: &str| {
+            if !line.trim_start().starts_with(".file") {
+                return line.to_owned();
+            }
+            // NVRTC takes a name for one in the current folder, which need not be the workspace's root.
+            if let Some(name) = names.iter().find(|name| line.contains(&format!("\"{here}{name}\""))) {
+                return line.replace(&format!("{here}{name}"), name);
+            }
+            let line = line.replace(&root, "");
+            if here.len() > 1 { line.replace(&here, "") } else { line }
+        };
+        ptx.trim_end().lines().map(|line| relative(line) + "\n").collect()
+    }
+}
+
+/// Where a kernel in this folder has its headers: there, and in its step if it is a rung or a variant.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let step = folder.parent().filter(|step| step.join("kernel.cu").is_file());
+    std::iter::once(folder).chain(step).map(Path::to_owned).collect()
 }
 
 fn defines(specialisation: &Specialisation) -> Vec<String> {
     let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
     defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
     defines
-}
-
-fn hash_with_headers(path: &Path, text: &str, hasher: &mut Hash, seen: &mut Vec<PathBuf>) {
-    // Line endings do not change a kernel, and git may change them on Windows.
-    hasher.update(text.replace("\r\n", "\n"));
-    for line in text.lines() {
-        let Some(name) = line.trim_start().strip_prefix("#include").map(str::trim) else { continue };
-        let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };
-        let Some(folder) = path.parent() else { continue };
-        let found = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join(name));
-        for header in found {
-            if seen.contains(&header) {
-                break;
-            }
-            if let Some(text) = source_text(&header) {
-                seen.push(header.clone());
-                hash_with_headers(&header, &text, hasher, seen);
-                break;
-            }
-        }
-    }
-}
-
-/// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine. `source`
-/// is the name under which the source was compiled.
-fn relative_files(ptx: &str, source: &str) -> String {
-    let root = format!("{}/", workspace::root().display());
-    let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
-    let relative = |line: &str| {
-        if !line.trim_start().starts_with(".file") {
-            return line.to_owned();
-        }
-        // NVRTC takes the name for one in the current folder, which need not be the workspace's root.
-        let line = line.replace(&format!("{here}{source}"), source).replace(&root, "");
-        if here.len() > 1 { line.replace(&here, "") } else { line }
-    };
-    ptx.trim_end().lines().map(|line| relative(line) + "\n").collect()
 }
 
 /// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.
@@ -350,30 +360,10 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_text() {
-        let path = std::env::temp_dir().join(format!("course-mark-{}.cu", std::process::id()));
-        std::fs::write(&path, "\u{feff}// kernel\n").unwrap();
-        let source = Source::read(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(source.text, "// kernel\n");
-    }
-
-    #[test]
-    fn what_is_no_file_or_larger_than_any_kernel_is_refused_at_once() {
-        let error = |path: &Path| Source::read(path).unwrap_err().to_string();
-        assert!(error(Path::new(env!("CARGO_MANIFEST_DIR"))).contains("is not a file"));
-        let large = std::env::temp_dir().join(format!("course-large-{}.ptx", std::process::id()));
-        std::fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
-        let refused = error(&large);
-        std::fs::remove_file(&large).unwrap();
-        assert!(refused.contains("33,554,433 bytes, more than any kernel"), "{refused}");
-    }
-
-    #[test]
     fn what_is_not_committed_says_what_is() {
         let path = PathBuf::from("stepXX_none/variants/slow.cu");
         let source =
-            Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: None };
+            Source { display: "slow.cu".into(), text: String::new(), hash: String::new(), path, headers: Ok(vec![]) };
         let error = |dtype, compute_capability| {
             let device = DeviceInfo { compute_capability, ..DeviceInfo::simulated(0) };
             let specialisation = Specialisation::single(dtype, &[]).for_target(80);

@@ -1,10 +1,12 @@
 //! The embedded GPU as a device.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, anyhow};
 
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::basics::host;
-use crate::basics::output::print;
+use crate::basics::output::{escape, print_whole};
 use crate::basics::progress::Progress;
 use crate::code::Code;
 use crate::device::sample::{Class, classes};
@@ -99,11 +101,20 @@ fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
 }
 
+/// Seconds of a launch that executes nothing, and warp instructions for each of which it has one second more: a slow machine
+/// that watches everything is ten times faster.
+const SECONDS: u64 = 20;
+const INSTRUCTIONS_A_SECOND: u64 = 4_000_000;
+
 /// An error of the simulator: a fault of the kernel or a limit reached ends with exit status 1, all else with 2.
 fn explain(error: simt::Error) -> anyhow::Error {
     match error {
-        simt::Error::Fault(ref fault) => {
-            let hazard = Some(analysis::fault(fault));
+        simt::Error::Fault(mut fault) => {
+            if let simt::FaultKind::Assert { condition, file, function, .. } = &mut fault.kind {
+                [condition, file, function].into_iter().for_each(|text| *text = escape(text));
+            }
+            let error = simt::Error::Fault(fault.clone());
+            let hazard = Some(analysis::fault(&fault));
             anyhow::Error::new(KernelFault { hazard, ..KernelFault::new(error.to_string()) })
         }
         simt::Error::Limit(ref limit) => {
@@ -251,6 +262,8 @@ impl Device for SimDevice {
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
         let mut config = self.config(launch);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
+        let seconds = SECONDS + config.instruction_limit / INSTRUCTIONS_A_SECOND;
+        config.deadline = Instant::now().checked_add(Duration::from_secs(seconds)).map(|end| (end, seconds));
         let pointers: Vec<simt::Arg> = args
             .iter()
             .map(|arg| {
@@ -295,7 +308,7 @@ impl Device for SimDevice {
         // What the kernel printed comes before the fault that ended it.
         let printed = memory.take_printed();
         if !printed.is_empty() {
-            print(&printed)?;
+            print_whole(&escape(&printed))?;
         }
         ended.map_err(explain)?;
         Ok(())

@@ -42,13 +42,14 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
     } else {
         let unwatched = on_device.saturating_add(on_host);
         let needed = unwatched.saturating_add(analyses);
+        let most = free.min(host::total_bytes() / 4);
         ensure!(
-            needed <= free || unwatched > free,
-            "to watch a problem of {size} takes {needed} bytes on the host, {analyses} of them for --check, --counters and --trace, but only {free} are available; choose a smaller --size, or run without them"
+            needed <= most || unwatched > most,
+            "to watch a problem of {size} takes {needed} bytes on the host, {analyses} of them for --check, --counters and --trace, but only {most} are available, a quarter of its memory at most; choose a smaller --size, or run without them"
         );
         ensure!(
-            unwatched <= free,
-            "a problem of {size} needs {unwatched} bytes on the host, with the simulated GPU's memory, but only {free} are available; choose a smaller --size"
+            unwatched <= most,
+            "a problem of {size} needs {unwatched} bytes on the host, with the simulated GPU's memory, but only {most} are available, a quarter of its memory at most; choose a smaller --size"
         );
     }
     Ok(())

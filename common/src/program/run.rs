@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::basics::output::print;
+use crate::basics::output::{print, print_whole};
 use crate::code::{Source, file_of};
 use crate::device::Choice;
 use crate::findings::analysis::HazardReport;
@@ -32,7 +32,7 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
         return print(&list_variants(step)?).map(|()| true);
     }
     if args.plan {
-        return print(&on_device::planned(step, variant, args)?).map(|()| true);
+        return print_whole(&on_device::planned(step, variant, args)?).map(|()| true);
     }
     // A step of the host still has a kernel, which runs on a device if one is asked for.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
@@ -44,7 +44,11 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
 }
 
 fn show(report: &Report, args: &Args) -> Result<bool> {
-    print(&if args.json { report.json()? } else { report.text(args.counters) })?;
+    if args.json {
+        print_whole(&report.json()?)?
+    } else {
+        print(&report.text(args.counters))?
+    };
     Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
 }
 

@@ -2,6 +2,7 @@
 //! its remedy, in `diagnostics.txt`.
 
 use anyhow::Result as Outcome;
+use common::code::places::may_be_shown;
 use common::findings::analysis;
 use common::findings::diagnostic;
 use simt::analyses::declarations::shared_extents;
@@ -14,6 +15,7 @@ use super::{enter, expected, root, sections, tests};
 /// What is said of a program; an error that is no fault of the kernel stays a sentence.
 fn said(name: &str, ptx: &str) -> Result<String, Error> {
     let source = std::fs::read_to_string(format!("{name}.cu")).unwrap_or_default();
+    may_be_shown(&format!("{name}.cu"), &source);
     let header = ptx.lines().next().unwrap_or_default();
     let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
     let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };

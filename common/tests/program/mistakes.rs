@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::matrix::Operands;
 use common::code::Code;
+use common::code::places::may_be_shown;
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::HazardReport;
@@ -28,6 +29,7 @@ const TILE_K: u32 = 16;
 /// What a run of the program says, and what of it with `--check`.
 fn said(name: &str, ptx: &str) -> Result<String> {
     let source = std::fs::read_to_string(format!("{name}.cu"))?;
+    may_be_shown(&format!("{name}.cu"), &source);
     let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
         bail!("{name}.cu has no size in its second line");
     };

@@ -19,6 +19,11 @@ fn defect(name: &str) -> PathBuf {
     let (_, ptx) = programs.into_iter().find(|(program, _)| program == name).unwrap();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("ptx");
     std::fs::write(&file, ptx).unwrap();
+    // The source that PTX names is shown if it lies beside it.
+    let source = defects().join(name).with_extension("cu");
+    if source.is_file() {
+        std::fs::copy(source, file.with_extension("cu")).unwrap();
+    }
     file
 }
 

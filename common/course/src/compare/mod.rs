@@ -13,7 +13,7 @@ mod turns;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use common::basics::output::print;
+use common::basics::output::{escape, print};
 use common::basics::workspace;
 use common::device::cublas;
 use common::device::{self, SimOptions};
@@ -32,7 +32,7 @@ pub use options::Options;
 pub fn run(options: &Options) -> Result<bool> {
     match options.saved.as_slice() {
         [] => compare(options),
-        [one, other] => print(&side_by_side::text(&Record::read(one)?, &Record::read(other)?)).map(|()| true),
+        [one, other] => print(&escape(&side_by_side::text(&Record::read(one)?, &Record::read(other)?))).map(|()| true),
         saved => bail!(
             "{} is only one of the two saved comparisons that are shown side by side; name the other one, too",
             saved.first().map(|path| workspace::display(path)).unwrap_or_default()

@@ -10,7 +10,6 @@ mod own;
 pub mod page;
 
 use std::cell::OnceCell;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -181,7 +180,7 @@ fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<()> 
         match write() {
             Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out)))?,
             // The page keeps what it showed, until the kernel is right again.
-            Err(error) => drop(writeln!(std::io::stderr(), "error: {error:#}")),
+            Err(error) => output::complain(&format!("error: {error:#}\n")),
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
 use common::basics::mix::mix;
 use common::code::{Code, Source};
@@ -28,7 +29,11 @@ pub struct Candidate {
     codes: RefCell<BTreeMap<String, Code>>,
     device: DeviceInfo,
     seed: u64,
+    begun: Instant,
 }
+
+/// Seconds after which a grading launches nothing more: a hundred times as many as it takes.
+const SECONDS: u64 = 180;
 
 pub struct Seen {
     pub verification: Verification,
@@ -61,7 +66,7 @@ impl Candidate {
 
     fn new(kernel: Kernel, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        Ok(Self { kernel, source, launch, codes: RefCell::default(), device, seed })
+        Ok(Self { kernel, source, launch, codes: RefCell::default(), device, seed, begun: Instant::now() })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -112,6 +117,10 @@ impl Candidate {
     }
 
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
+        ensure!(
+            self.begun.elapsed().as_secs() < SECONDS,
+            "{SECONDS} seconds of grading are over; look for what takes so long, and do less of it"
+        );
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
         let mut device = device::open(Choice::Sim, options)?;

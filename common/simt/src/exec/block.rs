@@ -137,7 +137,8 @@ impl<'a> Worker<'a> {
                 context.clock += context.executed;
                 self.clock = context.clock;
                 // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
-                if used > limit && matches!(stop, Ok(Stop::Yield | Stop::Idle | Stop::Barrier)) {
+                let over_limit = used > limit || context.launch.config.is_over();
+                if over_limit && matches!(stop, Ok(Stop::Yield | Stop::Idle | Stop::Barrier)) {
                     let warp = &self.warps[index];
                     let at = code.insts.get(warp.pc as usize).map_or(0, |inst| inst.pc);
                     let at = if warp.waiting_at.is_some() { warp.waiting_pc } else { at };

@@ -181,9 +181,10 @@ fn launch_blocks(
     }
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
-        Some((_, Outcome::Limit(location))) => {
-            Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))
-        }
+        Some((_, Outcome::Limit(location))) => Err(Error::Limit(match config.deadline {
+            Some((_, limit)) if used <= config.instruction_limit => Limit::Seconds { limit, location },
+            _ => Limit::Instructions { limit: config.instruction_limit, location },
+        })),
         None if used > config.instruction_limit => {
             let location = kernel.location(kernel.instruction_count().saturating_sub(1));
             Err(Error::Limit(Limit::Instructions { limit: config.instruction_limit, location }))

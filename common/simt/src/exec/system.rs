@@ -1,6 +1,6 @@
 //! Calls of functions that the device's system has.
 
-use super::context::{Checked, Context};
+use super::context::{Checked, Context, Outcome};
 use super::print::format;
 use super::warp::Warp;
 use crate::ast::Space;
@@ -24,6 +24,10 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
         let argument = |index: usize| memory.local(u64::from(system.arguments[index]), 8);
         match system.call {
             SystemCall::Print => {
+                // One instruction may print more than others compute in a second.
+                if context.launch.config.is_over() {
+                    return Err(Box::new(Outcome::Limit(context.launch.kernel.location(inst.pc))));
+                }
                 let arguments = argument(1);
                 let byte = |at: u64| memory.byte(arguments.wrapping_add(at));
                 let printed = || context.launch.printed.lock().unwrap_or_else(PoisonError::into_inner);

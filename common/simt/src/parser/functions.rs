@@ -60,6 +60,10 @@ impl Cursor<'_> {
                             *size = self.small("a number of threads")?;
                         }
                     }
+                    if sizes.contains(&0) {
+                        let message = format!("{} {sizes:?} is a block without threads", token.text);
+                        return Err(Error::parse(token.line, message));
+                    }
                     if token.text == ".maxntid" {
                         body.function.max_threads = Some(sizes);
                     } else {

@@ -224,18 +224,29 @@ fn does(access: AccessKind) -> &'static str {
 
 /// A limit that stopped a launch; `None` for a limit that has no place in the kernel.
 pub fn limit(limit: &Limit) -> Option<Diagnostic> {
-    match limit {
-        Limit::Instructions { limit, location } => Some(Diagnostic {
-            title: format!("limit reached: the kernel was stopped after {} warp instructions", grouped(*limit)),
-            marks: vec![Mark {
-                location: location.clone(),
-                label: "a warp was here when the limit was reached".into(),
-                ..Mark::default()
-            }],
-            note: None,
-            help: "does a loop never end? Look at its condition, and at what changes its counter".into(),
-            warning: false,
-        }),
-        _ => None,
-    }
+    let (after, location, help) = match limit {
+        Limit::Instructions { limit, location } => (
+            format!("{} warp instructions", grouped(*limit)),
+            location,
+            "does a loop never end? Look at its condition, and at what changes its counter",
+        ),
+        Limit::Seconds { limit, location } => (
+            format!("{limit} seconds"),
+            location,
+            "does a loop never end, or print, wait or update too often? Look at its condition",
+        ),
+        _ => return None,
+    };
+    let mark = Mark {
+        location: location.clone(),
+        label: "a warp was here when the limit was reached".into(),
+        ..Mark::default()
+    };
+    Some(Diagnostic {
+        title: format!("limit reached: the kernel was stopped after {after}"),
+        marks: vec![mark],
+        note: None,
+        help: help.into(),
+        warning: false,
+    })
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail, ensure};
-use common::basics::output::print;
+use common::basics::output::{print, print_whole};
 use common::device::{Choice, CudaDevice, Device, SimDevice, SimOptions, cuda_devices};
 
 use super::grid::Grid;
@@ -178,5 +178,5 @@ fn work(args: &Args, mut member: Member, grid: Grid, gpu: Option<usize>) -> Resu
 }
 
 fn show(outcome: &Outcome, json: bool) -> Result<()> {
-    print(&if json { serde_json::to_string(outcome)? + "\n" } else { report::text(outcome) })
+    if json { print_whole(&(serde_json::to_string(outcome)? + "\n")) } else { print(&report::text(outcome)) }
 }

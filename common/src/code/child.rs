@@ -1,0 +1,103 @@
+//! NVRTC in a process of its own, with bounds on its time and its memory: a few lines of macros or templates keep a compiler busy for
+//! ever. The process is this program again, with an argument that nobody else gives.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use super::nvrtc::{Compiled, Nvrtc, Unit};
+use crate::basics::files::LARGEST;
+use crate::basics::output::io_reason;
+
+const ARGUMENT: &str = "--compile-for-the-course";
+/// A kernel of the course takes a third of a second and 100 MiB.
+const SECONDS: u64 = 20;
+const MEMORY_GIB: u64 = 2;
+
+/// Whether this program answers to the argument: a program of tests does not, and compiles by itself.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+#[derive(Serialize, Deserialize)]
+struct Job {
+    library: PathBuf,
+    unit: Unit,
+}
+
+/// Compiles what the process that started this one asks for, if one did.
+pub fn answer() -> Option<ExitCode> {
+    if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) {
+        ANSWERS.store(true, Ordering::Relaxed);
+        return None;
+    }
+    limit();
+    let compile = || -> Result<Compiled> {
+        let Job { library, unit } = serde_json::from_reader(std::io::stdin().lock())?;
+        Nvrtc::open(&library)?.compile(&unit)
+    };
+    let answer = compile().map_err(|error| format!("{error:#}"));
+    let written = serde_json::to_writer(std::io::stdout().lock(), &answer);
+    Some(ExitCode::from(u8::from(written.is_err())))
+}
+
+/// Bounds this process. Should the one that started it be gone, it ends by itself.
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "asks the system for limits")]
+fn limit() {
+    let bound = |resource, most: u64| {
+        let limit = libc::rlimit { rlim_cur: most as libc::rlim_t, rlim_max: most as libc::rlim_t };
+        // SAFETY: the pointer is to a live structure. Where the system refuses, the time is still bounded.
+        unsafe { libc::setrlimit(resource, &raw const limit) };
+    };
+    bound(libc::RLIMIT_AS, MEMORY_GIB << 30);
+    bound(libc::RLIMIT_CPU, SECONDS + 1);
+    bound(libc::RLIMIT_CORE, 0);
+}
+
+#[cfg(not(unix))]
+fn limit() {}
+
+/// Compiles a kernel within the bounds.
+pub fn compile(nvrtc: &Nvrtc, unit: Unit) -> Result<Compiled> {
+    if !ANSWERS.load(Ordering::Relaxed) {
+        return nvrtc.compile(&unit);
+    }
+    let name = unit.name.clone();
+    let no_process = |error: &std::io::Error| {
+        anyhow!("NVRTC runs in a process of its own, which does not start ({}); end other programs", io_reason(error))
+    };
+    let job = serde_json::to_vec(&Job { library: nvrtc.path.clone(), unit })?;
+    let program = std::env::current_exe().map_err(|error| no_process(&error))?;
+    let mut command = Command::new(program);
+    command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| no_process(&error))?;
+    let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        // Whoever has ended already says why by how it ended.
+        let _ = stdin.take().map(|mut stdin| stdin.write_all(&job));
+        let mut answer = Vec::new();
+        let read = stdout.map(|stdout| stdout.take(8 * LARGEST).read_to_end(&mut answer));
+        let _ = sender.send(read.map(|_| answer));
+    });
+    let answer = receiver.recv_timeout(Duration::from_secs(SECONDS));
+    // It has answered, or has had its time.
+    let _ = child.kill();
+    let _ = child.wait();
+    let Ok(answer) = answer else {
+        bail!(
+            "{name} takes NVRTC more than {SECONDS} seconds; look for macros, templates or constants that grow without end"
+        )
+    };
+    match serde_json::from_slice(&answer.unwrap_or_default()) {
+        Ok(answer) => Result::<Compiled, String>::map_err(answer, anyhow::Error::msg),
+        Err(_) => bail!(
+            "{name} takes NVRTC more than {MEMORY_GIB} GiB of memory, or breaks it; look for macros, templates or arrays that grow without end"
+        ),
+    }
+}

@@ -1,0 +1,154 @@
+//! The headers that a kernel includes: those beside it and those of its step. Nothing else of this machine is opened for it, because
+//! a compiler opens whatever it is told to, and quotes from it.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+
+use crate::basics::files::{self, LARGEST};
+use crate::basics::output::escape;
+
+/// Headers with their texts, by the names under which they are included.
+pub type Headers = Vec<(String, String)>;
+
+/// Headers that a kernel may include.
+const MOST: usize = 256;
+
+/// What a text includes from these folders, and what that includes. What is not found there is left to the compiler, which
+/// looks among its own headers only.
+pub fn headers(text: &str, folders: &[PathBuf]) -> Result<Headers> {
+    let mut headers = Headers::new();
+    let mut waiting = vec![(text.to_owned(), folders.to_vec())];
+    let mut bytes = 0;
+    while let Some((text, folders)) = waiting.pop() {
+        for name in included(&text)? {
+            if headers.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let found = folders.iter().find_map(|folder| Some((folder.join(&name), beside(folder, &name)?)));
+            let Some((file, text)) = found else { continue };
+            bytes += text.len() as u64;
+            ensure!(
+                headers.len() < MOST && bytes <= LARGEST,
+                "it includes more than {MOST} headers, or more than {LARGEST} bytes of them; include less"
+            );
+            let own = file.parent().map(Path::to_owned).into_iter();
+            waiting.push((text.clone(), own.chain(folders.iter().cloned()).collect()));
+            headers.push((name, text));
+        }
+    }
+    Ok(headers)
+}
+
+/// The text of a file in a folder or below it, without a way out of it: no absolute path, no `..`, and no link to elsewhere.
+pub fn beside(folder: &Path, name: &str) -> Option<String> {
+    let file = folder.join(name).canonicalize().ok()?;
+    let inside = is_plain(name) && file.starts_with(folder.canonicalize().ok()?);
+    inside.then(|| files::text(&file).ok()).flatten().map(|text| escape(&text))
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.contains('\\')
+        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// The names that a text includes or asks for. Directives that a comment or a string hides count, too: it is the compiler
+/// that knows what those are.
+fn included(text: &str) -> Result<Vec<String>> {
+    // A line goes on after a backslash at its end.
+    let text = text.replace("\r\n", "\n").replace("\\\n", "");
+    let mut names = Vec::new();
+    for (at, sign) in text.match_indices(['#', '%', '_']) {
+        let rest = &text[at..];
+        let before = text[..at].rsplit('\n').next().unwrap_or_default().trim_end();
+        let first = before.is_empty() || before.ends_with("*/");
+        let directive = rest.strip_prefix('#').or(rest.strip_prefix("%:")).map(blank);
+        let rest = match (directive, rest.strip_prefix("__has_include")) {
+            (Some(rest), _) if first => rest.strip_prefix("include"),
+            (_, Some(rest)) if sign == "_" => Some(rest),
+            _ => None,
+        };
+        let Some(rest) = rest.map(|rest| rest.strip_prefix("_next").unwrap_or(rest)) else { continue };
+        if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = blank(rest);
+        let rest = rest.strip_prefix('(').map_or(rest, blank);
+        let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once(['"', '\n']));
+        let Some((name, _)) = quoted.or_else(|| rest.strip_prefix('<').and_then(|rest| rest.split_once(['>', '\n'])))
+        else {
+            // Whoever only asks whether the compiler can ask names none.
+            if sign == "_" && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+                continue;
+            }
+            bail!("it includes a name that a macro forms; write the header's name in its place")
+        };
+        ensure!(
+            is_plain(name),
+            "it includes {}, and only headers beside the kernel can be included; put it there, and name it without a path",
+            escape(name)
+        );
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// What follows blanks and comments.
+fn blank(text: &str) -> &str {
+    let rest = text.trim_start_matches([' ', '\t', '\u{b}', '\u{c}', '\r']);
+    match rest.strip_prefix("/*").and_then(|comment| comment.split_once("*/")) {
+        Some((_, rest)) => blank(rest),
+        None => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_way_of_writing_it_hides_an_include() {
+        for way in [
+            "#include \"/etc/passwd\"",
+            "  #  include</etc/passwd>",
+            "%:include \"../x.h\"",
+            "#/**/include/**/\"/etc/passwd\"",
+            "#inc\\\nlude \"/etc/\\\r\npasswd\"",
+            "/* a\n */ #include \"a/../../x.h\"",
+            "#include_next \"/etc/passwd\"",
+            "#\u{b}include\u{c}\"/etc/passwd\"",
+            "#if __has_include( \"/etc/passwd\" )",
+            "#define X \"/etc/passwd\"\n#include X",
+            "const char* s = R\"(\" /* )\";\n#include \"/etc/passwd\"",
+            "#include \"..\\x.h\"",
+        ] {
+            let error = included(way).unwrap_err().to_string();
+            assert!(error.starts_with("it includes "), "{error}");
+        }
+        for plain in
+            ["// an #include is \"/no\" directive here", "#includes", "int x__has_includes;", "#ifdef __has_include"]
+        {
+            assert_eq!(included(plain).unwrap(), Vec::<String>::new(), "{plain}");
+        }
+        assert_eq!(included("#include <a/b.h>\n#include \"./c.h\" // c").unwrap(), ["a/b.h", "./c.h"]);
+    }
+
+    #[test]
+    fn headers_lie_beside_the_kernel_and_below() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("in");
+        std::fs::create_dir_all(inside.join("sub")).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(inside.join(name), text).unwrap();
+        write("sub/a.h", "#include \"b.h\"");
+        write("sub/b.h", "#include \"b.h\"\n#include \"a.h\"\n");
+        write("../secret.h", "secret");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("../secret.h", inside.join("link.h")).unwrap();
+        let found =
+            headers("#include \"sub/a.h\"\n#include <link.h>\n#include <none.h>", std::slice::from_ref(&inside))
+                .unwrap();
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["sub/a.h", "b.h", "a.h"]);
+        assert_eq!(beside(&inside, "../secret.h"), None);
+    }
+}
