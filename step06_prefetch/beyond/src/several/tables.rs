@@ -1,29 +1,27 @@
-//! Parts that show products on several GPUs: tables of their times, and what was said when a rank was killed.
+//! Parts that show products on several GPUs: tables of their times.
 
-use anyhow::{Result, bail};
-use common::basics::files::read;
+use anyhow::{Context, Result, bail};
 use common::basics::table;
 use common::basics::units::{grouped, ms};
-use common::basics::workspace;
 
 use super::records::{self, Records};
 use super::run::Outcome;
 
-/// What stands where nothing has been measured yet.
-const NOTHING: &str = "*Not measured yet: `step06_prefetch/beyond/several/record.sh` measures it.*";
+/// What is said where a record is missing.
+const UNMEASURED: &str =
+    "docs/results/several has no such products; step06_prefetch/beyond/several/record.sh measures them";
 
 /// One of the tables, by its name.
 pub fn table(words: &[&str]) -> Result<String> {
     let all = records::all()?;
     match words {
         ["strong"] => Ok(strong(&all)),
-        ["weak"] => Ok(weak(&all)),
+        ["weak"] => weak(&all),
         ["panels"] => Ok(panels(&all)),
         ["adding"] => Ok(adding(records::ways_to_add()?)),
         ["large"] => Ok(large(&all)),
-        ["model"] => Ok(model(&all)),
-        ["killed"] => killed(),
-        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large, model or killed"),
+        ["model"] => model(&all),
+        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large or model"),
     }
 }
 
@@ -64,9 +62,6 @@ fn strong(all: &[Records]) -> String {
     let mut rows = usual(all);
     rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
     rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
-    if rows.is_empty() {
-        return NOTHING.into();
-    }
     let cells = rows.iter().map(|(records, outcome)| {
         let expected = model
             .zip(records::edge(outcome))
@@ -86,14 +81,12 @@ fn strong(all: &[Records]) -> String {
 }
 
 /// Problems that grow with the memory of all GPUs: 16384 on one.
-fn weak(all: &[Records]) -> String {
+fn weak(all: &[Records]) -> Result<String> {
     let mut rows = usual(all);
     rows.retain(|(_, outcome)| records::is_grown(outcome) && outcome.overlap);
     rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
     rows.dedup_by_key(|(_, outcome)| outcome.gpus);
-    let Some(alone) = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()) else {
-        return NOTHING.into();
-    };
+    let alone = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()).context(UNMEASURED)?;
     let cells = rows.iter().map(|(_, outcome)| {
         let each = outcome.gflops().map(|gflops| gflops / outcome.gpus as f64);
         vec![
@@ -106,7 +99,7 @@ fn weak(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "memory of a GPU", "time", "TFLOP/s", "each GPU's speed over one alone"];
-    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    Ok(with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all))
 }
 
 /// Panels of several depths.
@@ -124,9 +117,6 @@ fn panels(all: &[Records]) -> String {
         .iter()
         .filter(|(of, o)| rows.iter().filter(|(on, p)| of.machine == on.machine && same(o, p)).count() > 1)
         .collect();
-    if choice.is_empty() {
-        return NOTHING.into();
-    }
     let cells = choice.iter().map(|(records, outcome)| {
         vec![
             format!("{}³", outcome.size[0]),
@@ -168,9 +158,6 @@ fn large(all: &[Records]) -> String {
         .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
         .filter(|(records, o)| o.gpus > 1 && !o.ms.is_empty() && records.alone(o.size).is_none() && o.size[0] > 65_536)
         .collect();
-    if rows.is_empty() {
-        return NOTHING.into();
-    }
     let cells = rows.iter().map(|(_, outcome)| {
         let [m, n, k] = outcome.size;
         vec![
@@ -193,8 +180,8 @@ fn rate_of_adding(gb_per_s: f64) -> String {
 }
 
 /// The figures of the model.
-fn model(all: &[Records]) -> String {
-    let Some(machine) = records::machine(all) else { return NOTHING.into() };
+fn model(all: &[Records]) -> Result<String> {
+    let machine = records::machine(all).context(UNMEASURED)?;
     let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
     let rows = [
         row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
@@ -204,16 +191,7 @@ fn model(all: &[Records]) -> String {
         row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
         row("network of each GPU", format!("{:.0} GB/s", machine.network_gb_per_s), "NVIDIA's DGX H200, 400 Gbit/s"),
     ];
-    with_sources(&table::markdown(&["what", "value", "from"], &rows), all)
-}
-
-/// What each rank said, and when, after one of them was killed.
-fn killed() -> Result<String> {
-    let path = workspace::root().join("docs/results/several/killed.txt");
-    if !path.is_file() {
-        return Ok(NOTHING.into());
-    }
-    Ok(format!("```text\n{}\n```\n", read(&path)?.trim_end()))
+    Ok(with_sources(&table::markdown(&["what", "value", "from"], &rows), all))
 }
 
 #[cfg(test)]
@@ -221,13 +199,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_says_where_it_is_from_or_that_there_is_none() {
-        let nothing: [fn(&[Records]) -> String; 5] = [strong, weak, panels, large, model];
-        assert!(nothing.iter().all(|table| table(&[]) == NOTHING));
-        for name in ["strong", "weak", "panels", "adding", "large", "model", "killed"] {
+    fn every_table_has_rows_and_says_where_it_is_from() {
+        for name in ["strong", "weak", "panels", "adding", "large", "model"] {
             let text = table(&[name]).unwrap();
-            assert!(text == NOTHING || text.contains("| ") || text.starts_with("```"), "{name}: {text}");
+            assert!(text.lines().count() > 4 && text.contains("NVIDIA H200 ("), "{name}: {text}");
         }
-        assert!(table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
+        assert!(weak(&[]).is_err() && table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
     }
 }

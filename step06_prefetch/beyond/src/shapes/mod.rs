@@ -23,8 +23,9 @@ use common::device::{self, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
-use crate::every_shape::{IDEAS, VARIANT, choices};
+use crate::every_shape::{self, IDEAS};
 use crate::one_kernel::{OneKernel, provenance};
+use crate::tensor_cores;
 use ideas::{Field, near};
 use measured::{Measured, Shape};
 use race::{Bench, products_per_sample};
@@ -47,6 +48,9 @@ pub struct Options {
     /// How many shapes
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     count: u16,
+    /// Products on tensor cores where they are expected to be faster, and beside them the plan for FP32 units
+    #[arg(long, conflicts_with_all = ["times", "squares"])]
+    tensor_cores: bool,
     /// Another seed draws other shapes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -79,7 +83,8 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let kernel = OneKernel::named(Some(VARIANT.name))?;
+    let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
+    let kernel = OneKernel::named(Some(variant.name))?;
     let sizes = match options.sizes.as_slice() {
         [] if options.tune => draw::deep_shapes(options.seed, options.count.into()),
         [] => draw::shapes(options.seed, options.count.into()),
@@ -99,7 +104,10 @@ impl Bench<'_> {
             provenance: provenance(self.device.info(), options.commit.as_ref()),
             hash: self.kernel.source.hash.clone(),
             seed: options.seed,
-            ideas: IDEAS.iter().map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
+            ideas: match options.tensor_cores {
+                true => vec![("tensor_cores".to_owned(), "tensor cores".to_owned())],
+                false => IDEAS.iter().map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
+            },
             shapes: Vec::new(),
         };
         for problem in sizes.iter().copied().map(Problem::uniform) {
@@ -107,7 +115,8 @@ impl Bench<'_> {
                 print("the minutes are over; what was measured is recorded\n")?;
                 break;
             }
-            let field = Field::of(&problem, self.device.info())?;
+            let of = if options.tensor_cores { Field::on_tensor_cores } else { Field::of };
+            let field = of(&problem, self.device.info())?;
             let shape = self.measure(&problem, &field)?;
             let Shape { size: [m, n, k], chosen, best, .. } = &shape;
             print(&format!(
@@ -147,11 +156,16 @@ impl Bench<'_> {
             let matrices = Matrices::allocate(self.device, &problem)?;
             matrices.upload(self.device, &Operands::new(&problem)?)?;
             let mut times = Vec::new();
-            for choice in near(&choices(&problem, &info), NEAR_TO_FIT) {
+            let all = if options.tensor_cores {
+                [tensor_cores::choices(&problem, &info), tensor_cores::choices_of_fp32_units(&problem, &info)].concat()
+            } else {
+                every_shape::choices(&problem, &info)
+            };
+            for choice in near(&all, NEAR_TO_FIT) {
                 let session = self.session(&choice.plan, &matrices)?;
                 let products = products_per_sample(self.least_of_two(&session, 1)?);
                 let us = self.least_of_two(&session, products)?;
-                times.push((choice.plan.specialisation.name.clone(), choice.work, us));
+                times.push((choice.figures.clone(), choice.work, us));
                 session.close(self.device)?;
             }
             matrices.release(self.device)?;
