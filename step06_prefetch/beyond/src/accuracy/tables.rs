@@ -10,10 +10,10 @@ use super::measured::{Measured, Power};
 fn part(words: &[&str], make: fn(&Measured) -> String) -> Result<String> {
     let [name] = words else { bail!("a part about accuracy takes the name of a record in docs/results/accuracy") };
     let path = workspace::root().join("docs/results/accuracy").join(name).with_extension("json");
-    match path.is_file() {
-        true => Ok(make(&Measured::read(name)?)),
-        false => Ok("*Not measured yet; `beyond accuracy OUT` does it on a GPU.*\n".to_owned()),
+    if !path.is_file() {
+        return Ok("*Not measured yet; `beyond accuracy OUT` does it on a GPU.*\n".to_owned());
     }
+    Ok(make(&Measured::read(name)?))
 }
 
 fn number(value: f64) -> String {

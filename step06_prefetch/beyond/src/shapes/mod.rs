@@ -100,14 +100,15 @@ pub fn run(options: &Options) -> Result<bool> {
 
 impl Bench<'_> {
     fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let all = IDEAS.iter().map(|idea| (idea.name, idea.title));
+        let names = all
+            .filter(|_| !options.tensor_cores)
+            .chain(options.tensor_cores.then_some(("tensor_cores", "tensor cores")));
         let mut record = Measured {
             provenance: provenance(self.device.info(), options.commit.as_ref()),
             hash: self.kernel.source.hash.clone(),
             seed: options.seed,
-            ideas: match options.tensor_cores {
-                true => vec![("tensor_cores".to_owned(), "tensor cores".to_owned())],
-                false => IDEAS.iter().map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
-            },
+            ideas: names.map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
             shapes: Vec::new(),
         };
         for problem in sizes.iter().copied().map(Problem::uniform) {
