@@ -39,7 +39,7 @@ constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that 
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
-    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K UNSURE)
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C UNSURE, int M, int N, int K)
 {
     if (IS_SURE) return;
     const int thread = threadIdx.x;

@@ -1,5 +1,5 @@
-// What `split` and `matmul` share, and what they say in the words of PTX: FP16 numbers, bulk copies,
-// and the tensor cores of compute capability 9.0.
+// What `split` and `matmul` share, and what they say in the words of PTX: FP16 numbers, the tensor
+// cores of compute capability 9.0, and bulk copies.
 
 constexpr int TILE_K = 64;            // 128 bytes: as long as a row of a swizzled tile may be
 constexpr int BOTH = 2 * TILE_K;      // elements of a row of a tile, with both parts

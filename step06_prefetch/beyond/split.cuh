@@ -8,17 +8,15 @@ constexpr int HELD = 4;   // chunks of 8 elements that a thread has in registers
 extern "C" __global__ void __launch_bounds__(1024) split(
     const float* A, const float* B, Half* planes, Line* lines, int M, int N, int K)
 {
-    struct Found { unsigned largest, norm; int small_ones, inexact, fractions; };
-    __shared__ Found all_found[LINES];
-    const int own = threadIdx.y;      // the line in the block; 4 threads have neighbouring chunks
-    Found& found = all_found[own];
+    __shared__ struct Found { unsigned largest, norm; int small, inexact, fractions; } all[LINES];
+    const int own = threadIdx.y;  // the line in the block; 4 threads have neighbouring chunks
+    Found& found = all[own];
     const int line = blockIdx.x * LINES + own;
     const bool of_a = line < filled(M);
     const int row = of_a ? line : line - filled(M);
     const int end = row < (of_a ? M : N) ? K : 0;  // from here on there are only zeros
     const int step = of_a ? 1 : N;
-    const int first = (threadIdx.z * 4 + threadIdx.x) * 8;
-    const int k_step = blockDim.z * 32;
+    const int first = (threadIdx.z * 4 + threadIdx.x) * 8, k_step = blockDim.z * 32;
     float held[HELD][8];
     auto load = [&](int k0) {
         struct alignas(16) Pack { float at[4]; };
@@ -51,20 +49,17 @@ extern "C" __global__ void __launch_bounds__(1024) split(
     __syncthreads();
     // The largest element comes to lie in [2^13, 2^15).
     const int shift = min((14 + 127 - (int)(found.largest >> 23)) & ~1, 126);
-    const float scale = power_of_two(shift);
     float norm = 0;
-    int small_ones = 0;
-    bool inexact = false;  // in 11 bits
+    int small_ones = 0, inexact = 0;  // in 11 bits
     for (;; load(k0 -= HELD * k_step)) {  // backwards: the last ones are still in registers
         for (int h = 0; h < HELD; ++h) {
             struct alignas(16) Chunk { unsigned at[4]; } big = {}, small = {};  // pairs
             for (int i = 0; i < 8; ++i) {
-                const float scaled = held[h][i] * scale;
+                const float scaled = held[h][i] * power_of_two(shift);
                 const Half high = half(scaled);
                 const float rest = (scaled - value(high)) * 2048;  // exact
-                const Half low = half(rest);
                 big.at[i / 2] |= high << i % 2 * 16;
-                small.at[i / 2] |= low << i % 2 * 16;
+                small.at[i / 2] |= half(rest) << i % 2 * 16;
                 norm += fabsf(scaled);
                 small_ones += scaled != 0 && fabsf(scaled) < 0x1p-13f;
                 inexact |= rest != 0;
@@ -79,12 +74,12 @@ extern "C" __global__ void __launch_bounds__(1024) split(
         if (k0 == first) break;
     }
     atomicAdd(&found.norm, __float2uint_ru(norm / 256));
-    atomicAdd(&found.small_ones, small_ones);
+    atomicAdd(&found.small, small_ones);
     atomicOr(&found.inexact, inexact);
     __syncthreads();
     // From 2^-13 on, both parts hold 23 bits; smaller ones too, if FP32 ends there.
-    const bool all_held = found.small_ones == 0 || shift == 126;
-    const float lost = all_held ? 0 : found.small_ones > K / 64 ? 0x1p100f : 0x1p-12f;
+    const bool all_held = found.small == 0 || shift == 126;
+    const float lost = all_held ? 0 : found.small > K / 64 ? 0x1p100f : 0x1p-12f;
     const int integers = found.fractions ? -1 : found.inexact;
     if (first == 0) lines[line] = { power_of_two(-shift / 2), found.norm * 256.0f, lost, integers };
 }

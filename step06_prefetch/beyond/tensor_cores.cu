@@ -26,20 +26,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(const Half* planes,
     if (row0 >= M) return;
     // The part of K that this layer of the grid multiplies.
     const int depth = ((K - 1) / (int)gridDim.z / TILE_K + 1) * TILE_K;
-    const int first = blockIdx.z * depth;
-    const int end = min(first + depth, K);
+    const int first = blockIdx.z * depth, end = min(first + depth, K);
 
     const size_t step = (size_t)(filled(M) + filled(N)) * BOTH;  // elements of a tile of all lines
-    const Half* a_from = planes + first / TILE_K * step + (size_t)row0 * BOTH;
-    const Half* b_from = planes + first / TILE_K * step + (size_t)(filled(M) + col0) * BOTH;
+    const Half* from = planes + first / TILE_K * step;
     auto fetch = [&](int stage, int k0) {
         if (k0 >= end) return;
         expect(&arrived[stage], sizeof(Stage));
-        copy(stages[stage].As, a_from, sizeof(stages->As), &arrived[stage]);
-        copy(stages[stage].Bs, b_from, sizeof(stages->Bs), &arrived[stage]);
+        copy(stages[stage].As, from + (size_t)row0 * BOTH, sizeof(stages->As), &arrived[stage]);
+        copy(stages[stage].Bs, from + (size_t)(filled(M) + col0) * BOTH, sizeof(stages->Bs),
+            &arrived[stage]);
         arrive(&arrived[stage]);
-        a_from += step;
-        b_from += step;
+        from += step;
     };
     if (thread == 0) {
         for (int i = 0; i < STAGES; ++i) make(&arrived[i]);
@@ -54,8 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(const Half* planes,
     float cross[64] = {};  // big · small + small · big of all k, which count 1 / 2048
     float sum[64] = {};
     for (int k0 = first; k0 < end; k0 += TILE_K) {
-        const int tile = (k0 - first) / TILE_K;
-        const int now = tile % STAGES;
+        const int tile = (k0 - first) / TILE_K, now = tile % STAGES;
         wait(&arrived[now], tile / STAGES % 2);
         // Descriptors count in 16 bytes: 2 for 16 k, and 64 from the big parts to the small ones.
         const auto a = descriptor(&stages[now].As[thread / 128 * 64 * BOTH]);
@@ -86,9 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(const Half* planes,
         struct alignas(8) Pair { float at[2]; } dots;
         const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
         const int col = thread % 4 * 2 + i / 4 * 8;
-        const Line a = own[row];
         for (int j = 0; j < 2; ++j) {
-            const Line b = own[TILE_M + col + j];
+            const Line a = own[row], b = own[TILE_M + col + j];
             const float scaled = sum[i + j] + cross[i + j] / 2048;
             const float root = a.root * b.root;  // its square may be no FP32 number
             dots.at[j] = scaled * root * root;

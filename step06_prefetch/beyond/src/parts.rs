@@ -58,7 +58,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "several",
-        shows: "strong, weak, panels, adding, large or model: products on several GPUs",
+        shows: "strong, weak, panels, adding or large: products on several GPUs",
         make: several::tables::table,
     },
 ];

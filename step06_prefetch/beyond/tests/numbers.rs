@@ -9,21 +9,27 @@ use common::code::{Source, file_of};
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::device::{Device as _, SimDevice, SimOptions};
+use common::findings::analysis::HazardReport;
 
 const U: f64 = 1.0 / (1 << 24) as f64;
 /// More than one tile in each direction, with edges; K is no multiple of a tile.
-const SIZE: [usize; 3] = [70, 135, 200];
+const SIZE: [usize; 3] = [66, 130, 180];
 
 /// A product, what the search for hazards says of it, and the bound of the theorem in units of u·|A||B|.
-struct Product3 {
+struct Found {
     c: Vec<f32>,
     hazards: Vec<String>,
     bound: f64,
 }
 
 /// Multiplies on the simulator, with the committed PTX as `edit` changes it.
-fn multiply([m, n, k]: [usize; 3], a: &[f32], b: &[f32], edit: impl Fn(&str) -> String) -> Result<Product3> {
-    let mut device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+fn multiply(
+    [m, n, k]: [usize; 3],
+    [a, b]: &[Vec<f32>; 2],
+    check: bool,
+    edit: impl Fn(&str) -> String,
+) -> Result<Found> {
+    let mut device = SimDevice::new(SimOptions { check, ..SimOptions::default() });
     let problem = Problem::uniform([m, n, k].map(|side| side as u64));
     let variant = STEP.variant("tensor_cores")?;
     let plan = STEP.plan_of(Some(variant))(&problem, device.info())?;
@@ -31,15 +37,15 @@ fn multiply([m, n, k]: [usize; 3], a: &[f32], b: &[f32], edit: impl Fn(&str) -> 
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let code = code.with_ptx(edit(&code.ptx));
     let matrices = Matrices::allocate(&mut device, &problem)?;
-    matrices.upload(&mut device, &Operands::F32 { a: a.to_vec(), b: b.to_vec() })?;
+    matrices.upload(&mut device, &Operands::F32 { a: a.clone(), b: b.clone() })?;
     let (slices, part) = (f64::from(plan.slices()), if plan.specialisation.name.contains("p16") { 16.0 } else { 32.0 });
     Session::sharing(&mut device, plan, &code, &matrices)?.run(&mut device)?;
     let mut bytes = vec![0; m * n * 4];
     device.read(matrices.c, 0, &mut bytes)?;
     let k = k as f64;
-    Ok(Product3 {
+    Ok(Found {
         c: bytes.as_chunks().0.iter().map(|word| f32::from_le_bytes(*word)).collect(),
-        hazards: device.observations().hazards.unwrap_or_default().iter().map(ToString::to_string).collect(),
+        hazards: device.observations().hazards.unwrap_or_default().iter().map(HazardReport::text).collect(),
         bound: (1.0 + 1.0 / 512.0) * (12.0 + 10.0 * part / 16.0 + (k / part).ceil() + k / 800.0 + slices),
     })
 }
@@ -72,10 +78,10 @@ fn worst([m, n, k]: [usize; 3], [a, b]: &[Vec<f32>; 2], c: &[f32]) -> Result<f64
         let terms = (0..k).map(|step| f64::from(a[at / n * k + step]) * f64::from(b[step * n + at % n]));
         let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, magnitude), term| (sum + term, magnitude + term.abs()));
         let found = f64::from(c[at]);
-        let same =
-            if sum.is_finite() { found.is_finite() } else { found.is_nan() == sum.is_nan() && !found.is_finite() };
+        let finite = sum.abs() <= f64::from(f32::MAX);
+        let same = if finite { found.is_finite() } else { found.is_nan() == sum.is_nan() && !found.is_finite() };
         ensure!(same, "C[{}][{}] is {found} and not {sum}", at / n, at % n);
-        if magnitude > 0.0 && sum.is_finite() {
+        if magnitude > 0.0 && finite {
             worst = worst.max((found - sum).abs() / magnitude / U);
         }
     }
@@ -84,7 +90,7 @@ fn worst([m, n, k]: [usize; 3], [a, b]: &[Vec<f32>; 2], c: &[f32]) -> Result<f64
 
 /// The largest error of a product without hazards, which is within the bound of the theorem or of FP32 units.
 fn error(size: [usize; 3], all: [Vec<f32>; 2]) -> Result<f64> {
-    let product = multiply(size, &all[0], &all[1], str::to_owned)?;
+    let product = multiply(size, &all, size[2] < 700, str::to_owned)?;
     ensure!(product.hazards.is_empty(), "{}", product.hazards.join("\n"));
     let worst = worst(size, &all, &product.c)?;
     ensure!(worst <= product.bound, "an error of {worst} u, and the bound is {} u", product.bound);
@@ -103,7 +109,8 @@ fn ordinary_numbers_of_any_size_stay_far_below_the_bound() -> Result<()> {
 #[test]
 fn what_splitting_loses_comes_close_to_its_bound() -> Result<()> {
     let tie = 1.0 + 4093.0 * f32::EPSILON;
-    let worst = error(SIZE, matrices(SIZE, |_, _, _| tie, |_, _, _| tie))?;
+    let size = [SIZE[0], SIZE[1], 128];
+    let worst = error(size, matrices(size, |_, _, _| tie, |_, _, _| tie))?;
     ensure!((7.9..8.1).contains(&worst), "{worst}");
     Ok(())
 }
@@ -122,7 +129,7 @@ fn lines_of_all_scales_are_as_accurate() -> Result<()> {
 #[test]
 fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
     // The largest element of each row meets a zero; all others are so many powers of two smaller.
-    for powers in [12, 20, 25, 26, 27, 28, 29, 30, 40, 60, 100] {
+    for powers in [20, 25, 26, 27, 28, 60] {
         let large = |x: f32, _: usize, k: usize| if k == 7 { 2_f32.powi(powers) } else { x };
         let zero = |x: f32, _: usize, k: usize| if k == 7 { 0.0 } else { x };
         error(SIZE, matrices(SIZE, large, zero))?;
@@ -170,7 +177,7 @@ fn a_wait_or_a_fence_that_is_missing_is_found() -> Result<()> {
     for (left_out, says) in
         [("wgmma.wait_group.sync.aligned 1;", "before the wait"), ("fence.proxy.async.shared::cta;", "fence")]
     {
-        let product = multiply(SIZE, &all[0], &all[1], |ptx| ptx.replace(left_out, ""));
+        let product = multiply(SIZE, &all, true, |ptx| ptx.replace(left_out, ""));
         let said = product.map_or_else(|error| format!("{error:#}"), |product| product.hazards.join("\n"));
         ensure!(said.contains(says), "without {left_out}: {said}");
     }

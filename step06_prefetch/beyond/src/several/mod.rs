@@ -7,7 +7,6 @@
 pub mod grid;
 pub mod kernels;
 pub mod link;
-pub mod model;
 pub mod multiply;
 pub mod nccl;
 pub mod options;

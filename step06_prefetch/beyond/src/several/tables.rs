@@ -20,8 +20,7 @@ pub fn table(words: &[&str]) -> Result<String> {
         ["panels"] => Ok(panels(&all)),
         ["adding"] => Ok(adding(records::ways_to_add()?)),
         ["large"] => Ok(large(&all)),
-        ["model"] => model(&all),
-        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large or model"),
+        _ => bail!("a part about several GPUs is strong, weak, panels, adding or large"),
     }
 }
 
@@ -58,14 +57,10 @@ fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
 
 /// One problem on more and more GPUs.
 fn strong(all: &[Records]) -> String {
-    let model = records::machine(all);
     let mut rows = usual(all);
     rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
     rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
     let cells = rows.iter().map(|(records, outcome)| {
-        let expected = model
-            .zip(records::edge(outcome))
-            .map(|(model, n)| model.strong(records::grid(outcome), n, outcome.overlap));
         vec![
             format!("{}³", outcome.size[0]),
             format!("{}, {}×{}", outcome.gpus, outcome.grid[0], outcome.grid[1]),
@@ -73,10 +68,9 @@ fn strong(all: &[Records]) -> String {
             time(outcome),
             tflops(outcome),
             share(records.share(outcome)),
-            share(expected),
         ]
     });
-    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone", "model"];
+    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone"];
     with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
@@ -174,33 +168,13 @@ fn large(all: &[Records]) -> String {
     with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
-/// A rate far above that of any memory means that the runs show no time for it.
-fn rate_of_adding(gb_per_s: f64) -> String {
-    if gb_per_s < 1e5 { format!("{gb_per_s:.0} GB/s") } else { "too little to be seen".into() }
-}
-
-/// The figures of the model.
-fn model(all: &[Records]) -> Result<String> {
-    let machine = records::machine(all).context(UNMEASURED)?;
-    let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
-    let rows = [
-        row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
-        row("adding to C", rate_of_adding(machine.add_gb_per_s), "panels multiplied without overlap"),
-        row("rate of a broadcast", format!("{:.0} GB/s", machine.link_gb_per_s), "journeys without overlap"),
-        row("delay of a broadcast", format!("{:.0} µs", machine.delay_us), "journeys without overlap"),
-        row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
-        row("network of each GPU", format!("{:.0} GB/s", machine.network_gb_per_s), "NVIDIA's DGX H200, 400 Gbit/s"),
-    ];
-    Ok(with_sources(&table::markdown(&["what", "value", "from"], &rows), all))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_table_has_rows_and_says_where_it_is_from() {
-        for name in ["strong", "weak", "panels", "adding", "large", "model"] {
+        for name in ["strong", "weak", "panels", "adding", "large"] {
             let text = table(&[name]).unwrap();
             assert!(text.lines().count() > 4 && text.contains("NVIDIA H200 ("), "{name}: {text}");
         }
