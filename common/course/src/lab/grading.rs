@@ -34,7 +34,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
             sheet.ask(number, &speed::words(speed), || candidate.speed(speed));
         }
     }
-    Ok(sheet.finish())
+    Ok(sheet.finish(candidate.source.text))
 }
 
 /// How many lines a task has on the checklist, that of the compiler aside.

@@ -71,7 +71,7 @@ pub(super) fn start(
 
 /// Somebody asks a barrier whether its phase is complete.
 #[inline(never)]
-pub(in crate::exec) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     if context.transactions.is_empty() {
         return;
     }
