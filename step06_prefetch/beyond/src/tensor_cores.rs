@@ -166,7 +166,8 @@ pub fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
     let sm_count = u64::from(device.sm_count);
     let Some(costs) = cost::of(device).filter(|_| check(problem, device).is_ok()) else { return Vec::new() };
     let mut choices = Vec::new();
-    for at in 0..2 {
+    // A tile of 128 rows is for more than 64.
+    for at in 0..problem.m.div_ceil(64).min(2) as usize {
         let tiles: u64 = FORMS[0][at].tiles(problem).iter().product();
         let most = (sm_count / tiles).min(problem.k / MIN_SLICE).min(MAX_WORKSPACE / problem.c_elements()).max(1);
         let depth = |count: u64| problem.k.div_ceil(count).next_multiple_of(TILE[1]);
@@ -220,4 +221,65 @@ pub fn with_fp32_units(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let mut plan = every_shape::plan(problem, device).context("tensor cores cannot multiply this")?;
     plan.specialisation = plan.specialisation.of(every_shape::VARIANT.name);
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu() -> DeviceInfo {
+        DeviceInfo { kind: Kind::Cuda, compiles: true, ..DeviceInfo::simulated(1 << 37) }
+    }
+
+    fn name([m, n, k]: [u64; 3], device: &DeviceInfo) -> String {
+        let Specialisation { source, name, .. } = plan(&Problem::uniform([m, n, k]), device).unwrap().specialisation;
+        source.map_or(name, |source| source)
+    }
+
+    #[test]
+    fn only_devices_that_have_the_instructions_get_a_plan() {
+        let sim = DeviceInfo::simulated(1 << 30);
+        let error = |problem: &Problem, compute_capability| {
+            plan(problem, &DeviceInfo { compute_capability, ..sim.clone() }).unwrap_err().to_string()
+        };
+        let problem = Problem::uniform([64, 128, 64]);
+        for (capability, name) in [(75, "7.5"), (89, "8.9"), (100, "10.0"), (120, "12.0")] {
+            assert!(error(&problem, capability).contains(&format!("this device has {name};")));
+        }
+        assert!(error(&Problem { dtype: Dtype::I32, ..problem }, 90).contains("--dtype f32"));
+    }
+
+    #[test]
+    fn the_rule_takes_what_is_expected_to_be_faster() {
+        let short = DeviceInfo { memory_bytes: 4 * 3 * 4096 * 4096 + (1 << 20), ..gpu() };
+        let slow = DeviceInfo { compiles: false, ..gpu() };
+        for (size, device, expected) in [
+            ([4096; 3], gpu(), "128p32v4"),
+            ([1023; 3], gpu(), "64p32v1"),
+            ([4096; 3], slow.clone(), "128p32v1"),
+            ([512, 512, 16_384], slow, "64p16v1"),
+            // Too small, too thin, or without the memory.
+            ([512; 3], gpu(), "every_shape"),
+            ([4096, 4096, 190], gpu(), "every_shape"),
+            ([4096; 3], short, "every_shape"),
+            // The simulator has no clock.
+            ([64; 3], DeviceInfo::simulated(1 << 37), "64p16v1"),
+        ] {
+            assert_eq!(name(size, &device), expected, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_the_workspace_lie_one_behind_the_other() {
+        let plan = FORMS[1][0].plan(&Problem::uniform([70, 130, 700]), &gpu(), 2);
+        // 128 rows and 256 columns, 704 steps of k; 4 elements for each line; 2·2·2 marks; two products.
+        let at = [0, 384 * 704, 384 * 708, 384 * 708 + 8];
+        let args = [at[0], at[1], at[3], at[2]].map(Arg::Workspace);
+        assert_eq!((&plan.launches[1].args[..4], plan.slices()), (&args[..], 2));
+        assert_eq!(plan.workspace_elements, at[3] + 2 * 70 * 130);
+        assert_eq!(
+            plan.launches.iter().map(|launch| launch.grid).collect::<Vec<_>>(),
+            [[48, 1, 1], [2, 2, 2], [2, 2, 2], [36, 1, 1]]
+        );
+    }
 }

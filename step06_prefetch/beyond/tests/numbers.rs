@@ -89,7 +89,8 @@ fn worst([m, n, k]: [usize; 3], [a, b]: &[Vec<f32>; 2], c: &[f32]) -> Result<f64
 }
 
 /// The largest error of a product without hazards, which is within the bound of the theorem or of FP32 units.
-fn error(size: [usize; 3], all: [Vec<f32>; 2]) -> Result<f64> {
+fn error(size: [usize; 3], a: impl Fn(f32, usize, usize) -> f32, b: impl Fn(f32, usize, usize) -> f32) -> Result<f64> {
+    let all = matrices(size, a, b);
     let product = multiply(size, &all, size[2] < 700, str::to_owned)?;
     ensure!(product.hazards.is_empty(), "{}", product.hazards.join("\n"));
     let worst = worst(size, &all, &product.c)?;
@@ -100,7 +101,7 @@ fn error(size: [usize; 3], all: [Vec<f32>; 2]) -> Result<f64> {
 #[test]
 fn ordinary_numbers_of_any_size_stay_far_below_the_bound() -> Result<()> {
     for size in [SIZE, [1, 1, 1], [64, 128, 64], [129, 127, 65], [3, 300, 33], [65, 9, 700], [40, 130, 1500]] {
-        let worst = error(size, matrices(size, |x, _, _| x, |x, _, _| x))?;
+        let worst = error(size, |x, _, _| x, |x, _, _| x)?;
         ensure!(worst < 6.0, "{size:?}: {worst}");
     }
     Ok(())
@@ -110,7 +111,7 @@ fn ordinary_numbers_of_any_size_stay_far_below_the_bound() -> Result<()> {
 fn what_splitting_loses_comes_close_to_its_bound() -> Result<()> {
     let tie = 1.0 + 4093.0 * f32::EPSILON;
     let size = [SIZE[0], SIZE[1], 128];
-    let worst = error(size, matrices(size, |_, _, _| tie, |_, _, _| tie))?;
+    let worst = error(size, |_, _, _| tie, |_, _, _| tie)?;
     ensure!((7.9..8.1).contains(&worst), "{worst}");
     Ok(())
 }
@@ -118,11 +119,11 @@ fn what_splitting_loses_comes_close_to_its_bound() -> Result<()> {
 #[test]
 fn lines_of_all_scales_are_as_accurate() -> Result<()> {
     let scale = |line: usize| 2_f32.powi(line as i32 * 2 - 60);
-    let worst = error(SIZE, matrices(SIZE, |x, line, _| x * scale(line), |x, line, _| x * scale(line / 4)))?;
+    let worst = error(SIZE, |x, line, _| x * scale(line), |x, line, _| x * scale(line / 4))?;
     ensure!(worst < 6.0, "{worst}");
     // Subnormal numbers, and the largest ones.
-    error(SIZE, matrices(SIZE, |x, _, _| x * 2_f32.powi(-127) * 0.01, |x, _, _| x * 2_f32.powi(100)))?;
-    error(SIZE, matrices(SIZE, |x, _, _| x * f32::MAX, |x, _, _| x * 2_f32.powi(-20)))?;
+    error(SIZE, |x, _, _| x * 2_f32.powi(-127) * 0.01, |x, _, _| x * 2_f32.powi(100))?;
+    error(SIZE, |x, _, _| x * f32::MAX, |x, _, _| x * 2_f32.powi(-20))?;
     Ok(())
 }
 
@@ -132,18 +133,18 @@ fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
     for powers in [20, 25, 26, 27, 28, 60] {
         let large = |x: f32, _: usize, k: usize| if k == 7 { 2_f32.powi(powers) } else { x };
         let zero = |x: f32, _: usize, k: usize| if k == 7 { 0.0 } else { x };
-        error(SIZE, matrices(SIZE, large, zero))?;
-        error(SIZE, matrices(SIZE, zero, large))?;
+        error(SIZE, large, zero)?;
+        error(SIZE, zero, large)?;
         // Only a few are so small; or both lines have such elements.
         let few = |x: f32, line: usize, k: usize| {
             if k % 90 == line % 2 { x * 2_f32.powi(-powers) } else { large(x, line, k) }
         };
-        error(SIZE, matrices(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 }))?;
-        error(SIZE, matrices(SIZE, few, few))?;
+        error(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 })?;
+        error(SIZE, few, few)?;
     }
     // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰.
     let spread = |x: f32, line: usize, k: usize| x * 2_f32.powi(((line * 31 + k * 17) % 121) as i32 - 60);
-    error(SIZE, matrices(SIZE, spread, spread))?;
+    error(SIZE, spread, spread)?;
     Ok(())
 }
 
@@ -151,9 +152,9 @@ fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
 fn infinity_and_nan_are_what_fp32_gives() -> Result<()> {
     for special in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
         let one = |x: f32, line: usize, k: usize| if (line, k) == (5, 9) { special } else { x };
-        error(SIZE, matrices(SIZE, one, |x, _, _| x))?;
-        error(SIZE, matrices(SIZE, |x, _, _| x, one))?;
-        error(SIZE, matrices(SIZE, one, |x, line, k| if line == 3 && k == 9 { 0.0 } else { x }))?;
+        error(SIZE, one, |x, _, _| x)?;
+        error(SIZE, |x, _, _| x, one)?;
+        error(SIZE, one, |x, line, k| if line == 3 && k == 9 { 0.0 } else { x })?;
     }
     Ok(())
 }
@@ -163,11 +164,11 @@ fn integers_are_exact_as_long_as_fp32_has_them() -> Result<()> {
     // Of up to 8, 11, 12, 16 and 24 bits, with a partner that keeps all sums below 2²⁴.
     for (bits, others) in [(8, 256.0), (11, 40.0), (12, 20.0), (16, 1.0)] {
         let large = |x: f32, _: usize, _: usize| (x * 2_f32.powi(bits)).round();
-        let worst = error(SIZE, matrices(SIZE, large, |x, _, _| (x * others).round()))?;
-        ensure!(worst == 0.0, "{bits} bits: {worst}");
+        let worst = error(SIZE, large, |x, _, _| (x * others).round())?;
+        ensure!(worst <= 0.0, "{bits} bits: {worst}");
     }
     let near = |_: f32, _: usize, k: usize| [16_777_210.0, 3.0].get(k).copied().unwrap_or(0.0);
-    ensure!(error(SIZE, matrices(SIZE, near, |_, _, _| 1.0))? == 0.0);
+    ensure!(error(SIZE, near, |_, _, _| 1.0)? <= 0.0);
     Ok(())
 }
 

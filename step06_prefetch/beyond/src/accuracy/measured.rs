@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
 use super::values::Values;
-use crate::kept;
 
 /// The record of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -66,11 +64,4 @@ pub struct AtK {
     pub k: u64,
     /// For each contender.
     pub contenders: BTreeMap<String, Errors>,
-}
-
-impl Measured {
-    /// A record of `beyond accuracy` by its name.
-    pub fn read(name: &str) -> Result<Self> {
-        kept::read("accuracy", name)
-    }
 }

@@ -5,6 +5,7 @@ use common::basics::table;
 use common::basics::workspace;
 
 use super::measured::{Measured, Power};
+use crate::kept;
 
 /// A part made from a record; where a kernel is newer than its record, the word that there is none.
 fn part(words: &[&str], make: fn(&Measured) -> String) -> Result<String> {
@@ -13,7 +14,7 @@ fn part(words: &[&str], make: fn(&Measured) -> String) -> Result<String> {
     if !path.is_file() {
         return Ok("*Not measured yet; `beyond accuracy OUT` does it on a GPU.*\n".to_owned());
     }
-    Ok(make(&Measured::read(name)?))
+    Ok(make(&kept::read("accuracy", name)?))
 }
 
 fn number(value: f64) -> String {

@@ -59,12 +59,8 @@ impl Field {
         let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
         field.take(near(&tensor_cores::choices(problem, device), NEAR));
         let without = tensor_cores::with_fp32_units(problem, device)?;
-        field.take(
-            &tensor_cores::choices_of_fp32_units(problem, device)
-                .into_iter()
-                .filter(|choice| choice.plan == without)
-                .collect::<Vec<_>>(),
-        );
+        let of_fp32_units = tensor_cores::choices_of_fp32_units(problem, device);
+        field.take(of_fp32_units.iter().filter(|choice| choice.plan == without));
         field.add(Used { name: tensor_cores::VARIANT.name, chosen: without, all: Vec::new() });
         Ok(field)
     }
