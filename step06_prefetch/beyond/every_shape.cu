@@ -16,6 +16,11 @@ __device__ Slice slice_of(int K, int depth)
     return { first, first + min(size, K - first) };
 }
 
+#ifndef UNSURE  // again.cuh has a parameter more, and blocks without work
+#define UNSURE
+#define IS_SURE false
+#endif
+
 #ifdef TILE_M
 // TILE_M, TILE_N, TILE_K  rows and columns of C that a block computes, and the depth of its tiles
 // THREAD_M, THREAD_N      rows and columns of C that a thread computes
@@ -34,8 +39,9 @@ constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that 
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
-    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C UNSURE, int M, int N, int K)
 {
+    if (IS_SURE) return;
     const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread % GROUP_THREADS / 32;

@@ -1,149 +1,105 @@
-// FP32 products on tensor cores, which multiply TF32 numbers of 11 bits. Each number is split into
-// two of them, x = big + small, and big · big + big · small + small · big keeps what FP32 keeps.
+// FP32 products on tensor cores that multiply FP16 numbers, which have 11 bits. A pass before has
+// split each number into two of them, x = big + small / 2048, and big · big + (big · small +
+// small · big) / 2048 keeps what FP32 keeps. Where it might not, FP32 units multiply once more.
+#include "split.cuh"
 
-#if SHORT  // K is so short that single roundings matter: step 6 multiplies
-#include "kernel.cu"
-#else
-#include "wgmma.cuh"  // tensor cores, and asynchronous copies in groups
+// ROWS    rows of C of a block, 64 for each warpgroup
+// PART_K  steps of k that tensor cores add up, 16 or 32: they cut off where FP32 units round
+// VECTOR  for FP32 units: elements of a row of B in one access, as in every_shape.cu
+constexpr int TILE_M = ROWS, TILE_N = 128;
+constexpr int THREADS = 2 * TILE_M;
+constexpr int STAGES = TILE_M == 64 ? 4 : 3;  // tiles in shared memory
+struct Stage { Half As[TILE_M * BOTH], Bs[TILE_N * BOTH]; };
 
-// VECTOR: elements in one copy, 4 where the rows of A and of B start on 16 bytes, else 1
-constexpr int TILE_M = 64;            // rows of C of a block
-constexpr int TILE_N = 128;           // columns of C of a block, 64 for each warpgroup
-constexpr int TILE_K = 32;            // 128 bytes: as long as a row of a swizzled tile may be
-constexpr int THREADS = 2 * TILE_N;
-constexpr int STAGES = 3;             // tiles in shared memory, of which two are on their way
-
-// wgmma wants the rows of its shared operand to run along k. Those of A do, and the columns of B
-// come from registers: so it computes the transposed product, columns of C by rows.
-struct Stage {
-    float big[TILE_M][TILE_K];        // the tile of A, split
-    float small[TILE_M][TILE_K];
-    float Bs[TILE_K][TILE_N + 8];     // + 8: no bank conflicts
-};
-
-// Where an element of A lies: chunks of 16 bytes are exchanged within each row.
-__device__ int swizzled(int row, int k) { return row * TILE_K + (k / 4 ^ row % 8) * 4 + k % 4; }
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2) matmul(
-    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(const Half* planes, const Line* lines,
+    float* C, int* unsure, int M, int N, int K)
 {
     extern __shared__ __align__(1024) char shared[];
     Stage* stages = (Stage*)shared;
+    __shared__ Barrier arrived[STAGES];
+    __shared__ Line own[TILE_M + TILE_N];  // lines of A, then of B
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
-    const int row0 = blockIdx.y * TILE_M;
-    const int col0 = (blockIdx.z * gridDim.x + blockIdx.x) * TILE_N;  // in bands, for the L2 cache
+    // Blocks that are neighbours along x have neighbouring rows: the L2 cache serves them together.
+    const int col_tiles = (N + TILE_N - 1) / TILE_N;
+    const int row0 = (blockIdx.y / col_tiles * gridDim.x + blockIdx.x) * TILE_M;
+    const int col0 = blockIdx.y % col_tiles * TILE_N;
+    if (row0 >= M) return;
+    // The part of K that this layer of the grid multiplies.
+    const int depth = ((K - 1) / (int)gridDim.z / TILE_K + 1) * TILE_K;
+    const int first = blockIdx.z * depth, end = min(first + depth, K);
 
-    // Where this thread's copies start. Past the last row of A it is read again.
-    constexpr int A_THREADS = TILE_K / VECTOR;       // that copy a row of A
-    constexpr int A_ROWS = THREADS / A_THREADS;      // rows of A that the block copies at a time
-    constexpr int A_COPIES = TILE_M / A_ROWS;
-    constexpr int B_THREADS = TILE_N / VECTOR;
-    constexpr int B_ROWS = THREADS / B_THREADS;
-    const int a_k = thread % A_THREADS * VECTOR;
-    const int b_k = thread / B_THREADS;
-    const int b_col = thread % B_THREADS * VECTOR;
-    const int a_row = thread / A_THREADS;
-    const int a_to = swizzled(a_row, a_k);           // A_ROWS is a multiple of 8
-    const float* a_from[A_COPIES];
-    for (int i = 0; i < A_COPIES; ++i)
-        a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + a_k;
-    const float* b_from = B + (size_t)b_k * N + col0 + b_col;
-    const int b_end = col0 + b_col < N ? K - b_k : 0;
-
-    auto fetch = [&](Stage& stage, int k0) {
-        for (int i = 0; i < A_COPIES; ++i) {
-            copy<VECTOR>(&stage.big[i * A_ROWS][a_to], a_from[i], k0 + a_k < K);
-            a_from[i] += TILE_K;
-        }
-        for (int k = 0; k < TILE_K; k += B_ROWS)
-            copy<VECTOR>(&stage.Bs[b_k + k][b_col], b_from + (size_t)k * N, k0 + k < b_end);
-        b_from += (size_t)TILE_K * N;
-        commit_copies();
+    const size_t step = (size_t)(filled(M) + filled(N)) * BOTH;  // elements of a tile of all lines
+    const Half* from = planes + first / TILE_K * step;
+    auto fetch = [&](int stage, int k0) {
+        if (k0 >= end) return;
+        expect(&arrived[stage], sizeof(Stage));
+        copy(stages[stage].As, from + (size_t)row0 * BOTH, sizeof(stages->As), &arrived[stage]);
+        copy(stages[stage].Bs, from + (size_t)(filled(M) + col0) * BOTH, sizeof(stages->Bs),
+            &arrived[stage]);
+        arrive(&arrived[stage]);
+        from += step;
     };
-    unsigned least = size(0);  // of the numbers that this thread has split
-    // Splits what this thread has copied of A, in place.
-    auto split = [&](Stage& stage) {
-        wait_for_older();
-        for (int i = 0; i < A_COPIES; ++i) {
-            struct alignas(4 * VECTOR) Pack { float at[VECTOR]; };
-            Pack* big = (Pack*)&stage.big[i * A_ROWS][a_to];
-            Pack* small = (Pack*)&stage.small[i * A_ROWS][a_to];
-            const Pack x = *big;
-            Pack rounded, rest;
-            for (int v = 0; v < VECTOR; ++v) {
-                rounded.at[v] = tf32(x.at[v]);
-                rest.at[v] = x.at[v] - rounded.at[v];
-                least = min(least, size(x.at[v]));
-            }
-            *big = rounded;
-            *small = rest;  // the tensor cores ignore what TF32 has no bits for
-        }
+    if (thread == 0) {
+        for (int i = 0; i < STAGES; ++i) make(&arrived[i]);
         publish();
-    };
-
-    // Of the 64 x 64 products of its warpgroup this thread has columns col and col + 8 of C, and
-    // two neighbouring rows in each group of 8.
-    const int col = thread / 32 * 16 + lane / 4;
-    const int row = lane % 4 * 2;
-    float sum[32] = {};
-    fetch(stages[0], 0);
-    fetch(stages[1], TILE_K);
-    split(stages[0]);
+        for (int i = 0; i < STAGES - 1; ++i) fetch(i, first + i * TILE_K);
+    }
+    for (int i = thread; i < TILE_M + TILE_N; i += THREADS)
+        own[i] = lines[i < TILE_M ? row0 + i : filled(M) + col0 + i - TILE_M];
     __syncthreads();
-    int now = 0;
-    for (int k0 = 0; k0 < K; k0 += TILE_K) {
-        Stage& stage = stages[now];
-        fetch(stages[now == 0 ? STAGES - 1 : now - 1], k0 + (STAGES - 1) * TILE_K);
-        now = now + 1 < STAGES ? now + 1 : 0;
 
-        float part[32];
-        const auto big = descriptor(stage.big[0]);
-        const auto small = descriptor(stage.small[0]);
-        float b_big[TILE_K / 8][4];
-        float b_small[TILE_K / 8][4];
-        for (int k = 0; k < TILE_K / 8; ++k) {
-            for (int i = 0; i < 4; ++i) {
-                const float x = stage.Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8];
-                b_big[k][i] = tf32(x);
-                b_small[k][i] = x - b_big[k][i];
-                least = min(least, size(x));
-            }
-            if (k % 2 == 0) continue;  // while two are multiplied, the next two are split
+    float part[64];        // big · big of PART_K k
+    float cross[64] = {};  // big · small + small · big of all k, which count 1 / 2048
+    float sum[64] = {};
+    for (int k0 = first; k0 < end; k0 += TILE_K) {
+        const int tile = (k0 - first) / TILE_K, now = tile % STAGES;
+        wait(&arrived[now], tile / STAGES % 2);
+        // Descriptors count in 16 bytes: 2 for 16 k, and 64 from the big parts to the small ones.
+        const auto a = descriptor(&stages[now].As[thread / 128 * 64 * BOTH]);
+        const auto b = descriptor(stages[now].Bs);
+        #pragma unroll
+        for (int k = 0; k < TILE_K / 8; k += PART_K / 8) {
             begin();
-            for (int j = k - 1; j <= k; ++j) {  // descriptors count in 16 bytes, 4 steps of k
-                multiply(part, b_big[j], small + j * 2, j > 0);
-                multiply(part, b_small[j], big + j * 2, true);
+            for (int i = k; i < k + PART_K / 8; i += 2) multiply(part, a + i, b + i, i > k);
+            commit();
+            for (int i = k; i < k + PART_K / 8; i += 2) {
+                multiply(cross, a + i, b + i + 64, true);
+                multiply(cross, a + i + 64, b + i, true);
             }
+            commit();
+            finish<1>(part);  // while `cross` goes on
+            for (int i = 0; i < 64; ++i) sum[i] += part[i];
         }
-        for (int k = 0; k < TILE_K / 8; ++k)  // last, so that less is cut off
-            multiply(part, b_big[k], big + k * 2, true);
-        commit();
-        split(stages[now]);  // past the end of K these are zeros
-        finish(part);
-        // Tensor cores cut off where FP32 units round, so their sums are kept short.
-        for (int i = 0; i < 32; ++i) sum[i] += part[i];
-        __syncthreads();
+        __syncthreads();  // the stage before is done with
+        if (thread == 0) fetch((now + STAGES - 1) % STAGES, k0 + (STAGES - 1) * TILE_K);
     }
+    finish<0>(cross);
 
-    // The rest of a number below 2^-113 is no TF32 number any more, and the largest ones round to
-    // infinity. Where there are such numbers, FP32 units compute the tile again.
-    bool again = least < size(0x1p-113f);
-    for (int i = 0; i < 32; ++i) again |= !isfinite(sum[i]);
-    for (int i = 0; i < 32; ++i) {
-        const int r = row0 + row + i / 4 * 8 + i % 2;
-        const int c = col0 + col + i / 2 % 2 * 8;
-        if (r < M && c < N) C[(size_t)r * N + c] = sum[i];
+    // Of the 16 rows of its warp, this thread has two, and two columns in each group of 8.
+    C += (size_t)blockIdx.z * M * N;  // each layer leaves a product of its own
+    bool again = false;
+    #pragma unroll
+    for (int i = 0; i < 64; i += 2) {
+        struct alignas(8) Pair { float at[2]; } dots;
+        const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
+        const int col = thread % 4 * 2 + i / 4 * 8;
+        for (int j = 0; j < 2; ++j) {
+            const Line a = own[row], b = own[TILE_M + col + j];
+            const float scaled = sum[i + j] + cross[i + j] / 2048;
+            const float root = a.root * b.root;  // its square may be no FP32 number
+            dots.at[j] = scaled * root * root;
+            again |= !(fabsf(scaled) >= a.lost * b.norm + b.lost * a.norm);
+            again |= a.integers + b.integers > 0 && fabsf(dots.at[j]) < 0x1p25f;
+        }
+        float* to = &C[(size_t)(row0 + row) * N + col0 + col];
+        if (row0 + row >= M || col0 + col >= N) continue;
+        if (N % 2 == 0) *(Pair*)to = dots;
+        else for (int j = 0; j < 2 && col0 + col + j < N; ++j) to[j] = dots.at[j];
     }
-    if (!__syncthreads_or(again)) return;
-    for (int i = thread; i < TILE_M * TILE_N; i += THREADS) {
-        const int r = row0 + i / TILE_N;
-        const int c = col0 + i % TILE_N;
-        if (r >= M || c >= N) continue;
-        float dot = 0;
-        for (int k = 0; k < K; ++k) dot += A[(size_t)r * K + k] * B[(size_t)k * N + c];
-        C[(size_t)r * N + c] = dot;
-    }
+    // Where more may be lost than FP32 loses, FP32 units multiply the tile again.
+    again = __syncthreads_or(again);
+    const int tile_row = blockIdx.z * ((M + TILE_M - 1) / TILE_M) + row0 / TILE_M;
+    if (thread == 0) unsure[tile_row * col_tiles + col0 / TILE_N] = again;
 }
 
-#endif
+#include "again.cuh"

@@ -39,7 +39,7 @@ const BUFFERS: &str = "step06_prefetch/rungs/1_two_buffers.cu";
 const ASYNC: &str = "step06_prefetch/rungs/2_async_copies.cu";
 const PRODUCTS: &str = "step06_prefetch/beyond/lab/tensor_cores/1_three_products.cu";
 const SUMS: &str = "step06_prefetch/beyond/lab/tensor_cores/2_short_sums.cu";
-const CORES: &str = "step06_prefetch/beyond/tensor_cores.cu";
+const CORES: &str = "step06_prefetch/beyond/lab/tensor_cores/3_fast_again.cu";
 
 /// What a learner writes above a kernel whose launch and constants are not those of the step's own.
 const COLUMN_LAUNCH: &str =
@@ -69,7 +69,6 @@ const ANSWERS: &[Answer] = &[
     ("6", 2, ASYNC, PREFETCH_LAUNCH, None),
     ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
     ("tensor_cores", 1, PRODUCTS, "", Some("errors of long sums")),
-    ("tensor_cores", 1, "step06_prefetch/beyond/variants/long_sums.cu", "", Some("errors of long sums")),
     ("tensor_cores", 2, SUMS, "", Some("elements are copied to shared memory asynchronously")),
     ("tensor_cores", 3, CORES, "", None),
 ];
@@ -186,34 +185,31 @@ const WRONG: &[Case] = &[
     ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
         &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
     // Tensor cores.
-    ("tf32", "tensor_cores", "step06_prefetch/beyond/variants/tf32.cu", Fails("right at", "is something computed in lower precision?"), &[]),
     ("small_part_of_b_forgotten", "tensor_cores", PRODUCTS, Fails("right at", "is something computed in lower precision?"),
-        &[("            multiply(sum, b_small[k], descriptor(big) + k * 2, true);\n", "")]),
+        &[("            multiply(cross, a + k, b + k + 64, true);\n", "")]),
     ("published_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("no hazard", "execute fence.proxy.async after it"),
         &[("        publish();\n", ""), ("        for (int i = thread;", "        publish();\n        for (int i = thread;")]),
-    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence: big[0]"),
+    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence: As[0]"),
         &[("        publish();\n", "")]),
     ("not_begun", "tensor_cores", PRODUCTS, Fails("no hazard", "execute wgmma.fence before the first product"),
         &[("        begin();\n", "")]),
     ("not_finished", "tensor_cores", PRODUCTS, Fails("no hazard", "register of a product accessed before the wait"),
-        &[("        finish(sum);\n", "")]),
+        &[("        finish<0>(sum);\n        finish<0>(cross);\n", "")]),
     ("added_before_the_wait", "tensor_cores", SUMS, Fails("no hazard", "wait for them (wgmma.wait_group)"),
-        &[("        finish(part);\n", ""), ("sum[i] += part[i];\n", "sum[i] += part[i];\n        finish(part);\n")]),
-    ("multiplied_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("right at", "data race: big[0]"),
+        &[("        finish<0>(part);\n        finish<0>(cross);\n", ""), ("sum[i] += part[i];\n", "sum[i] += part[i];\n        finish<0>(part);\n        finish<0>(cross);\n")]),
+    ("multiplied_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("right at", "data race: As[0]"),
         &[("        __syncthreads();\n", "")]),
-    ("stored_while_it_is_multiplied", "tensor_cores", PRODUCTS, Fails("right at", "data race: big[0]"),
+    ("stored_while_it_is_multiplied", "tensor_cores", PRODUCTS, Fails("right at", "data race: As[0]"),
         &[("tensor cores have read these.\n        __syncthreads();\n", "tensor cores have read these.\n")]),
-    ("steps_of_half_the_length", "tensor_cores", PRODUCTS, Fails("right at", "at 128×128×32"),
-        &[("+ k * 2", "+ k"), ("+ k * 2", "+ k"), ("+ k * 2", "+ k")]),
+    ("steps_of_half_the_length", "tensor_cores", PRODUCTS, Fails("right at", "at 128×128×64"),
+        &[("k < TILE_K / 8; k += 2", "k < TILE_K / 16; k += 1")]),
     ("not_swizzled", "tensor_cores", PRODUCTS, Fails("right at", "C[1][0] is"),
-        &[("(k / 4 ^ row % 8) * 4 + k % 4", "k")]),
+        &[("(k / 8 ^ line % 8) * 8 + k % 8", "k")]),
     ("sums_of_the_last_tile", "tensor_cores", SUMS, Fails("right at", "the first K tile is missing"),
         &[("sum[i] += part[i]", "sum[i] = part[i]")]),
-    // What has not arrived is no number, so the FP32 units compute the tile, and the product is right by luck.
-    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("no hazard", "asynchronous copy read before it has landed"),
-        &[("        wait_for_older();\n", "")]),
-    ("never_split", "tensor_cores", CORES, Fails("no hazard", "asynchronous copy read before it has landed"),
-        &[("        split(stages[now]);  // past the end of K these are zeros\n", "")]),
+    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
+    ("never_split", "tensor_cores", CORES, Fails("right at", "the first K tile"),
+        &[("        if (k0 + TILE_K < K) split(shared.tiles[(k0 / TILE_K + 1) % 2]);  // while they multiply\n", "")]),
     // Launch lines.
     ("bad_launch_line", "2", NAIVE, Refuses("bad_launch_line.cu: line 1 is not a launch"),
         &[("// One thread", "// launch: block 32\n// One thread")]),

@@ -1,11 +1,11 @@
 //! Who plans the launches of a kernel, as a page carries it: a step, and what changes its plan.
 
-use plan::{Arg, DeviceInfo, OwnLaunch, Plan, Problem, Specialisation};
+use plan::{DeviceInfo, OwnLaunch, Plan, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
 
 use crate::steps::find;
 
-/// Largest size of the matrices that are explored, but for a kernel that is there for one size.
+/// Largest size of the matrices that are explored.
 pub const LARGEST: u32 = 64;
 
 /// Memory of the simulator as a device to plan for.
@@ -25,8 +25,6 @@ pub struct Planner {
     pub own: Option<OwnLaunch>,
     /// A smaller tile in place of the step's.
     pub smaller: Option<SmallerTile>,
-    /// The only product that is run, and the K for which it is planned: with a longer sum, all passes of its main loop are alike.
-    pub shortened: Option<([u32; 3], u32)>,
 }
 
 /// A tile for which the kernel was compiled so that a small C has several.
@@ -46,26 +44,9 @@ impl Planner {
     /// The plan of a product; the error says why it cannot be run. `text` is the kernel's source.
     pub fn plan(&self, problem: &Problem, text: &str) -> Result<Plan, String> {
         let [m, n, k] = [problem.m, problem.n, problem.k];
-        let Some((only, planned)) = self.shortened else {
-            if [m, n, k].iter().any(|&side| side == 0 || side > LARGEST.into()) {
-                return Err(format!("{m}×{n}×{k} cannot be explored; choose M, N and K from 1 to {LARGEST}"));
-            }
-            return self.plan_any(problem, text);
-        };
-        if only.map(u64::from) != [m, n, k] {
-            return Err(format!("this kernel is here for one product; choose {}×{}×{}", only[0], only[1], only[2]));
+        if [m, n, k].iter().any(|&side| side == 0 || side > LARGEST.into()) {
+            return Err(format!("{m}×{n}×{k} cannot be explored; choose M, N and K from 1 to {LARGEST}"));
         }
-        let mut plan = self.plan_any(&Problem { k: planned.into(), ..*problem }, text)?;
-        for argument in plan.launches.iter_mut().flat_map(|launch| &mut launch.args) {
-            if *argument == Arg::Int(planned as i32) {
-                *argument = Arg::Int(k as i32);
-            }
-        }
-        Ok(plan)
-    }
-
-    /// The plan of a product of any size.
-    fn plan_any(&self, problem: &Problem, text: &str) -> Result<Plan, String> {
         let steps = self.steps_plan(problem);
         let plan = match self.own {
             Some(own) => own.plan(text, problem, steps)?,
@@ -120,13 +101,5 @@ mod tests {
         let plan = planner.plan(&Problem::uniform([64; 3]), "").unwrap();
         assert_eq!((plan.launches[0].grid, plan.launches[0].block, plan.tile_k), ([2, 4, 1], [32, 1, 1], 8));
         assert_eq!((plan.specialisation.name.as_str(), plan.specialisation.defines.len()), ("v4", 1));
-    }
-
-    #[test]
-    fn a_sum_is_shorter_than_it_was_planned() {
-        let planner = Planner { shortened: Some(([64, 64, 16], 1024)), ..of("step04_tiled", None) };
-        let plan = planner.plan(&Problem::uniform([64, 64, 16]), "").unwrap();
-        assert_eq!(plan.launches[0].args[5], Arg::Int(16));
-        assert!(refused(&planner, [64; 3]).contains("choose 64×64×16"));
     }
 }

@@ -14,11 +14,7 @@ type Budget = (&'static str, usize, &'static str);
 
 const BUDGETS: [Budget; 9] = [
     ("step", 1_500, ""),
-    (
-        "step06_prefetch/beyond/",
-        6_000,
-        "several GPUs in processes of their own: 1,400 lines that look for each other and speak",
-    ),
+    ("step06_prefetch/beyond/", 6_000, ""),
     ("common/", 10_500, "the reasons of a wrong product (findings/why) came before what they make useless went"),
     ("common/plan/", 1_000, "the launch that a learner writes into a kernel is planned here, too"),
     ("common/gpu/", 300, ""),

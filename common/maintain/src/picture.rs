@@ -10,7 +10,7 @@
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::drawing::IntoDrawingArea as _;
-use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
+use plotters::element::{Circle, Polygon, Rectangle, Text};
 use plotters::prelude::{DrawingArea, SVGBackend};
 pub use plotters::style::text_anchor::HPos;
 use plotters::style::text_anchor::{Pos, VPos};
@@ -49,9 +49,6 @@ pub const MUTED: Colour = Colour::new(0x59_636e, 0x91_98a1);
 pub const GRID: Colour = Colour::new(0xd1_d9e0, 0x30_363d);
 /// The background of a chart.
 pub const PAPER: Colour = Colour::new(0xff_ffff, 0x0d_1117);
-/// Colours of middle lightness: they stand out on white and on black.
-pub const BLUE: Colour = Colour::new(0x3b_82c4, 0x3b_82c4);
-pub const GREEN: Colour = Colour::new(0x3a_9d5d, 0x3a_9d5d);
 /// Colours of the series of a chart.
 pub const SERIES: [Colour; 8] = [
     Colour::new(0x5f_6875, 0x9a_a2ad),
@@ -73,12 +70,8 @@ pub struct Font {
 
 /// The title of a chart.
 pub const HEADING: Font = Font { size: 16.0, bold: true, colour: INK };
-/// The title of a part of a figure.
-pub const TITLE: Font = Font { size: 14.0, bold: true, colour: INK };
 /// The name of a series.
 pub const NAME: Font = Font { size: 13.0, bold: false, colour: INK };
-/// Words within a figure.
-pub const LABEL: Font = Font { size: 12.0, bold: false, colour: INK };
 /// Axes of a chart, and where its numbers are from.
 pub const NOTE: Font = Font { size: 12.0, bold: false, colour: MUTED };
 
@@ -237,11 +230,6 @@ impl<'a> Canvas<'a> {
         self.draw(&Rectangle::new(corners, colour.mix(opacity).filled()));
     }
 
-    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, width: f64, opacity: f64) {
-        let ends = [from, to].map(|(x, y)| (units(x), units(y)));
-        self.draw(&PathElement::new(ends, colour.mix(opacity).stroke_width(units(width) as u32)));
-    }
-
     /// A marker whose shape differs from series to series.
     pub fn marker(&mut self, series: usize, (x, y): (f64, f64), colour: Colour) {
         let style = colour.mix(1.0).filled();
@@ -253,12 +241,6 @@ impl<'a> Canvas<'a> {
         };
         let corners: Vec<(i32, i32)> = corners.iter().map(|(dx, dy)| (units(x + dx), units(y + dy))).collect();
         self.draw(&Polygon::new(corners, style));
-    }
-
-    /// A coloured square and what it stands for.
-    pub fn legend(&mut self, x: f64, y: f64, colour: Colour, opacity: f64, text: &str) {
-        self.rect(x, y - 10.0, 12.0, 12.0, colour, opacity);
-        self.text(x + 18.0, y, HPos::Left, LABEL, text);
     }
 
     /// A contender's marker, and its name beside it.
@@ -275,9 +257,9 @@ mod tests {
     fn picture(kind: Kind) -> String {
         let frame = Frame { kind, name: "n", width: 20, height: 10, title: "a < b", description: "c & d" };
         draw(&frame, |canvas| {
-            canvas.text(1.0, 2.0, HPos::Center, LABEL, "x > y & z");
-            canvas.line((0.0, 0.0), (1.5, 2.25), SERIES[1], 2.0, 1.0);
-            canvas.rect(0.0, 0.0, 3.8, 3.8, BLUE, 0.5);
+            canvas.text(1.0, 2.0, HPos::Center, NAME, "x > y & z");
+            canvas.marker(1, (1.5, 2.25), SERIES[1]);
+            canvas.rect(0.0, 0.0, 3.8, 3.8, SERIES[1], 0.5);
             Ok(())
         })
         .unwrap()
@@ -292,7 +274,7 @@ mod tests {
         assert!(svg.contains("<desc id=\"n-description\">c &amp; d</desc>"), "{svg}");
         assert!(svg.contains(">x &gt; y &amp; z</text>"), "{svg}");
         // The colour of the series is there, and its dark value is in the style sheet; other series are in neither.
-        assert!(svg.contains("stroke=\"#8F5D00\" ") && svg.contains("[stroke=\"#8F5D00\"]{stroke:#D9A441}"), "{svg}");
+        assert!(svg.contains("fill=\"#8F5D00\" ") && svg.contains("[fill=\"#8F5D00\"]{fill:#D9A441}"), "{svg}");
         assert!(svg.contains("[fill=\"#FFFFFF\"]{fill:#0D1117}") && !svg.contains("BC8CFF"), "{svg}");
         assert!(svg.contains("[fill=\"#1F2328\"]{fill:currentColor}"), "{svg}");
     }
@@ -305,13 +287,13 @@ mod tests {
 
     #[test]
     fn sizes_of_text_are_round() {
-        assert!(picture(Kind::Figure).contains(" font-size=\"120\" "));
+        assert!(picture(Kind::Figure).contains(" font-size=\"130\" "));
         assert_eq!(with_round_size("<text font-size=\"119.999\" x=\"1.5\">"), "<text font-size=\"120\" x=\"1.5\">");
     }
 
     #[test]
     fn no_two_colours_have_one_light_value() {
-        let mut all: Vec<u32> = SERIES.iter().chain(&[INK, MUTED, GRID, PAPER, BLUE, GREEN]).map(|c| c.light).collect();
+        let mut all: Vec<u32> = SERIES.iter().chain(&[INK, MUTED, GRID, PAPER]).map(|c| c.light).collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:x?}");
     }

@@ -41,9 +41,26 @@ pub struct Launch {
     pub args: Vec<Arg>,
 }
 
+impl Launch {
+    /// Adds up the products of slices of K, which lie in the workspace from an element on, one behind the other.
+    pub fn sum_slices(problem: &Problem, slices: u64, from: u64) -> Self {
+        let sizes = [problem.m, problem.n, slices].map(|size| Arg::Int(size as i32));
+        Self {
+            entry: "sum_slices".into(),
+            grid: [problem.c_elements().div_ceil(256).min(4096) as u32, 1, 1],
+            block: [256, 1, 1],
+            shared_bytes: 0,
+            args: [Arg::Workspace(from), Arg::C(0)].into_iter().chain(sizes).collect(),
+        }
+    }
+}
+
 /// A kernel source with the constants it is compiled with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Specialisation {
+    /// The kernel's file, without `.cu`, if a variant takes the kernel of another one in its folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Distinguishes the specialisations of one source and element type in file names; empty if there is only one.
     pub name: String,
     /// The element type; defines `ELEMENT` as `float` or `int`.
@@ -67,7 +84,7 @@ impl Specialisation {
     /// A named specialisation, with PTX for compute capability 7.5 and newer.
     pub fn named(name: impl Into<String>, dtype: Dtype, defines: &[(&str, u32)]) -> Self {
         let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
-        Self { name: name.into(), dtype, defines, target: 75, only: false }
+        Self { source: None, name: name.into(), dtype, defines, target: 75, only: false }
     }
 
     /// With PTX for this compute capability and newer.
@@ -81,6 +98,12 @@ impl Specialisation {
     #[must_use]
     pub fn for_only(self, target: u32) -> Self {
         Self { only: true, ..self.for_target(target) }
+    }
+
+    /// Of this kernel, for a variant of another name.
+    #[must_use]
+    pub fn of(self, source: &str) -> Self {
+        Self { source: Some(source.to_owned()), ..self }
     }
 
     /// The compute capability as compilers and names of files spell it: `80`, or `90a`.
@@ -195,20 +218,18 @@ impl Plan {
         launch.grid[2] = slices as u32;
         launch.args[2] = Arg::Workspace(0);
         self.workspace_elements = slices * elements;
-        self.launches.push(Launch {
-            entry: "sum_slices".into(),
-            grid: [elements.div_ceil(256).min(4096) as u32, 1, 1],
-            block: [256, 1, 1],
-            shared_bytes: 0,
-            args: vec![
-                Arg::Workspace(0),
-                Arg::C(0),
-                Arg::Int(problem.m as i32),
-                Arg::Int(problem.n as i32),
-                Arg::Int(slices as i32),
-            ],
-        });
+        self.launches.push(Launch::sum_slices(problem, slices, 0));
         self
+    }
+
+    /// The launch that multiplies: the first of `matmul`, if it has that name.
+    pub fn main(&self) -> Option<&Launch> {
+        self.launches.iter().find(|launch| launch.entry == "matmul").or(self.launches.first())
+    }
+
+    /// Slices into which K is cut.
+    pub fn slices(&self) -> u32 {
+        self.main().map_or(1, |launch| launch.grid[2])
     }
 
     /// How the kernel divides the work.

@@ -174,6 +174,10 @@ impl Source {
         if self.is_ptx() {
             return Ok(Code::of_ptx(self.text.clone(), self.display.clone()));
         }
+        if let Some(other) = specialisation.source.as_ref().filter(|other| **other != self.stem()) {
+            let other = Self::read(&self.path.with_file_name(format!("{other}.cu")))?;
+            return other.code(specialisation, device, committed);
+        }
         let stored = committed.map(|folder| self.committed(specialisation, device, folder));
         match (device.kind, stored) {
             // The simulator runs what is committed, so that its counts are the same on every machine.

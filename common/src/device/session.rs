@@ -52,9 +52,9 @@ impl Session {
         Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
     }
 
-    /// The occupancy of the first launch; registers from the driver, else from the assembler.
+    /// The occupancy of the launch that multiplies; registers from the driver, else from the assembler.
     pub fn occupancy(&self, device: &dyn Device) -> Option<Occupancy> {
-        let (kernel, launch) = (self.main_kernel()?, self.plan.launches.first()?);
+        let (kernel, launch) = (self.main_kernel()?, self.plan.main()?);
         let resources = device.resources(kernel);
         let assembled = || self.machine.get(&launch.entry).map(|code| code.registers);
         let needs = BlockNeeds {
@@ -137,7 +137,7 @@ impl Product for Session {
     }
 
     fn main_kernel(&self) -> Option<Kernel> {
-        self.plan.launches.first().and_then(|launch| self.kernels.get(&launch.entry)).copied()
+        self.plan.main().and_then(|launch| self.kernels.get(&launch.entry)).copied()
     }
 
     fn close(self: Box<Self>, device: &mut dyn Device) -> Result<()> {

@@ -181,15 +181,20 @@ impl SimDevice {
         config
     }
 
-    /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written.
+    /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written. Of a workspace
+    /// in several parts each launch writes some.
     fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
+        let whole = launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count() == 1;
         for (arg, value) in launch.args.iter().zip(args) {
             let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
             let pointer = self.pointer(*buffer)?;
             self.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
-            if matches!(arg, Arg::C(_)) || !self.written.contains(&pointer) {
+            let known = self.written.contains(&pointer);
+            if matches!(arg, Arg::C(_)) || whole && !known {
                 hazards = hazards.output(pointer);
+            }
+            if !known {
                 self.written.push(pointer);
             }
         }

@@ -226,10 +226,11 @@ fn plan(
     problem: &Problem,
     device: &DeviceInfo,
 ) -> Result<Plan> {
-    let steps = step.plan_of(variant)(problem, device);
     if args.kernel.is_none() {
-        return steps;
+        return step.plan_of(variant)(problem, device);
     }
+    // Where another kernel is the faster one, a variant may leave the product to it, but on the simulator.
+    let steps = step.plan_of(variant)(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
     let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
     options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
 }

@@ -45,7 +45,7 @@ pub struct KernelReport {
     pub defines: Vec<(String, String)>,
 }
 
-/// The first launch of a run.
+/// The launch of a run that multiplies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchReport {
     /// Blocks in x, y, z.
@@ -56,6 +56,9 @@ pub struct LaunchReport {
     pub shared_bytes: u32,
     /// How many launches the product takes.
     pub launches: usize,
+    /// Whether others come before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_later: bool,
 }
 
 /// A whole run.
@@ -239,13 +242,14 @@ impl Table {
 }
 
 impl LaunchReport {
-    /// The first launch of a plan.
+    /// That of a plan.
     pub fn of(plan: &Plan) -> Option<Self> {
-        plan.launches.first().map(|launch| Self {
+        plan.main().map(|launch| Self {
             grid: launch.grid,
             block: launch.block,
             shared_bytes: launch.shared_bytes,
             launches: plan.launches.len(),
+            is_later: Some(launch) != plan.launches.first(),
         })
     }
 
@@ -257,7 +261,8 @@ impl LaunchReport {
             0 => String::new(),
             bytes => format!(", {bytes} bytes of dynamic shared memory"),
         };
-        let more = if self.launches > 1 { format!(", first of {} launches", self.launches) } else { String::new() };
+        let which = if self.is_later { "one" } else { "first" };
+        let more = if self.launches > 1 { format!(", {which} of {} launches", self.launches) } else { String::new() };
         format!("{x}×{y}{} blocks of {block_x}×{block_y}{} threads{shared}{more}", depth(z), depth(block_z))
     }
 }

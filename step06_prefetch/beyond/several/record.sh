@@ -2,7 +2,7 @@
 # Measures the product on all GPUs of this machine, in at most 210 seconds: step06_prefetch/beyond/several/record.sh OUT
 #
 # It needs the release program (target/release/beyond) and the workspace, but no cargo. OUT receives one archive with JSON
-# lines, one for each product, and what each rank says when one of them is killed.
+# lines, one for each product.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 target=$1
@@ -39,31 +39,6 @@ measure() {
     echo "$SECONDS s: $name ended with status $? after $((SECONDS - begin)) s: $(tail -c 400 "$out/$name.err")"
 }
 
-# One process for each GPU; one of them is killed while all multiply. What each says, its status, and when it ended.
-kill_a_rank() {
-    local seconds=45
-    [ $((SECONDS + seconds)) -gt "$limit" ] && return
-    local pids=() rank
-    for ((rank = 0; rank < gpus; rank++)); do
-        RANK=$rank WORLD_SIZE=$gpus LOCAL_RANK=$rank "${program[@]}" --device cuda --size 32768 --samples 1000 \
-            >"$out/killed-$rank.out" 2>"$out/killed-$rank.err" &
-        pids+=($!)
-    done
-    sleep "${1:-12}"
-    kill -9 "${pids[1]}" 2>/dev/null
-    local begin=${EPOCHREALTIME/./}
-    (sleep 32; kill -9 "${pids[@]}" 2>/dev/null) &
-    local guard=$!
-    for ((rank = 0; rank < gpus; rank++)); do
-        wait "${pids[rank]}" 2>/dev/null
-        local status=$?
-        echo "rank $rank: status $status, $(((${EPOCHREALTIME/./} - begin) / 1000)) ms after the kill: $(cat "$out/killed-$rank.err")"
-    done >"$out/killed.txt"
-    cat "$out/killed.txt"
-    kill "$guard" 2>/dev/null
-    echo "$SECONDS s: left running: $(pgrep -c -x beyond)"
-}
-
 nvidia-smi --query-gpu=index,name,driver_version,memory.total --format=csv | tee "$out/machine.csv"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
 nvidia-smi --query-gpu=timestamp,index,power.draw.instant,clocks.sm,temperature.gpu --format=csv,noheader,nounits -lms 250 >"$out/power.csv" &
@@ -85,7 +60,6 @@ alone() {
 alone 16384,32768
 measure "gpus$gpus" 80 --gpus "$gpus" --size "$sizes" --overlap on,off
 [ "$gpus" -gt 2 ] && measure gpus2 80 --gpus 2 --size 16384,23168,32768 --overlap on,off
-kill_a_rank
 "${program[@]}" --device cuda --gpus 9 --size 64 2>"$out/too-many.err"
 echo "too many GPUs: status $?: $(cat "$out/too-many.err")"
 # A library that is none stands for a missing one.
@@ -97,9 +71,4 @@ echo "no NCCL: status $?: $(cat "$out/no-nccl.err")"
 measure "panels$gpus" 40 --gpus "$gpus" --size 32768 --panel 512,2048,8192
 measure "timeline$gpus" 25 --gpus "$gpus" --size 16384 --panel 2048 --overlap on,off
 kill "$watching"
-if command -v mpirun >/dev/null && [ $((SECONDS + 25)) -le "$limit" ]; then
-    timeout -k 5 25 mpirun --allow-run-as-root --oversubscribe -np "$gpus" "${program[@]}" --device cuda --size 16384 --samples 3 \
-        >"$out/mpirun.txt" 2>&1
-    echo "$SECONDS s: mpirun ended with status $?: $(head -c 1500 "$out/mpirun.txt")"
-fi
 echo "$SECONDS s: done"

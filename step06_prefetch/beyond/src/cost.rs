@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
-use plan::{Plan, Problem};
+use plan::{DeviceInfo, Plan, Problem};
+use serde::{Deserialize, Serialize};
 
 /// Elements of a cache line.
 const LINE: u64 = 32;
@@ -29,6 +30,20 @@ pub struct Work {
     pub read_bytes: u64,
     /// Whether each row of B and of C starts on a cache line.
     pub aligned: bool,
+    /// What it takes to split A and B for tensor cores; nothing for other kernels.
+    #[serde(default)]
+    pub split: Split,
+}
+
+/// The work of a pass over A and B that splits their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Rounds of blocks, each as long as its threads are many, in threads for each line.
+    pub rounds: u64,
+    /// Elements of A and B, filled up to whole tiles.
+    pub elements: u64,
+    /// Those that are read one by one, because rows start anywhere.
+    pub single: u64,
 }
 
 /// One of several plans for a problem.
@@ -36,6 +51,8 @@ pub struct Work {
 pub struct Choice {
     /// The plan.
     pub plan: Plan,
+    /// The name of its figures.
+    pub figures: String,
     /// Its work.
     pub work: Work,
     /// Its time in µs by the model: measured on a GPU of this name, or of another.
@@ -46,7 +63,7 @@ impl Work {
     /// The work of a tiled kernel whose blocks multiply so many steps of k each.
     pub fn of(plan: &Plan, problem: &Problem, depth: u64) -> Self {
         let blocks = plan.launches.iter().filter(|launch| launch.entry == "matmul");
-        let slices = plan.launches.first().map_or(1, |launch| u64::from(launch.grid[2]));
+        let slices = plan.slices().into();
         Self {
             blocks: blocks.map(|launch| launch.grid.iter().map(|&side| u64::from(side)).product::<u64>()).sum(),
             depth,
@@ -54,6 +71,7 @@ impl Work {
             elements: problem.c_elements(),
             read_bytes: (problem.a_elements() + problem.b_elements()) * 4,
             aligned: problem.n.is_multiple_of(LINE),
+            split: Split::default(),
         }
     }
 
@@ -85,11 +103,14 @@ pub struct BlockCost {
     pub unaligned_step_us: f64,
     /// More for a step of k, if device memory has to give all of A and B.
     pub cold_us: f64,
+    /// For splitting A and B: a thousand threads of a round, a million elements, and as many more if they are read one by one.
+    #[serde(default)]
+    pub split_us: [f64; 3],
 }
 
 /// Figures of a [`BlockCost`] that are fitted together: those that are no steps, and the steps.
 const FIGURES: usize = OTHERS + FEW + 1;
-const OTHERS: usize = 7;
+const OTHERS: usize = 10;
 
 fn in_order(others: [f64; OTHERS], steps: [f64; FEW + 1]) -> [f64; FIGURES] {
     std::array::from_fn(|at| if at < OTHERS { others[at] } else { steps[at - OTHERS] })
@@ -119,19 +140,45 @@ impl BlockCost {
         let cold = depth * work.cold(chip.cached_bytes);
         let mut steps = [0.0; FEW + 1];
         steps[busiest.min(FEW + 1) - 1] = blocks * depth;
-        in_order([1.0, blocks, stored / 1e3, unaligned, last, unaligned * depth, cold], steps)
+        let Split { rounds, elements, single } = work.split;
+        let [rounds, elements, single] = [rounds as f64 / 1e3, elements as f64 / 1e6, single as f64 / 1e6];
+        let others = [1.0, blocks, stored / 1e3, unaligned, last, unaligned * depth, cold, rounds, elements, single];
+        in_order(others, steps)
     }
 
     fn figures(&self) -> [f64; FIGURES] {
-        let Self { start_us, block_us, stored_us, unaligned_block_us, step_us, last_us, unaligned_step_us, cold_us } =
-            *self;
-        in_order([start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us], step_us)
+        let [rounds_us, elements_us, single_us] = self.split_us;
+        let others = [
+            self.start_us,
+            self.block_us,
+            self.stored_us,
+            self.unaligned_block_us,
+            self.last_us,
+            self.unaligned_step_us,
+            self.cold_us,
+            rounds_us,
+            elements_us,
+            single_us,
+        ];
+        in_order(others, self.step_us)
     }
 
     fn from_figures(figures: [f64; FIGURES]) -> Self {
-        let [start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us, step_us @ ..] =
+        let [start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us, rest @ ..] =
             figures;
-        Self { start_us, block_us, stored_us, unaligned_block_us, step_us, last_us, unaligned_step_us, cold_us }
+        let [rounds_us, elements_us, single_us, step_us @ ..] = rest;
+        let split_us = [rounds_us, elements_us, single_us];
+        Self {
+            start_us,
+            block_us,
+            stored_us,
+            unaligned_block_us,
+            step_us,
+            last_us,
+            unaligned_step_us,
+            cold_us,
+            split_us,
+        }
     }
 
     /// These costs with each figure changed.
@@ -282,9 +329,18 @@ pub struct GpuCosts {
     pub blocks: BTreeMap<String, BlockCost>,
 }
 
-/// The figures of all GPUs in a file that [`GpuCosts::fit`] made; none if the text is no such file.
-pub fn read(text: &str) -> Vec<GpuCosts> {
-    serde_json::from_str(text).unwrap_or_default()
+/// Measured times: `beyond shapes OUT --tune` writes them.
+static COSTS: LazyLock<Vec<GpuCosts>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../every_shape.json")).unwrap_or_default());
+
+/// The figures of all GPUs that were measured.
+pub fn all() -> &'static [GpuCosts] {
+    &COSTS
+}
+
+/// Those of this device, or of another one.
+pub fn of(device: &DeviceInfo) -> Option<&'static GpuCosts> {
+    COSTS.iter().find(|costs| costs.gpu == device.name).or(COSTS.first())
 }
 
 impl GpuCosts {
@@ -339,7 +395,15 @@ mod tests {
     use super::*;
 
     fn work(blocks: u64, depth: u64, slices: u64) -> Work {
-        Work { blocks, depth, slices, elements: blocks * 1000, read_bytes: 1000, aligned: true }
+        Work {
+            blocks,
+            depth,
+            slices,
+            elements: blocks * 1000,
+            read_bytes: 1000,
+            aligned: true,
+            split: Split::default(),
+        }
     }
 
     const CHIP: Chip = Chip { sm_count: 132, cached_bytes: 20_000_000 };
@@ -353,6 +417,7 @@ mod tests {
         last_us: 0.02,
         unaligned_step_us: 0.001,
         cold_us: 0.01,
+        split_us: [0.0; 3],
     };
 
     #[test]

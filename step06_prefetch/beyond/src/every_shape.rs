@@ -2,12 +2,11 @@
 //! K, and a model of the time, fitted to measurements, chooses among the tilings.
 
 use std::iter::successors;
-use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 use plan::{Arg, DeviceInfo, Dtype, Plan, PlanFn, Problem, Specialisation, Variant};
 
-use crate::cost::{self, Choice, GpuCosts, Work};
+use crate::cost::{self, Choice, Work};
 
 /// The kernel, beside step 6's.
 pub const VARIANT: Variant = Variant {
@@ -121,9 +120,6 @@ const ROW_BLOCKS_PER_FOUR_SMS: u64 = 5;
 const COLUMNS_BLOCKS_PER_SM: u64 = 2;
 /// With less than a block for each SM they divide K, too: a shorter slice would not pay for adding them up.
 const FEW_MIN_SLICE: u64 = 1024;
-
-/// Measured times: `beyond shapes OUT --tune` writes them.
-static COSTS: LazyLock<Vec<GpuCosts>> = LazyLock::new(|| cost::read(include_str!("../every_shape.json")));
 
 impl Tiling {
     /// Warps of a block: a warp covers 4 × 8 thread tiles, and each group of warps all of the block's tile.
@@ -255,8 +251,9 @@ pub fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
 
 /// All plans with tiles, without what other tilings, more slices or another specialisation would bring.
 fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
-    let costs = COSTS.iter().find(|costs| costs.gpu == device.name).or(COSTS.first());
-    let Some(costs) = costs.filter(|_| without == Without::Few || !is_few(problem)) else { return Vec::new() };
+    let Some(costs) = cost::of(device).filter(|_| without == Without::Few || !is_few(problem)) else {
+        return Vec::new();
+    };
     let narrow = without == Without::WideCopies && !device.compiles; // with wide stores it is not committed
     let vector = if narrow { 1 } else { vector(problem, device) };
     let tilings = if vector == 1 && !device.compiles { &RAGGED[..] } else { &TILINGS };
@@ -297,7 +294,7 @@ fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> 
                 let plan = plan.clone().in_slices(problem, slices);
                 let work = Work::of(&plan, problem, tiling.depth(problem.k, slices, *last));
                 if let Some(expected_us) = costs.time_us(figures, &work, device.sm_count) {
-                    choices.push(Choice { plan, work, expected_us });
+                    choices.push(Choice { plan, figures: figures.clone(), work, expected_us });
                 }
             }
         }
@@ -351,8 +348,8 @@ mod tests {
 
     #[test]
     fn every_specialisation_has_a_measured_time() {
-        assert!(!COSTS.is_empty());
-        for costs in COSTS.iter() {
+        assert!(!cost::all().is_empty());
+        for costs in cost::all() {
             for vector in [4, 2, 1] {
                 let both = TILINGS.iter().flat_map(|tiling| [Last::Pair, Last::Alone].map(|last| (tiling, last)));
                 for (tiling, last) in both.filter(|(tiling, last)| *last == Last::Pair || tiling.tile[2] > 8) {

@@ -14,51 +14,35 @@ pub struct Part {
     pub make: fn(&[&str]) -> Result<String>,
 }
 
+const fn part(name: &'static str, shows: &'static str, make: fn(&[&str]) -> Result<String>) -> Part {
+    Part { name, shows, make }
+}
+
 /// All of them.
 pub const PARTS: &[Part] = &[
-    Part {
-        name: "shapes",
-        shows: "RECORD: the kernel for every shape against cuBLAS, in a table",
-        make: shapes::tables::summary,
-    },
-    Part {
-        name: "idea",
-        shows: "RECORD IDEA: what one idea of the kernel for every shape is worth, in a sentence",
-        make: shapes::tables::idea,
-    },
-    Part {
-        name: "ideas",
-        shows: "RECORD: what each idea of the kernel for every shape is worth",
-        make: shapes::tables::ideas,
-    },
-    Part {
-        name: "saw-tooth",
-        shows: "the speeds of step 6, of the kernel for every shape and of the library at consecutive sizes",
-        make: |_| shapes::tables::saw_tooth(),
-    },
-    Part {
-        name: "worst-shapes",
-        shows: "RECORD: each of the shapes, the worst first",
-        make: shapes::tables::worst_first,
-    },
-    Part {
-        name: "accuracy-speeds",
-        shows: "RECORD: products on tensor cores beside others, how fast and how accurate",
-        make: accuracy::tables::speeds,
-    },
-    Part {
-        name: "accuracy-errors",
-        shows: "RECORD: worst errors for each kind of values and each K",
-        make: accuracy::tables::errors,
-    },
-    Part {
-        name: "accuracy-power",
-        shows: "RECORD: power and clocks of these products, if the record has them",
-        make: accuracy::tables::power,
-    },
-    Part {
-        name: "several",
-        shows: "strong, weak, panels, adding, large, model or killed: products on several GPUs",
-        make: several::tables::table,
-    },
+    part("shapes", "RECORD: the kernel for every shape against cuBLAS, in a table", shapes::tables::summary),
+    part(
+        "idea",
+        "RECORD IDEA: what one idea of the kernel for every shape is worth, in a sentence",
+        shapes::tables::idea,
+    ),
+    part("ideas", "RECORD: what each idea of the kernel for every shape is worth", shapes::tables::ideas),
+    part(
+        "saw-tooth",
+        "the speeds of step 6, of the kernel for every shape and of the library at consecutive sizes",
+        |_| shapes::tables::saw_tooth(),
+    ),
+    part("worst-shapes", "RECORD: each of the shapes, the worst first", shapes::tables::worst_first),
+    part(
+        "accuracy-speeds",
+        "RECORD: products on tensor cores beside others, how fast and how accurate",
+        accuracy::tables::speeds,
+    ),
+    part("accuracy-errors", "RECORD: worst errors for each kind of values and each K", accuracy::tables::errors),
+    part(
+        "accuracy-power",
+        "RECORD: power and clocks of these products, if the record has them",
+        accuracy::tables::power,
+    ),
+    part("several", "strong, weak, panels, adding or large: products on several GPUs", several::tables::table),
 ];

@@ -38,20 +38,6 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
     }
 }
 
-/// A product whose sums are so long that a kernel on tensor cores uses them, and how long they are on the page.
-const LONG: [u32; 3] = [64, 128, 1024];
-const SHORTENED: u32 = 64;
-
-/// The specialisation that a kernel on tensor cores takes for long sums only, and its form without code; none of another kernel.
-pub fn for_long_sums(planner: &Planner, text: &str) -> Option<(Specialisation, Form)> {
-    let [m, n, k] = LONG;
-    let size = [m, n, SHORTENED];
-    let planner = Planner { shortened: Some((size, k)), ..planner.clone() };
-    let specialisation = planner.plan(&problem(size, Dtype::F32), text).ok()?.specialisation;
-    let form = Form { usual: false, sizes: vec![size], ..form(&planner, &specialisation, String::new()) };
-    specialisation.only.then_some((specialisation, form))
-}
-
 /// Smaller tiles for a kernel whose tile would be all of a small C: constants to try in its place.
 const SMALLER: [[(&str, u32); 5]; 3] = [
     [("TILE_M", 16), ("TILE_N", 32), ("TILE_K", 8), ("THREAD_M", 4), ("THREAD_N", 4)],

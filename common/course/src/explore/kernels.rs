@@ -54,11 +54,6 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
             }
         }
     }
-    let long = forms::for_long_sums(&planner, &source.text);
-    if let Some((one, form)) = long.filter(|(one, _)| !specialisations.contains(one)) {
-        all.push(super::data::Form { ptx: ptx(&one)?, ..form });
-        specialisations.push(one);
-    }
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
     let role = match kernel.role() {

@@ -92,7 +92,8 @@ fn of_kernel(kernel: Kernel, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
         if kernel.variant_name() == Some("no_edges") && !whole {
             continue; // it leaves its matrices, which the simulator refuses and a GPU may
         }
-        let Some(launch) = plan.launches.first() else { continue };
+        // The tool launches kernels with the usual parameters.
+        let Some(launch) = plan.launches.first().filter(|launch| launch.entry == "matmul") else { continue };
         let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
         let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
         let variant = kernel.variant_name().map(|variant| format!(" {variant}")).unwrap_or_default();

@@ -1,8 +1,6 @@
 //! Figures made from records. Those that never change are plain SVG files beside them.
 
-mod accuracy;
 mod every_shape;
-mod several;
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +10,7 @@ use common::basics::workspace;
 /// A figure: the stem of its file, and what draws it.
 type Figure = (&'static str, fn() -> Result<String>);
 
-const FIGURES: &[Figure] = &[
-    ("tensor-errors", accuracy::errors),
-    ("several-timeline", several::timeline),
-    ("several-scaling", several::scaling),
-    (every_shape::SAW_TOOTH, every_shape::saw_tooth),
-];
+const FIGURES: &[Figure] = &[(every_shape::SAW_TOOTH, every_shape::saw_tooth)];
 
 /// All figures whose file is wanted: path and SVG.
 pub fn all(wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<(PathBuf, String)>> {

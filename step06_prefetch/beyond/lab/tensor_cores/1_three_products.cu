@@ -1,77 +1,72 @@
-// Three products: each number is split into two TF32 numbers, x = big + small, and big · big +
-// big · small + small · big keeps what FP32 keeps.
+// Lab tensor_cores. FP32 products on tensor cores. Task 1: three products of FP16 numbers. M and N
+// are multiples of 128, and K is one of 64.
 //
-// launch: block 128,1 tile 64,64
+// launch: block 128,1 tile 128,64
 
-#include "wgmma.cuh"
+#include "halves.cuh"
 
 constexpr int TILE_M = 64;
-constexpr int TILE_N = 64;
-constexpr int TILE_K = 32;  // 128 bytes: as long as a row of a swizzled tile may be
+constexpr int TILE_N = 128;
 constexpr int THREADS = 128;
 
-// Where an element of A lies in its tile: chunks of 16 bytes are exchanged within each row.
-__device__ int swizzled(int row, int k) { return row * TILE_K + (k / 4 ^ row % 8) * 4 + k % 4; }
+// Where the big part of an element lies in a tile: its line is a row of A or a column of B. Chunks
+// of 8 elements are exchanged within each line. The small part lies SMALL behind it.
+constexpr int SMALL = 8 * TILE_K;
+__device__ int swizzled(int line, int k)
+{
+    return line / 8 * 8 * BOTH + line % 8 * TILE_K + (k / 8 ^ line % 8) * 8 + k % 8;
+}
+
+// Stores both parts of a number: x = big + small / 2048.
+__device__ void store(Half* tile, int at, float x)
+{
+    tile[at] = half(x);
+    tile[at + SMALL] = half((x - value(tile[at])) * 2048);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const float* A, const float* B, float* C, int M, int N, int K)
 {
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
     const int row0 = blockIdx.y * TILE_M;
     const int col0 = blockIdx.x * TILE_N;
+    __shared__ alignas(1024) Half As[TILE_M * BOTH];
+    __shared__ alignas(1024) Half Bs[TILE_N * BOTH];
 
-    // wgmma wants the rows of its shared operand to run along k. Those of A do, and the columns of
-    // B come from registers: so it computes the transposed product, columns of C by rows.
-    __shared__ alignas(1024) float big[TILE_M * TILE_K];  // the tile of A, split
-    __shared__ alignas(1024) float small[TILE_M * TILE_K];
-    __shared__ float Bs[TILE_K][TILE_N + 8];  // + 8: no bank conflicts
-
-    // This thread has columns col and col + 8 of C, and two neighbouring rows in each group of 8.
-    const int col = thread / 32 * 16 + lane / 4;
-    const int row = lane % 4 * 2;
-    float sum[32] = {};
+    float sum[64] = {}, cross[64] = {};  // cross counts 1 / 2048
     for (int k0 = 0; k0 < K; k0 += TILE_K) {
         for (int i = thread; i < TILE_M * TILE_K; i += THREADS) {
-            const int r = i / TILE_K;
-            const int k = i % TILE_K;
-            const float x = A[(size_t)(row0 + r) * K + k0 + k];
-            big[swizzled(r, k)] = tf32(x);
-            small[swizzled(r, k)] = x - tf32(x);  // the tensor cores ignore the last 13 bits
+            const int r = i / TILE_K, k = i % TILE_K;
+            store(As, swizzled(r, k), A[(size_t)(row0 + r) * K + k0 + k]);
         }
-        for (int i = thread; i < TILE_K * TILE_N; i += THREADS) {
-            const int k = i / TILE_N;
-            const int c = i % TILE_N;
-            Bs[k][c] = B[(size_t)(k0 + k) * N + col0 + c];
+        for (int i = thread; i < TILE_N * TILE_K; i += THREADS) {
+            const int k = i / TILE_N, c = i % TILE_N;
+            store(Bs, swizzled(c, k), B[(size_t)(k0 + k) * N + col0 + c]);
         }
-        // The tensor cores may not read the tile before every thread has stored its elements ...
+        // The tensor cores may not read the tiles before every thread has stored its elements ...
         publish();
         __syncthreads();
 
-        float b_big[TILE_K / 8][4];
-        float b_small[TILE_K / 8][4];
-        for (int k = 0; k < TILE_K / 8; ++k)
-            for (int i = 0; i < 4; ++i) {
-                const float x = Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8];
-                b_big[k][i] = tf32(x);
-                b_small[k][i] = x - b_big[k][i];
-            }
-
+        // Descriptors count in 16 bytes: 2 for 16 steps of k,
+        // and 64 from the big parts to the small ones.
+        const auto a = descriptor(As), b = descriptor(Bs);
         begin();
-        for (int k = 0; k < TILE_K / 8; ++k) {  // descriptors count in 16 bytes, 4 steps of k
-            multiply(sum, b_big[k], descriptor(small) + k * 2, true);
-            multiply(sum, b_small[k], descriptor(big) + k * 2, true);
-            multiply(sum, b_big[k], descriptor(big) + k * 2, true);
+        for (int k = 0; k < TILE_K / 8; k += 2) {
+            multiply(sum, a + k, b + k, true);
+            multiply(cross, a + k, b + k + 64, true);
+            multiply(cross, a + k + 64, b + k, true);
         }
         commit();
-        finish(sum);
+        finish<0>(sum);
+        finish<0>(cross);
         // ... and no thread may store the next tiles before the tensor cores have read these.
         __syncthreads();
     }
 
-    for (int i = 0; i < 32; ++i) {
-        const int r = row0 + row + i / 4 * 8 + i % 2;
-        const int c = col0 + col + i / 2 % 2 * 8;
-        C[(size_t)r * N + c] = sum[i];
+    // Of the 16 rows of its warp, this thread has two, and two columns in each group of 8.
+    for (int i = 0; i < 64; ++i) {
+        const int row = row0 + thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
+        const int col = col0 + thread % 4 * 2 + i / 4 * 8 + i % 2;
+        C[(size_t)row * N + col] = sum[i] + cross[i] / 2048;
     }
 }

@@ -1,71 +1,63 @@
-// Lab tensor_cores. FP32 products on tensor cores. This kernel rounds every number to TF32, which
-// is fast and wrong. M and N are multiples of 128, and K is one of 32.
+// Lab tensor_cores. FP32 products on tensor cores. This kernel rounds every number to FP16, which
+// is fast and wrong. M and N are multiples of 128, and K is one of 64.
 //
-// launch: block 128,1 tile 64,64
+// launch: block 128,1 tile 128,64
 
-#include "wgmma.cuh"
+#include "halves.cuh"
 
 constexpr int TILE_M = 64;
-constexpr int TILE_N = 64;
-constexpr int TILE_K = 32;  // 128 bytes: as long as a row of a swizzled tile may be
+constexpr int TILE_N = 128;
 constexpr int THREADS = 128;
 
-// Where an element of A lies in its tile: chunks of 16 bytes are exchanged within each row.
-__device__ int swizzled(int row, int k) { return row * TILE_K + (k / 4 ^ row % 8) * 4 + k % 4; }
+// Where the big part of an element lies in a tile: its line is a row of A or a column of B. Chunks
+// of 8 elements are exchanged within each line. Its small part, if it has one, lies 8 * TILE_K
+// behind it.
+__device__ int swizzled(int line, int k)
+{
+    return line / 8 * 8 * BOTH + line % 8 * TILE_K + (k / 8 ^ line % 8) * 8 + k % 8;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const float* A, const float* B, float* C, int M, int N, int K)
 {
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
     const int row0 = blockIdx.y * TILE_M;
     const int col0 = blockIdx.x * TILE_N;
+    __shared__ alignas(1024) Half As[TILE_M * BOTH];
+    __shared__ alignas(1024) Half Bs[TILE_N * BOTH];
 
-    // wgmma wants the rows of its shared operand to run along k. Those of A do, and the columns of
-    // B come from registers: so it computes the transposed product, columns of C by rows.
-    __shared__ alignas(1024) float As[TILE_M * TILE_K];
-    __shared__ float Bs[TILE_K][TILE_N + 8];  // + 8: no bank conflicts
-
-    // This thread has columns col and col + 8 of C, and two neighbouring rows in each group of 8.
-    const int col = thread / 32 * 16 + lane / 4;
-    const int row = lane % 4 * 2;
-    float sum[32] = {};
+    float sum[64] = {};
     for (int k0 = 0; k0 < K; k0 += TILE_K) {
         // TODO task 3: copy the tiles asynchronously, while the ones before are multiplied.
-        // TODO task 1: x = big + small, and the tile of A twice.
+        // TODO task 1: x = big + small / 2048, and both parts in the tiles.
         for (int i = thread; i < TILE_M * TILE_K; i += THREADS) {
-            const int r = i / TILE_K;
-            const int k = i % TILE_K;
-            As[swizzled(r, k)] = tf32(A[(size_t)(row0 + r) * K + k0 + k]);
+            const int r = i / TILE_K, k = i % TILE_K;
+            As[swizzled(r, k)] = half(A[(size_t)(row0 + r) * K + k0 + k]);
         }
-        for (int i = thread; i < TILE_K * TILE_N; i += THREADS) {
-            const int k = i / TILE_N;
-            const int c = i % TILE_N;
-            Bs[k][c] = B[(size_t)(k0 + k) * N + col0 + c];
+        for (int i = thread; i < TILE_N * TILE_K; i += THREADS) {
+            const int k = i / TILE_N, c = i % TILE_N;
+            Bs[swizzled(c, k)] = half(B[(size_t)(k0 + k) * N + col0 + c]);
         }
-        // The tensor cores may not read the tile before every thread has stored its elements ...
+        // The tensor cores may not read the tiles before every thread has stored its elements ...
         publish();
         __syncthreads();
 
-        float b[TILE_K / 8][4];
-        for (int k = 0; k < TILE_K / 8; ++k)
-            for (int i = 0; i < 4; ++i)
-                b[k][i] = tf32(Bs[k * 8 + lane % 4 + i / 2 * 4][col + i % 2 * 8]);
-
+        // Descriptors count in 16 bytes: 2 for 16 steps of k.
+        const auto a = descriptor(As), b = descriptor(Bs);
         begin();
-        // TODO task 1: three products in place of one.
-        // TODO task 2: sums of 32 products; add them up in registers.
-        for (int k = 0; k < TILE_K / 8; ++k)  // descriptors count in 16 bytes, 4 steps of k
-            multiply(sum, b[k], descriptor(As) + k * 2, true);
+        // TODO task 1: three products in place of one; those of small parts have their own sums.
+        // TODO task 2: sums of 64 products; add them up in registers.
+        for (int k = 0; k < TILE_K / 8; k += 2) multiply(sum, a + k, b + k, true);
         commit();
-        finish(sum);
+        finish<0>(sum);
         // ... and no thread may store the next tiles before the tensor cores have read these.
         __syncthreads();
     }
 
-    for (int i = 0; i < 32; ++i) {
-        const int r = row0 + row + i / 4 * 8 + i % 2;
-        const int c = col0 + col + i / 2 % 2 * 8;
-        C[(size_t)r * N + c] = sum[i];
+    // Of the 16 rows of its warp, this thread has two, and two columns in each group of 8.
+    for (int i = 0; i < 64; ++i) {
+        const int row = row0 + thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
+        const int col = col0 + thread % 4 * 2 + i / 4 * 8 + i % 2;
+        C[(size_t)row * N + col] = sum[i];
     }
 }

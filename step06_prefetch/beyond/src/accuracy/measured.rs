@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
 use super::values::Values;
-use crate::kept;
 
 /// The record of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,12 +20,11 @@ pub struct Measured {
     pub speeds: Vec<Speed>,
     /// Errors over K, for each kind of values.
     pub errors: Vec<AtK>,
-    /// Power at the largest of these sizes; records from before have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub power: Option<AtPower>,
+    /// Power at these sizes, each contender for two seconds.
+    pub power: Vec<AtPower>,
 }
 
-/// All contenders at one size, each for longer than a second.
+/// All contenders at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AtPower {
     /// M = N = K.
@@ -61,15 +58,10 @@ pub struct Speed {
 pub struct AtK {
     /// What A and B hold.
     pub values: Values,
+    /// Rows and columns of C.
+    pub edge: u64,
     /// The length of the sums.
     pub k: u64,
     /// For each contender.
     pub contenders: BTreeMap<String, Errors>,
-}
-
-impl Measured {
-    /// A record of `beyond accuracy` by its name.
-    pub fn read(name: &str) -> Result<Self> {
-        kept::read("accuracy", name)
-    }
 }

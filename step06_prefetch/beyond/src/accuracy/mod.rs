@@ -28,25 +28,22 @@ use measured::{AtK, AtPower, Measured, Power, Speed};
 use values::Values;
 
 /// The kernels that take part, as the record names them, beside cuBLAS in FP32 and in TF32.
-const KERNELS: [(&str, Option<&str>); 3] = [
-    ("step06_prefetch", None),
-    ("step06_prefetch/tensor_cores", Some("tensor_cores")),
-    ("step06_prefetch/long_sums", Some("long_sums")),
-];
-/// Rows and columns of C where errors are looked at.
-const EDGE: u64 = 2048;
+const KERNELS: [(&str, Option<&str>); 2] =
+    [("step06_prefetch", None), ("step06_prefetch/tensor_cores", Some("tensor_cores"))];
 /// Elements of C that are looked at.
 const ELEMENTS: usize = 4096;
-/// Lengths of the sums.
-const LENGTHS: [u64; 16] = [1, 2, 4, 8, 16, 32, 64, 127, 128, 256, 512, 1023, 1024, 4096, 16_384, 65_536];
+/// Rows and columns of C where errors are looked at, and lengths of the sums. Where C is small, cuBLAS divides K.
+const LENGTHS: [(u64, &[u64]); 2] =
+    [(2048, &[128, 256, 512, 1023, 1024, 4096, 16_384, 65_536]), (512, &[4096, 16_384, 65_536])];
 /// Sizes whose speed is measured.
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
 /// Samples of a time.
 const SAMPLES: usize = 9;
 /// Milliseconds of a sample while power is looked at.
 const POWER_SAMPLE_MS: f64 = 50.0;
-/// The longest sums on the simulator: those with which tensor cores begin.
+/// The longest sums on the simulator, and rows and columns of C there.
 const LONGEST_SIMULATED: u64 = 1024;
+const EDGE_SIMULATED: u64 = 64;
 
 /// Options of `beyond accuracy`.
 #[derive(clap::Args)]
@@ -69,9 +66,11 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
     let sim = device.info().kind == Kind::Sim;
-    let edge = if sim { 64 } else { EDGE };
     let longest = if sim { options.longest.min(LONGEST_SIMULATED) } else { options.longest };
-    let lengths = LENGTHS.into_iter().filter(|&k| k <= longest).map(|k| [edge, edge, k]);
+    let lengths = LENGTHS.into_iter().flat_map(|(edge, all)| {
+        let edge = if sim { EDGE_SIMULATED } else { edge };
+        all.iter().filter(|&&k| k <= longest).map(move |&k| [edge, edge, k])
+    });
     let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
     let [lengths, cubes] =
         [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
@@ -84,31 +83,29 @@ pub fn run(options: &Options) -> Result<bool> {
         elements: ELEMENTS,
         ..Measured::default()
     };
-    for &values in Values::value_variants() {
-        for problem in lengths.clone() {
-            let mut bench = Bench::new(device, &mut kernels, problem, values)?;
-            let contenders = bench.errors()?;
-            bench.close()?;
-            print(&line(&format!("{}, K = {}", values.words(), problem.k), &contenders))?;
-            record.errors.push(AtK { values, k: problem.k, contenders });
-            write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
-        }
-    }
     for problem in cubes {
         let mut bench = Bench::new(device, &mut kernels, problem, Values::Both)?;
         let mut times = bench.times()?;
         let errors = bench.errors()?;
-        if Some(&problem.k) == SIZES.last() {
-            let contenders = bench.power(gpu(options.device))?;
-            print(&line("power", &contenders))?;
-            record.power = Some(AtPower { size: problem.k, contenders }).filter(|power| !power.contenders.is_empty());
-        }
+        let contenders = bench.power(gpu(options.device))?;
+        print(&line("power", &contenders))?;
+        record.power.push(AtPower { size: problem.k, contenders });
         bench.close()?;
         print(&line(&format!("{}³", problem.k), &times))?;
         let contenders =
             errors.into_iter().filter_map(|(name, errors)| Some((name.clone(), (times.remove(&name)?, errors))));
         record.speeds.push(Speed { size: problem.k, contenders: contenders.collect() });
         write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
+    }
+    for &values in Values::value_variants() {
+        for problem in lengths.clone() {
+            let mut bench = Bench::new(device, &mut kernels, problem, values)?;
+            let contenders = bench.errors()?;
+            bench.close()?;
+            print(&line(&format!("{}, {}²×{}", values.words(), problem.m, problem.k), &contenders))?;
+            record.errors.push(AtK { values, edge: problem.m, k: problem.k, contenders });
+            write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
+        }
     }
     Ok(true)
 }

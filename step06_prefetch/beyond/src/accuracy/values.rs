@@ -23,6 +23,10 @@ pub enum Values {
     Subnormal,
     /// Integers so small that every sum is exact, up to 2²⁴.
     Integers,
+    /// Of both signs; but every 16th step of k has elements of A that are 2³⁰ times as large, and zeros in B.
+    Zeros,
+    /// 1 + 4093·2⁻²³ everywhere: what splitting loses is as much as it can be, and always of one sign.
+    Ties,
 }
 
 impl Values {
@@ -35,16 +39,26 @@ impl Values {
             Self::Large => "near overflow",
             Self::Subnormal => "subnormal",
             Self::Integers => "integers",
+            Self::Zeros => "large ones that meet zeros",
+            Self::Ties => "all 1 + 4093·2⁻²³",
         }
     }
 
-    /// An element of A, or of B, from 64 random bits.
-    fn element(self, of_a: bool, k: u64, bits: u64) -> f32 {
+    /// An element of A, or of B, from 64 random bits, at a step of k.
+    fn element(self, of_a: bool, k: u64, at: u64, bits: u64) -> f32 {
         let fraction = (bits >> 40) as f32 / (1 << 24) as f32; // 24 bits, in [0, 1)
         let sign = if bits & 1 == 0 { 1.0 } else { -1.0 };
         let exponent = (bits >> 8 & 0xffff) as i32;
         match self {
-            Self::Both => 2.0 * fraction - 1.0,
+            Self::Zeros if at.is_multiple_of(16) => {
+                if of_a {
+                    sign * (1.0 + fraction) * 2_f32.powi(30)
+                } else {
+                    0.0
+                }
+            }
+            Self::Both | Self::Zeros => 2.0 * fraction - 1.0,
+            Self::Ties => 1.0 + 4093.0 * f32::EPSILON,
             Self::Positive => fraction,
             Self::Spread => sign * (1.0 + fraction) * 2_f32.powi(exponent % 81 - 40),
             Self::Large if of_a => sign * (1.0 + 0.99 * fraction) * 2_f32.powi(127),
@@ -65,8 +79,9 @@ impl Values {
         all.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
             let mut random = ChaCha8Rng::seed_from_u64(u64::from(of_a) << 32 | self as u64);
             random.set_stream(stream as u64);
-            for element in chunk {
-                *element = self.element(of_a, k, random.next_u64());
+            for (element, at) in chunk.iter_mut().zip((stream * CHUNK) as u64..) {
+                let step = if of_a { at % k } else { at / (elements / k) };
+                *element = self.element(of_a, k, step, random.next_u64());
             }
         });
         all
@@ -81,18 +96,21 @@ mod tests {
     fn the_kinds_are_what_they_say() {
         for values in Values::value_variants() {
             let [a, b] = [true, false].map(|of_a| values.draw(of_a, 70_000, 1000));
-            assert!(a != b && a.iter().chain(&b).all(|x| x.is_finite()), "{values:?}");
+            assert!((a != b || *values == Values::Ties) && a.iter().chain(&b).all(|x| x.is_finite()), "{values:?}");
             let size = |x: &f32| x.abs().log2();
             let largest = a.iter().map(size).fold(f32::MIN, f32::max);
             let (least, most) = match values {
                 Values::Both | Values::Positive => (-0.1, 0.0),
+                Values::Zeros => (30.5, 31.0),
+                Values::Ties => (0.0, 0.1),
                 Values::Spread => (40.5, 41.0),
                 Values::Large => (127.9, 128.0),
                 Values::Subnormal => (-126.1, -126.0),
                 Values::Integers => (6.0, 7.0),
             };
             assert!(least < largest && largest <= most, "{values:?}: {largest}");
-            assert_eq!(a.iter().any(|x| *x < 0.0), *values != Values::Positive, "{values:?}");
+            let signed = !matches!(values, Values::Positive | Values::Ties);
+            assert_eq!(a.iter().any(|x| *x < 0.0), signed, "{values:?}");
             assert_eq!(a.iter().all(|x| x.fract() == 0.0), matches!(values, Values::Integers | Values::Large));
         }
     }

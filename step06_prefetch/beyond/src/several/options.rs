@@ -5,7 +5,6 @@ use common::device::Choice;
 use common::program::cli::parse_size;
 
 use super::grid::Grid;
-use super::rendezvous;
 use super::run::Request;
 
 /// Multiplies two matrices on several GPUs, verifies the product, and times it.
@@ -14,9 +13,6 @@ use super::run::Request;
   --gpus 4 --size 32768                  on four GPUs of this machine
   --gpus 4 --device sim --size 96        on four simulated GPUs, no CUDA needed
   --gpus 4 --size 16384 --overlap on,off panels travel while others are multiplied, and only then
-
-One process for each GPU, on one machine or several: start the same command once for each, with mpirun, with srun, or by
-hand with RANK, WORLD_SIZE and LOCAL_RANK; MASTER_ADDR and MASTER_PORT say where rank 0 is.
 
 Exit status: 0 verified, 1 wrong product, 2 bad usage or environment, or a rank that has failed.")]
 pub struct Args {
@@ -112,25 +108,5 @@ impl Args {
             }
         }
         requests
-    }
-
-    /// The options that must be the same on all ranks, as a person gives them.
-    pub fn shared(&self, kind: &str, default: u64) -> rendezvous::Options {
-        let list = |items: Vec<String>| if items.is_empty() { "by default".into() } else { items.join(",") };
-        let sizes = self.requests(default).into_iter().map(|request| request.size);
-        let mut sizes: Vec<String> = sizes.map(|[m, n, k]| format!("{m}x{n}x{k}")).collect();
-        sizes.dedup();
-        let switch = |&on: &bool| if on { "on" } else { "off" }.to_owned();
-        [
-            ("--device", kind.to_owned()),
-            ("--size", list(sizes)),
-            ("--seed", self.seed.to_string()),
-            ("--grid", self.grid.map_or_else(|| "by default".into(), |grid| format!("{}x{}", grid.rows, grid.cols))),
-            ("--panel", list(self.panel.iter().map(u64::to_string).collect())),
-            ("--overlap", list(self.overlap.iter().map(switch).collect())),
-            ("--samples", self.samples.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
     }
 }

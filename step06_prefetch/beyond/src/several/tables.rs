@@ -1,29 +1,26 @@
-//! Parts that show products on several GPUs: tables of their times, and what was said when a rank was killed.
+//! Parts that show products on several GPUs: tables of their times.
 
-use anyhow::{Result, bail};
-use common::basics::files::read;
+use anyhow::{Context, Result, bail};
 use common::basics::table;
 use common::basics::units::{grouped, ms};
-use common::basics::workspace;
 
 use super::records::{self, Records};
 use super::run::Outcome;
 
-/// What stands where nothing has been measured yet.
-const NOTHING: &str = "*Not measured yet: `step06_prefetch/beyond/several/record.sh` measures it.*";
+/// What is said where a record is missing.
+const UNMEASURED: &str =
+    "docs/results/several has no such products; step06_prefetch/beyond/several/record.sh measures them";
 
 /// One of the tables, by its name.
 pub fn table(words: &[&str]) -> Result<String> {
     let all = records::all()?;
     match words {
         ["strong"] => Ok(strong(&all)),
-        ["weak"] => Ok(weak(&all)),
+        ["weak"] => weak(&all),
         ["panels"] => Ok(panels(&all)),
         ["adding"] => Ok(adding(records::ways_to_add()?)),
         ["large"] => Ok(large(&all)),
-        ["model"] => Ok(model(&all)),
-        ["killed"] => killed(),
-        _ => bail!("a part about several GPUs is strong, weak, panels, adding, large, model or killed"),
+        _ => bail!("a part about several GPUs is strong, weak, panels, adding or large"),
     }
 }
 
@@ -60,17 +57,10 @@ fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
 
 /// One problem on more and more GPUs.
 fn strong(all: &[Records]) -> String {
-    let model = records::machine(all);
     let mut rows = usual(all);
     rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
     rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
-    if rows.is_empty() {
-        return NOTHING.into();
-    }
     let cells = rows.iter().map(|(records, outcome)| {
-        let expected = model
-            .zip(records::edge(outcome))
-            .map(|(model, n)| model.strong(records::grid(outcome), n, outcome.overlap));
         vec![
             format!("{}³", outcome.size[0]),
             format!("{}, {}×{}", outcome.gpus, outcome.grid[0], outcome.grid[1]),
@@ -78,22 +68,19 @@ fn strong(all: &[Records]) -> String {
             time(outcome),
             tflops(outcome),
             share(records.share(outcome)),
-            share(expected),
         ]
     });
-    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone", "model"];
+    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone"];
     with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
 /// Problems that grow with the memory of all GPUs: 16384 on one.
-fn weak(all: &[Records]) -> String {
+fn weak(all: &[Records]) -> Result<String> {
     let mut rows = usual(all);
     rows.retain(|(_, outcome)| records::is_grown(outcome) && outcome.overlap);
     rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
     rows.dedup_by_key(|(_, outcome)| outcome.gpus);
-    let Some(alone) = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()) else {
-        return NOTHING.into();
-    };
+    let alone = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()).context(UNMEASURED)?;
     let cells = rows.iter().map(|(_, outcome)| {
         let each = outcome.gflops().map(|gflops| gflops / outcome.gpus as f64);
         vec![
@@ -106,7 +93,7 @@ fn weak(all: &[Records]) -> String {
         ]
     });
     let head = ["M×N×K", "GPUs", "memory of a GPU", "time", "TFLOP/s", "each GPU's speed over one alone"];
-    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    Ok(with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all))
 }
 
 /// Panels of several depths.
@@ -124,9 +111,6 @@ fn panels(all: &[Records]) -> String {
         .iter()
         .filter(|(of, o)| rows.iter().filter(|(on, p)| of.machine == on.machine && same(o, p)).count() > 1)
         .collect();
-    if choice.is_empty() {
-        return NOTHING.into();
-    }
     let cells = choice.iter().map(|(records, outcome)| {
         vec![
             format!("{}³", outcome.size[0]),
@@ -168,9 +152,6 @@ fn large(all: &[Records]) -> String {
         .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
         .filter(|(records, o)| o.gpus > 1 && !o.ms.is_empty() && records.alone(o.size).is_none() && o.size[0] > 65_536)
         .collect();
-    if rows.is_empty() {
-        return NOTHING.into();
-    }
     let cells = rows.iter().map(|(_, outcome)| {
         let [m, n, k] = outcome.size;
         vec![
@@ -187,47 +168,16 @@ fn large(all: &[Records]) -> String {
     with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
 }
 
-/// A rate far above that of any memory means that the runs show no time for it.
-fn rate_of_adding(gb_per_s: f64) -> String {
-    if gb_per_s < 1e5 { format!("{gb_per_s:.0} GB/s") } else { "too little to be seen".into() }
-}
-
-/// The figures of the model.
-fn model(all: &[Records]) -> String {
-    let Some(machine) = records::machine(all) else { return NOTHING.into() };
-    let row = |what: &str, value: String, from: &str| vec![what.to_owned(), value, from.to_owned()];
-    let rows = [
-        row("speed of an SM with a tile", format!("{:.0} GFLOP/s", machine.gflops_per_sm), "one GPU alone"),
-        row("adding to C", rate_of_adding(machine.add_gb_per_s), "panels multiplied without overlap"),
-        row("rate of a broadcast", format!("{:.0} GB/s", machine.link_gb_per_s), "journeys without overlap"),
-        row("delay of a broadcast", format!("{:.0} µs", machine.delay_us), "journeys without overlap"),
-        row("GPUs in a machine", machine.gpus_per_machine.to_string(), "NVIDIA's DGX H200"),
-        row("network of each GPU", format!("{:.0} GB/s", machine.network_gb_per_s), "NVIDIA's DGX H200, 400 Gbit/s"),
-    ];
-    with_sources(&table::markdown(&["what", "value", "from"], &rows), all)
-}
-
-/// What each rank said, and when, after one of them was killed.
-fn killed() -> Result<String> {
-    let path = workspace::root().join("docs/results/several/killed.txt");
-    if !path.is_file() {
-        return Ok(NOTHING.into());
-    }
-    Ok(format!("```text\n{}\n```\n", read(&path)?.trim_end()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_table_says_where_it_is_from_or_that_there_is_none() {
-        let nothing: [fn(&[Records]) -> String; 5] = [strong, weak, panels, large, model];
-        assert!(nothing.iter().all(|table| table(&[]) == NOTHING));
-        for name in ["strong", "weak", "panels", "adding", "large", "model", "killed"] {
+    fn every_table_has_rows_and_says_where_it_is_from() {
+        for name in ["strong", "weak", "panels", "adding", "large"] {
             let text = table(&[name]).unwrap();
-            assert!(text == NOTHING || text.contains("| ") || text.starts_with("```"), "{name}: {text}");
+            assert!(text.lines().count() > 4 && text.contains("NVIDIA H200 ("), "{name}: {text}");
         }
-        assert!(table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
+        assert!(weak(&[]).is_err() && table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
     }
 }

@@ -1,11 +1,12 @@
 //! What may run at a shape: the plan that the rule chooses, others that are expected to be about as fast, and for each idea
 //! that the chosen plan uses some plans without it.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use common::{DeviceInfo, Plan, Problem};
 
 use crate::cost::Choice;
 use crate::every_shape::{self, IDEAS};
+use crate::tensor_cores;
 
 /// Plans that are expected to take up to so many times as long as the best are measured, too.
 const NEAR: f64 = 1.3;
@@ -49,6 +50,18 @@ impl Field {
             let (chosen, all) = ((idea.plan)(problem, device)?, (idea.choices)(problem, device));
             field.add(Used { name: idea.name, chosen, all });
         }
+        Ok(field)
+    }
+
+    /// The plans of the kernel on tensor cores, and the one without them.
+    pub fn on_tensor_cores(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        let chosen = (tensor_cores::VARIANT.plan.context("tensor_cores has no plan")?)(problem, device)?;
+        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
+        field.take(near(&tensor_cores::choices(problem, device), NEAR));
+        let without = tensor_cores::with_fp32_units(problem, device)?;
+        let of_fp32_units = tensor_cores::choices_of_fp32_units(problem, device);
+        field.take(of_fp32_units.iter().filter(|choice| choice.plan == without));
+        field.add(Used { name: tensor_cores::VARIANT.name, chosen: without, all: Vec::new() });
         Ok(field)
     }
 

@@ -23,8 +23,9 @@ use common::device::{self, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
-use crate::every_shape::{IDEAS, VARIANT, choices};
+use crate::every_shape::{self, IDEAS};
 use crate::one_kernel::{OneKernel, provenance};
+use crate::tensor_cores;
 use ideas::{Field, near};
 use measured::{Measured, Shape};
 use race::{Bench, products_per_sample};
@@ -47,15 +48,18 @@ pub struct Options {
     /// How many shapes
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     count: u16,
+    /// Products on tensor cores where they are expected to be faster, and beside them the plan for FP32 units
+    #[arg(long, conflicts_with_all = ["times", "squares"])]
+    tensor_cores: bool,
     /// Another seed draws other shapes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// These shapes, MxNxK with commas between them, and not random ones
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
     sizes: Vec<[u64; 3]>,
-    /// Squares of these sizes, beside step 6 and for squares.json
-    #[arg(long, value_name = "FROM:TO:STEP", value_parser = squares::Range::parse, conflicts_with_all = ["tune", "times", "sizes"])]
-    squares: Option<squares::Range>,
+    /// Squares from 1024 to 4096, so far apart, beside step 6 and for squares.json
+    #[arg(long, value_name = "STEP", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["tune", "times", "sizes"])]
+    squares: Option<u16>,
     /// Minutes after which no more is begun
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     minutes: f64,
@@ -79,7 +83,8 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let kernel = OneKernel::named(Some(VARIANT.name))?;
+    let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
+    let kernel = OneKernel::named(Some(variant.name))?;
     let sizes = match options.sizes.as_slice() {
         [] if options.tune => draw::deep_shapes(options.seed, options.count.into()),
         [] => draw::shapes(options.seed, options.count.into()),
@@ -87,19 +92,23 @@ pub fn run(options: &Options) -> Result<bool> {
     };
     let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
     let mut bench = Bench { device, kernel };
-    if let Some(range) = &options.squares {
-        return squares::record(&mut bench, &range.0, &options.out, options.commit.as_ref(), end);
+    if let Some(step) = options.squares {
+        return squares::record(&mut bench, step.into(), &options.out, options.commit.as_ref(), end);
     }
     if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
 }
 
 impl Bench<'_> {
     fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
+        let all = IDEAS.iter().map(|idea| (idea.name, idea.title));
+        let names = all
+            .filter(|_| !options.tensor_cores)
+            .chain(options.tensor_cores.then_some(("tensor_cores", "tensor cores")));
         let mut record = Measured {
             provenance: provenance(self.device.info(), options.commit.as_ref()),
             hash: self.kernel.source.hash.clone(),
             seed: options.seed,
-            ideas: IDEAS.iter().map(|idea| (idea.name.to_owned(), idea.title.to_owned())).collect(),
+            ideas: names.map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
             shapes: Vec::new(),
         };
         for problem in sizes.iter().copied().map(Problem::uniform) {
@@ -107,7 +116,8 @@ impl Bench<'_> {
                 print("the minutes are over; what was measured is recorded\n")?;
                 break;
             }
-            let field = Field::of(&problem, self.device.info())?;
+            let of = if options.tensor_cores { Field::on_tensor_cores } else { Field::of };
+            let field = of(&problem, self.device.info())?;
             let shape = self.measure(&problem, &field)?;
             let Shape { size: [m, n, k], chosen, best, .. } = &shape;
             print(&format!(
@@ -147,11 +157,16 @@ impl Bench<'_> {
             let matrices = Matrices::allocate(self.device, &problem)?;
             matrices.upload(self.device, &Operands::new(&problem)?)?;
             let mut times = Vec::new();
-            for choice in near(&choices(&problem, &info), NEAR_TO_FIT) {
+            let all = if options.tensor_cores {
+                [tensor_cores::choices(&problem, &info), tensor_cores::choices_of_fp32_units(&problem, &info)].concat()
+            } else {
+                every_shape::choices(&problem, &info)
+            };
+            for choice in near(&all, NEAR_TO_FIT) {
                 let session = self.session(&choice.plan, &matrices)?;
                 let products = products_per_sample(self.least_of_two(&session, 1)?);
                 let us = self.least_of_two(&session, products)?;
-                times.push((choice.plan.specialisation.name.clone(), choice.work, us));
+                times.push((choice.figures.clone(), choice.work, us));
                 session.close(self.device)?;
             }
             matrices.release(self.device)?;

@@ -109,7 +109,7 @@ fn result(problem: &Problem, field: &Field, right: bool, cublas_us: f64, plans: 
         let expected = field.expected.iter().find(|(other, _)| other == *plan);
         Some(Timed {
             name: plan.specialisation.name.clone(),
-            slices: plan.launches[0].grid[2],
+            slices: plan.slices(),
             expected_us: expected.map(|(_, us)| rounded(*us)),
             us: rounded(*us),
         })

@@ -68,28 +68,15 @@ impl Squares {
     }
 }
 
-/// The sizes that `FROM:TO:STEP` names.
-#[derive(Clone, Debug)]
-pub struct Range(pub Vec<u64>);
+/// The first and the last size.
+const SIZES: [u64; 2] = [1024, 4096];
 
-impl Range {
-    /// Reads `FROM:TO:STEP`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let numbers: Vec<Option<u64>> = text.split(':').map(|part| part.parse().ok()).collect();
-        match numbers.as_slice() {
-            [Some(from @ 1..), Some(to @ ..=32_768), Some(step @ 1..)] if from < to => {
-                Ok(Self((*from..=*to).step_by(*step as usize).collect()))
-            }
-            _ => Err("not a range of sizes; give the first, the last and the step, e.g. 1024:4096:128".into()),
-        }
-    }
-}
-
-/// Measures all sizes, as far as the time goes, and writes squares.json.
-pub fn record(bench: &mut Bench, sizes: &[u64], out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
+/// Measures all sizes that are `step` apart, as far as the time goes, and writes squares.json.
+pub fn record(bench: &mut Bench, step: usize, out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
+    let [first, last] = SIZES;
     let mut before = OneKernel::named(None)?;
     let mut record = Squares { provenance: provenance(bench.device.info(), commit), squares: Vec::new() };
-    for problem in sizes.iter().map(|&size| Problem::uniform([size; 3])) {
+    for problem in (first..=last).step_by(step).map(|size| Problem::uniform([size; 3])) {
         if Instant::now() > end {
             print("the minutes are over; what was measured is recorded\n")?;
             break;
@@ -134,14 +121,6 @@ fn measure(bench: &mut Bench, before: &mut OneKernel, problem: &Problem) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_has_a_first_a_last_and_a_step() {
-        assert_eq!(Range::parse("1024:1280:128").unwrap().0, [1024, 1152, 1280]);
-        for wrong in ["", "1024", "1024:2048", "2:1:1", "1:2:0", "0:2:1", "1:99999:1", "a:b:c", "1:2:3:4"] {
-            assert!(Range::parse(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_speed_is_the_multiply_adds_over_the_time() {
