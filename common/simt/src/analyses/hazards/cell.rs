@@ -224,6 +224,18 @@ impl Cell {
         true
     }
 
+    /// Notes a plain write of one thread if whatever was done here has been ordered by barriers.
+    #[inline]
+    pub(super) fn write_quickly(&mut self, new: Event, row: &[u32]) -> bool {
+        let settled = |old: Event| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
+        let [a, b] = &self.reads;
+        let quick = self.more == 0 && settled(self.write) && settled(a.event) && settled(b.event);
+        if quick {
+            *self = Self { write: new, ..Self::default() };
+        }
+        quick
+    }
+
     /// Whether anybody has written here.
     pub(super) fn written(&self, lists: &Lists) -> bool {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)

@@ -97,6 +97,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_one_warp_does_at_one_time_is_one_moment() {
+        let slot = Slot::one(Event::new(3, 40, 7, 11));
+        assert!(slot.same_moment(Event::new(3, 63, 7, 12)));
+        for (block, thread, time) in [(2, 40, 7), (3, 64, 7), (3, 40, 8)] {
+            assert!(!slot.same_moment(Event::new(block, thread, time, 11)));
+        }
+    }
+
+    #[test]
     fn an_event_gives_back_what_it_was_made_of() {
         assert!(!Event::default().some());
         for (block, thread, time, instruction) in [(0, 0, 1, 0), (1, 2, 3, 4), (u32::MAX, 1023, u32::MAX, 3_999_999)] {

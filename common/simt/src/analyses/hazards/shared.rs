@@ -159,8 +159,13 @@ impl SharedShadow {
 
     /// Checks one lane's write and notes it.
     pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
+        let (new, row) = (event(clock, write.part()), clock.row(write.thread as usize / 32));
         for index in units(setup, write) {
-            self.touch(setup, clock, log, index, write.part(), sort);
+            let quick =
+                sort == Sort::WRITE && self.cells.get_mut(index).is_some_and(|cell| cell.write_quickly(new, row));
+            if !quick {
+                self.touch(setup, clock, log, index, write.part(), sort);
+            }
             self.set_written(index);
         }
     }
