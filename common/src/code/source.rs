@@ -33,7 +33,7 @@ pub struct Source {
     /// SHA-256 of the text and of the local headers it includes, in hexadecimal.
     pub hash: String,
     /// What it includes from beside it and from its step, or why it may not.
-    headers: Result<Headers, String>,
+    pub headers: Result<Headers, String>,
 }
 
 /// Code that a device can load.
@@ -102,15 +102,16 @@ impl Source {
             hash: String::new(),
             headers: Ok(Headers::new()),
         };
-        source.include(source.own_folders());
+        source.include(&source.own_folders());
         Ok(source)
     }
 
     /// For a learner's file, which may include what this kernel of the course includes.
     #[must_use]
     pub fn with_headers_of(mut self, kernel: &Path) -> Self {
-        let own = self.own_folders();
-        self.include(own.into_iter().chain(kernel.parent().map(folders).unwrap_or_default()).collect());
+        let mut all = self.own_folders();
+        all.extend(kernel.parent().map(folders).unwrap_or_default());
+        self.include(&all);
         self
     }
 
@@ -123,7 +124,7 @@ impl Source {
     }
 
     /// Finds the headers in these folders. Their lines and its own may be shown from now on.
-    fn include(&mut self, folders: Vec<PathBuf>) {
+    fn include(&mut self, folders: &[PathBuf]) {
         may_be_shown(&self.display, &self.text);
         let mut hasher = Hash::new();
         // Line endings do not change a kernel, and git may change them on Windows.
@@ -137,7 +138,7 @@ impl Source {
                 }
             }
         } else {
-            self.headers = headers(&self.text, &folders).map_err(|error| format!("{}: {error:#}", self.display));
+            self.headers = headers(&self.text, folders).map_err(|error| format!("{}: {error:#}", self.display));
         }
         for (name, text) in self.headers.iter().flatten() {
             may_be_shown(name, text);

@@ -111,7 +111,9 @@ fn explain(error: simt::Error) -> anyhow::Error {
     match error {
         simt::Error::Fault(mut fault) => {
             if let simt::FaultKind::Assert { condition, file, function, .. } = &mut fault.kind {
-                [condition, file, function].into_iter().for_each(|text| *text = escape(text));
+                for text in [condition, file, function] {
+                    *text = escape(text);
+                }
             }
             let error = simt::Error::Fault(fault.clone());
             let hazard = Some(analysis::fault(&fault));

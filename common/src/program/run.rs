@@ -45,10 +45,10 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
 
 fn show(report: &Report, args: &Args) -> Result<bool> {
     if args.json {
-        print_whole(&report.json()?)?
+        print_whole(&report.json()?)?;
     } else {
-        print(&report.text(args.counters))?
-    };
+        print(&report.text(args.counters))?;
+    }
     Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
 }
 
