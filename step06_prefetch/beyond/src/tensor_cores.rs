@@ -31,7 +31,7 @@ const LAYER_DEPTH: u64 = 128;
 const MIN_SLICE: u64 = 256;
 const MAX_WORKSPACE: u64 = 1 << 26;
 /// A smaller product is left to FP32 units, whatever the model says: multiply-adds and the least side.
-const SMALL: (u64, u64) = (750_000_000, 200);
+const SMALL: (u64, u64) = (400_000_000, 80);
 
 /// One way to compile the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +260,7 @@ mod tests {
             ([512, 512, 16_384], slow, "64p16v1"),
             // Too small, too thin, or without the memory.
             ([512; 3], gpu(), "every_shape"),
-            ([4096, 4096, 190], gpu(), "every_shape"),
+            ([4096, 4096, 70], gpu(), "every_shape"),
             ([4096; 3], short, "every_shape"),
             // The simulator has no clock.
             ([64; 3], DeviceInfo::simulated(1 << 37), "64p16v1"),
