@@ -305,7 +305,7 @@ fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mas
         Op::Atom => access::atomic(context, inst, r, warp.number, mask),
         Op::CopyAsync => access::copy_async(context, inst, r, warp, mask),
         Op::Matrix => match context.code.matrices[inst.imm as usize].op {
-            MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask),
+            MatrixOp::Multiply(..) => multiply(context, inst, r, warp.number, mask),
             _ => access::matrix(context, inst, r, warp.number, mask),
         },
         Op::Warpgroup => warpgroup(warp, context, inst, r, mask),

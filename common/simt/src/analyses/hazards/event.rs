@@ -79,6 +79,11 @@ impl Slot {
         known.unwrap_or_else(|| self.event.by_lane(lane))
     }
 
+    /// The same by another lane, if this is what the first lane did.
+    pub(super) fn of_lane(self, lane: usize) -> Self {
+        Self { event: self.event.by_lane(lane), lanes: self.lanes << lane, before: self.before & !31 | lane as u32 }
+    }
+
     /// Whether the accesses were made by this warp at this time.
     #[inline]
     pub(super) fn same_moment(&self, event: Event) -> bool {

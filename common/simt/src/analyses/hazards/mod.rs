@@ -39,7 +39,7 @@
 //!
 //! Each knows only those before it: `event` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
 //! `cell` (the shadow of one place); `finding`, `setup` (the launch), `log` (a block's findings); `fences`; the rules
-//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `shared`,
+//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `rows` and `shared`,
 //! `coverage` of outputs, `global`, `between` blocks; of products of a warpgroup `accumulators`, `operands` and `proxies`; `naming`; `block`, which hands what happens to the rules.
 
 mod accumulators;
@@ -64,6 +64,7 @@ mod naming;
 mod operands;
 mod proxies;
 mod registers;
+mod rows;
 mod setup;
 mod shared;
 #[cfg(test)]
