@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn what_is_recorded_counts_what_the_simulator_counts() {
         let mut data = contents::of_book().unwrap();
-        data.kernels.retain(|kernel| ["step04_tiled", "step06_prefetch"].iter().any(|step| kernel.id.starts_with(step)));
+        data.kernels
+            .retain(|kernel| ["step04_tiled", "step06_prefetch"].iter().any(|step| kernel.id.starts_with(step)));
         let runs = native(&data).unwrap();
         assert!(runs.len() > 30, "{}", runs.len());
         let places = |hazards: &[Value]| -> Vec<[String; 3]> {
