@@ -50,6 +50,8 @@ pub struct SimDevice {
     writers_of_c: usize,
     /// Allocations that a launch has written since the observations were taken.
     written: Vec<simt::DevicePointer>,
+    /// Allocations that the host has filled with elements: whatever reads them reads what was meant.
+    given: Vec<simt::DevicePointer>,
     /// The launches whose values were followed.
     origins: Vec<Origins>,
 }
@@ -69,6 +71,7 @@ impl SimDevice {
             trace: Vec::new(),
             writers_of_c: 0,
             written: Vec::new(),
+            given: Vec::new(),
             origins: Vec::new(),
         }
     }
@@ -170,14 +173,16 @@ impl SimDevice {
         config
     }
 
-    /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written.
+    /// The analysis of hazards for a launch: C is an output unless the host has given it elements, and so is
+    /// a workspace that no launch before has written.
     fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
         for (arg, value) in launch.args.iter().zip(args) {
             let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
             let pointer = self.pointer(*buffer)?;
             self.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
-            if matches!(arg, Arg::C(_)) || !self.written.contains(&pointer) {
+            let known = self.given.contains(&pointer);
+            if !known && (matches!(arg, Arg::C(_)) || !self.written.contains(&pointer)) {
                 hazards = hazards.output(pointer);
                 self.written.push(pointer);
             }
@@ -208,13 +213,16 @@ impl Device for SimDevice {
     fn free(&mut self, buffer: Buffer) -> Result<()> {
         let pointer = self.pointer(buffer)?;
         self.buffers[buffer.0] = None;
+        self.given.retain(|given| *given != pointer);
         self.memory.free(pointer).map_err(explain)
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
         let words: &[u32] =
             bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
-        self.memory.upload(self.pointer(buffer)?, offset / 4, words).map_err(explain)
+        let pointer = self.pointer(buffer)?;
+        self.given.push(pointer);
+        self.memory.upload(pointer, offset / 4, words).map_err(explain)
     }
 
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {
@@ -224,7 +232,9 @@ impl Device for SimDevice {
     }
 
     fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()> {
-        self.memory.fill(self.pointer(buffer)?, u32::from_ne_bytes([byte; 4])).map_err(explain)
+        let pointer = self.pointer(buffer)?;
+        self.given.retain(|given| *given != pointer);
+        self.memory.fill(pointer, u32::from_ne_bytes([byte; 4])).map_err(explain)
     }
 
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
