@@ -9,6 +9,8 @@ pub mod difference;
 pub mod doctor;
 pub mod explore;
 pub mod files;
+pub mod grade;
+mod inventory;
 pub mod lab;
 pub mod least;
 pub mod mine;

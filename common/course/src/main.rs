@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use course::{book, compare, difference, doctor, explore, lab, review, standing};
+use course::{book, compare, difference, doctor, explore, grade, lab, review, standing};
 
 /// Where you stand in the course, its labs, and how the steps compare.
 #[derive(Parser)]
@@ -24,8 +24,10 @@ enum Command {
     Compare(compare::Options),
     /// Write a page on which a kernel runs before your eyes: a file of yours, or a step
     Explore(explore::Options),
+    /// Grade what a class has handed in: a table, a CSV file, a page
+    Grade(grade::Options),
     /// Answer a few questions on what you have read, again after some days
-    Review,
+    Review(review::Options),
     /// Say what this machine can do: GPU, driver, NVRTC, cuBLAS, PTX
     Doctor,
     /// Build the book and open it in a browser
@@ -39,7 +41,8 @@ fn main() -> ExitCode {
         Some(Command::Diff(options)) => difference::run(options),
         Some(Command::Compare(options)) => compare::run(options),
         Some(Command::Explore(options)) => explore::run(options),
-        Some(Command::Review) => review::run(),
+        Some(Command::Grade(options)) => grade::run(options),
+        Some(Command::Review(options)) => review::run(options),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Book(options)) => book::run(options),
     })

@@ -15,7 +15,7 @@ use common::program::run_on_device;
 use serde_json::Value;
 
 use crate::lab::data::Lab;
-use crate::{files, mine, steps};
+use crate::{files, inventory, mine, steps};
 
 /// How many questions a call asks, at most.
 const AT_A_TIME: usize = 3;
@@ -35,8 +35,27 @@ struct Question {
     run: Option<(Vec<String>, String)>,
 }
 
+/// Options of `cargo course review`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Write twelve questions on what the course teaches, to print before and after a class, and the key for the teacher
+    #[arg(long, requires = "out", conflicts_with = "exam")]
+    inventory: bool,
+    /// Write an exam of twenty questions instead, with a key whose numbers are counted by runs on the simulator
+    #[arg(long, requires = "out")]
+    exam: bool,
+    /// The page to write
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
 /// Runs the command.
-pub fn run() -> Result<bool> {
+pub fn run(options: &Options) -> Result<bool> {
+    match &options.out {
+        Some(file) if options.exam => return inventory::write_exam(file, computed).map(|()| true),
+        Some(file) => return inventory::write_inventory(file).map(|()| true),
+        None => {}
+    }
     // Whoever has begun a lab has read what comes before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
     let last = Lab::all()?.into_iter().rfind(begun).map(|lab| format!("{}/lab/README.md", lab.kernel.step.name));

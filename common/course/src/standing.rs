@@ -1,4 +1,4 @@
-//! `cargo course` without a verb: where the learner stands, and how to go on.
+//! `cargo course` without a verb: where the learner stands, and the one thing to do next.
 
 use std::fmt::Write as _;
 
@@ -12,19 +12,14 @@ use crate::progress::Progress;
 /// Runs the command.
 pub fn run() -> Result<bool> {
     let progress = Progress::read()?;
+    let labs = Lab::all()?;
     let mut text = String::from("your way through the course\n\n");
-    let mut next = None;
-    for lab in Lab::all()? {
+    for lab in &labs {
         let name = lab.full_name();
-        let begun = lab.copy().is_file();
-        let copy = if begun { format!("  {}", workspace::display(&lab.copy())) } else { String::new() };
+        let copy = if lab.copy().is_file() { format!("  {}", workspace::display(&lab.copy())) } else { String::new() };
         let _ = writeln!(text, "  {name}{copy}");
         for (number, task) in lab.data.tasks.iter().enumerate() {
-            let passed = progress.has_passed(&name, number);
-            if !passed && !task.open && next.is_none() {
-                next = Some((lab.name().to_owned(), begun));
-            }
-            let state = match (passed, task.open) {
+            let state = match (progress.has_passed(&name, number), task.open) {
                 (true, _) => "passed",
                 (false, true) => "open challenge",
                 (false, false) => "to do",
@@ -32,9 +27,12 @@ pub fn run() -> Result<bool> {
             let _ = writeln!(text, "    {state:<16}{}. {}", number + 1, task.name);
         }
     }
-    let _ = match next {
-        Some((lab, true)) => writeln!(text, "\ngo on with cargo course lab {lab}"),
-        Some((lab, false)) => writeln!(text, "\nbegin with cargo course lab {lab}"),
+    let _ = match next(&labs, &progress) {
+        Some((lab, task)) => {
+            let (name, task) = (lab.name(), &lab.data.tasks[task].name);
+            let verb = if lab.copy().is_file() { "go on with" } else { "begin with" };
+            writeln!(text, "\n{verb} cargo course lab {name} ({task})")
+        }
         None => {
             writeln!(text, "\nevery required task is done; the open challenges are left, and docs/src/next.md goes on")
         }
@@ -42,4 +40,18 @@ pub fn run() -> Result<bool> {
     text.push_str("all commands: cargo course --help\n");
     output::print(&text)?;
     Ok(true)
+}
+
+/// The task to do next: in the lab whose file was saved last, if something is left of it; else in the first lab after those
+/// that were begun, and then in those that were passed over. One may begin anywhere.
+fn next<'a>(labs: &'a [Lab], progress: &Progress) -> Option<(&'a Lab, usize)> {
+    let left = |lab: &'a Lab| {
+        let required = |task: &usize| !lab.data.tasks[*task].open && !progress.has_passed(&lab.full_name(), *task);
+        Some((lab, (0..lab.data.tasks.len()).find(required)?))
+    };
+    let saved = |lab: &Lab| std::fs::metadata(lab.copy()).and_then(|file| file.modified()).ok();
+    let last = labs.iter().rposition(|lab| saved(lab).is_some() || progress.labs.contains_key(&lab.full_name()));
+    let begun = labs.iter().filter(|lab| saved(lab).is_some()).filter_map(left).max_by_key(|(lab, _)| saved(lab));
+    let ahead = || labs.iter().skip(last.map_or(0, |last| last + 1)).find_map(left);
+    begun.or_else(ahead).or_else(|| labs.iter().find_map(left))
 }

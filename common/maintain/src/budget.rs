@@ -20,7 +20,7 @@ const BUDGETS: [Budget; 9] = [
     ("common/gpu/", 300, ""),
     ("common/simt/", 26_000, "values are followed from A and B to C (analyses/provenance)"),
     ("common/explorer/", 3_500, "the page's data are joined here, for both programs"),
-    ("common/course/", 6_500, ""),
+    ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
     ("common/maintain/", 4_600, "figures of what lies beyond are drawn here"),
 ];
 /// All of them together, and why they may have more.

@@ -10,11 +10,13 @@ use std::fmt::Write as _;
 pub struct Colour(usize);
 
 /// Each colour on light and on dark pages.
-const PALETTE: [[&str; 2]; 12] = [
+const PALETTE: [[&str; 2]; 14] = [
     ["#1f2328", "#e6edf3"],
     ["#59636e", "#9198a1"],
     ["#d1d9e0", "#30363d"],
     ["#ffffff", "#0d1117"],
+    ["#3b82c4", "#3b82c4"],
+    ["#3a9d5d", "#3a9d5d"],
     ["#5f6875", "#9aa2ad"],
     ["#8f5d00", "#d9a441"],
     ["#7b3fb3", "#bc8cff"],
@@ -32,9 +34,9 @@ pub const MUTED: Colour = Colour(1);
 pub const GRID: Colour = Colour(2);
 /// The background of a chart.
 const PAPER: Colour = Colour(3);
-/// Colours of the series of a chart.
+/// Colours of the series of a chart. The two before them are those of figures that never change.
 pub const SERIES: [Colour; 8] =
-    [Colour(4), Colour(5), Colour(6), Colour(7), Colour(8), Colour(9), Colour(10), Colour(11)];
+    [Colour(6), Colour(7), Colour(8), Colour(9), Colour(10), Colour(11), Colour(12), Colour(13)];
 
 #[derive(Clone, Copy)]
 pub struct Font {

@@ -52,6 +52,8 @@ pub struct SimDevice {
     writers_of_c: usize,
     /// Allocations that a launch has written since the observations were taken.
     written: Vec<simt::DevicePointer>,
+    /// Allocations that the host has filled with elements: whatever reads them reads what was meant.
+    given: Vec<simt::DevicePointer>,
     /// The launches whose values were followed.
     origins: Vec<Origins>,
 }
@@ -71,6 +73,7 @@ impl SimDevice {
             trace: Vec::new(),
             writers_of_c: 0,
             written: Vec::new(),
+            given: Vec::new(),
             origins: Vec::new(),
         }
     }
@@ -183,8 +186,8 @@ impl SimDevice {
         config
     }
 
-    /// The analysis of hazards for a launch: C is an output, and so is a workspace that no launch before has written. Of a workspace
-    /// in several parts each launch writes some.
+    /// The analysis of hazards for a launch: C is an output unless the host has given it elements, and so is
+    /// a workspace that no launch before has written. Of a workspace in several parts each launch writes some.
     fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
         let whole = launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count() == 1;
@@ -192,8 +195,8 @@ impl SimDevice {
             let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
             let pointer = self.pointer(*buffer)?;
             self.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
-            let known = self.written.contains(&pointer);
-            if matches!(arg, Arg::C(_)) || whole && !known {
+            let (given, known) = (self.given.contains(&pointer), self.written.contains(&pointer));
+            if !given && (matches!(arg, Arg::C(_)) || whole && !known) {
                 hazards = hazards.output(pointer);
             }
             if !known {
@@ -226,13 +229,16 @@ impl Device for SimDevice {
     fn free(&mut self, buffer: Buffer) -> Result<()> {
         let pointer = self.pointer(buffer)?;
         self.buffers[buffer.0] = None;
+        self.given.retain(|given| *given != pointer);
         self.memory.free(pointer).map_err(explain)
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
         let words: &[u32] =
             bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
-        self.memory.upload(self.pointer(buffer)?, offset / 4, words).map_err(explain)
+        let pointer = self.pointer(buffer)?;
+        self.given.push(pointer);
+        self.memory.upload(pointer, offset / 4, words).map_err(explain)
     }
 
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {
@@ -242,7 +248,9 @@ impl Device for SimDevice {
     }
 
     fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()> {
-        self.memory.fill(self.pointer(buffer)?, u32::from_ne_bytes([byte; 4])).map_err(explain)
+        let pointer = self.pointer(buffer)?;
+        self.given.retain(|given| *given != pointer);
+        self.memory.fill(pointer, u32::from_ne_bytes([byte; 4])).map_err(explain)
     }
 
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {

@@ -20,4 +20,4 @@ pub use call::call;
 pub(crate) use found::{at_line, declared, set_by};
 pub use found::{fault, hazard, limit};
 pub(crate) use render::Mark;
-pub use render::{Diagnostic, plain, render};
+pub use render::{Diagnostic, Underlined, plain, render};

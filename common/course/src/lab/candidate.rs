@@ -18,6 +18,7 @@ use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
 
 use crate::files;
 use crate::lab::data::Lab;
+use crate::lab::transfer::Transfer;
 use crate::steps::Kernel;
 
 pub struct Candidate {
@@ -29,6 +30,8 @@ pub struct Candidate {
     codes: RefCell<BTreeMap<String, Code>>,
     device: DeviceInfo,
     seed: u64,
+    /// The task, if it is not the course's product.
+    transfer: Option<Transfer>,
     begun: Instant,
 }
 
@@ -55,7 +58,8 @@ impl Candidate {
             Some(name) => Kernel { variant: Some(lab.kernel.step.variant(name)?), ..lab.kernel },
             None => lab.kernel,
         };
-        Self::new(kernel, source, launch, seed)
+        let candidate = Self::new(kernel, source, launch, seed)?;
+        Ok(Self { transfer: lab.transfer.clone(), ..candidate })
     }
 
     /// A kernel of the course, launched as the course launches it.
@@ -66,7 +70,8 @@ impl Candidate {
 
     fn new(kernel: Kernel, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        Ok(Self { kernel, source, launch, codes: RefCell::default(), device, seed, begun: Instant::now() })
+        let codes = RefCell::default();
+        Ok(Self { kernel, source, launch, codes, device, seed, transfer: None, begun: Instant::now() })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -89,7 +94,12 @@ impl Candidate {
     /// The plan for another device than the simulator.
     pub fn plan_on(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Plan> {
         let problem = self.problem(size);
-        self.launch.plan(&self.source.text, &problem, self.kernel.plan(&problem, device))
+        let covered = self.transfer.as_ref().map_or(problem, |drawn| drawn.covered(problem));
+        let plan = self.launch.plan(&self.source.text, &covered, self.kernel.plan(&covered, device))?;
+        Ok(match &self.transfer {
+            Some(drawn) => drawn.whole(&problem, plan),
+            None => plan,
+        })
     }
 
     /// Whether the learner's file asks for a launch.
@@ -97,12 +107,21 @@ impl Candidate {
         self.launch != OwnLaunch::default()
     }
 
-    /// The command with which the learner sees for themselves what the kernel does at a size.
-    pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> String {
+    /// Whether C is not A·B.
+    pub fn is_transfer(&self) -> bool {
+        self.transfer.is_some()
+    }
+
+    /// The command with which the learner sees for themselves what the kernel does at a size. A step's program knows the
+    /// course's product alone.
+    pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> Option<String> {
+        if self.is_transfer() {
+            return None;
+        }
         let package = self.kernel.package();
         let kernel = files::from_here(&self.source.path);
         let variant = self.kernel.variant_name().map_or_else(String::new, |name| format!(" --variant {name}"));
-        format!("cargo run --release -p {package} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}")
+        Some(format!("cargo run --release -p {package} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}"))
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.
@@ -126,8 +145,12 @@ impl Candidate {
         let mut device = device::open(Choice::Sim, options)?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(size);
-        let session = Session::new(device, &problem, plan.clone(), &code)?;
-        let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
+        let verification = if let Some(drawn) = &self.transfer {
+            drawn.run(device, &problem, plan.clone(), &code)?
+        } else {
+            let session = Session::new(device, &problem, plan.clone(), &code)?;
+            verify_on(device, &session, &problem, &Operands::new(&problem)?)?
+        };
         let observations = verification.beside(device.observations());
         Ok(Seen {
             verification,

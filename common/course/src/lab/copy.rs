@@ -13,23 +13,24 @@ use crate::{files, mine};
 pub fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
     // Another program may have begun a moment ago; what is no file is in the way.
-    let is_begun = files::create(&copy, &files::read(&lab.start())?)? || copy.is_file();
+    let is_begun = files::create(&copy, &lab.begins_with()?.0)? || copy.is_file();
     ensure!(is_begun, "{} is there and is no file; move it away", workspace::display(&copy));
     begun(lab)
 }
 
 fn begun(lab: &Lab) -> Result<()> {
-    let (copy, start) = (workspace::display(&lab.copy()), workspace::display(&lab.start()));
+    let (copy, (_, start)) = (lab.copy(), lab.begins_with()?);
+    let page = if lab.transfer.is_some() { &copy } else { &lab.page() };
+    let (copy, page) = (workspace::display(&copy), workspace::display(page));
     let (tasks, name) = (&lab.data.tasks, lab.name());
     let text = format!(
-        "{copy} is yours now, a copy of {start}\n\n  task 1 of {}: {}\n\n\
-         {} says what to do; edit the file, and have it graded:\n  \
+        "{copy} is yours now, {start}\n\n  task 1 of {}: {}\n\n\
+         {page} says what to do; edit the file, and have it graded:\n  \
          cargo course lab {name}            once\n  \
          cargo course lab {name} --watch    at each save\n  \
          cargo course lab {name} --hint     with a little help\n",
         tasks.len(),
         tasks[0].name,
-        workspace::display(&lab.page())
     );
     output::print(&text)
 }
@@ -50,7 +51,7 @@ pub fn restart(lab: &Lab) -> Result<()> {
     // Two may restart at once, and an editor may save at any time: what is there now is kept, before the start replaces it.
     let _lock = files::lock(&mine::folder());
     let kept = workspace::display(&files::keep(&copy)?);
-    files::write(&copy, &files::read(&lab.start())?)?;
+    files::write(&copy, &lab.begins_with()?.0)?;
     if kept != kept_name {
         output::print(&format!("{kept_name} has come to be meanwhile; your file is kept as {kept}\n"))?;
     }

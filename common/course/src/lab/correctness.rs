@@ -3,7 +3,7 @@
 use anyhow::Result;
 use common::device::SimOptions;
 use common::findings::analysis::HazardReport;
-use common::findings::diagnostic;
+use common::findings::diagnostic::{self, Underlined};
 use common::findings::fault::KernelFault;
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::verify::Verification;
@@ -14,17 +14,39 @@ use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
+/// The kind of a finding that has nothing to do with the kernel's code.
+const NO_LAUNCH: &str = "launch that does not fit";
+
 impl Candidate {
     /// Whether NVRTC and the simulator take the kernel.
     pub fn compiles(&self, shapes: &[[u64; 3]]) -> Verdict {
         let compiled = shapes.iter().find_map(|&size| self.plan(size).ok()).map(|plan| self.code(&plan));
-        let text = match compiled {
+        let next = match compiled {
             Some(Ok(_)) => return Verdict::Passed(None),
-            Some(Err(error)) => format!("{error:#}"),
-            None => "the step has no launch for any of the lab's shapes; say yours: // launch: block 32,32 tile 32,32"
-                .into(),
+            Some(Err(error)) => {
+                let text = format!("{error:#}");
+                let places = self.refused(&text);
+                Next { places, ..Next::new(text, None).of("does not compile") }
+            }
+            None => {
+                let say = "say yours: // launch: block 32,32 tile 32,32";
+                Next::new(format!("the step has no launch for any of the lab's shapes; {say}"), None).of(NO_LAUNCH)
+            }
         };
-        Verdict::Failed(None, Next::new(text, None))
+        Verdict::Failed(None, next)
+    }
+
+    /// The lines that the compiler's log names, `step04.cu(11): error: ...`.
+    fn refused(&self, log: &str) -> Vec<Underlined> {
+        let place = |line: &str| {
+            let (number, label) =
+                line.strip_prefix(self.source.display.as_str())?.strip_prefix('(')?.split_once("): error: ")?;
+            let line: usize = number.parse().ok()?;
+            let text = self.source.text.lines().nth(line.checked_sub(1)?)?;
+            let start = text.chars().take_while(|c| c.is_whitespace()).count();
+            Some(Underlined { line, span: (start, text.chars().count()), label: label.to_owned() })
+        };
+        log.lines().filter_map(place).collect()
     }
 
     /// Whether the product is right at all of these shapes. Of those at which it is not, the one that tells most is shown.
@@ -69,16 +91,30 @@ impl Candidate {
         if self.plan(size).is_err() {
             let ask = "the step's own launch cannot do it; ask for yours in a line of your file, such as";
             let text = format!("at {name}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192");
-            return Next::new(text, None);
+            return Next::new(text, None).of(NO_LAUNCH);
         }
         if KernelFault::behind(error).is_none() && self.has_own_launch() {
             let agree = "make the launch line of your file and its constants agree";
-            return Next::new(format!("at {name} {error:#}; {agree}"), self.command(size, "--check"));
+            let text = format!("at {name} {error:#}; {agree}");
+            return Next::new(text, self.command(size, "--check")).of(NO_LAUNCH);
         }
         if is_endless(error) {
             return self.endless(size, shapes, error);
         }
-        Next::new(at(&name, &explain(error)), self.command(size, "--check"))
+        self.stopped(&name, error, self.command(size, "--check"))
+    }
+
+    /// An error of a run, as a finding.
+    fn stopped(&self, name: &str, error: &anyhow::Error, command: Option<String>) -> Next {
+        let fault = KernelFault::behind(error);
+        let next = Next::new(at(name, &explain(error)), command);
+        match fault.and_then(|fault| fault.hazard.as_ref()) {
+            Some(hazard) => next.about(hazard, &self.source.display),
+            None => match fault.and_then(KernelFault::diagnostic) {
+                Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
+                None => next.of("cannot be run"),
+            },
+        }
     }
 
     /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
@@ -94,7 +130,8 @@ impl Candidate {
         let (at_hazard, hazards) = sizes.iter().find_map(|&size| hidden(size)).unwrap_or_default();
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
-        for &size in &sizes {
+        // Where C is not A·B, the pairs that were multiplied are not those of A·B.
+        for &size in sizes.iter().filter(|_| !self.is_transfer()) {
             let plan = self.plan(size).ok()?;
             causes.extend(
                 cause(&self.problem(size), &plan, &self.code(&plan).ok()?, !hazards.is_empty())
@@ -117,10 +154,8 @@ impl Candidate {
         let text = picture(found);
         let count = wrong.iter().find(|(of, _)| *of == size)?.1.verification.diagnosis.clone().unwrap_or_default();
         let count = count.split(": ").next().unwrap_or_default();
-        Some(Next::new(
-            format!("at {}\n{text}\nthe product is wrong: {count}", names(&[size])),
-            self.command(size, "--check"),
-        ))
+        let text = format!("at {}\n{text}\nthe product is wrong: {count}", names(&[size]));
+        Some(Next::new(text, self.command(size, "--check")).about(found, &self.source.display))
     }
 
     /// What to look at if the product is wrong at a size.
@@ -136,7 +171,7 @@ impl Candidate {
             text += &format!("\nC[{}][{}] {got}, and should be {}", mismatch.row, mismatch.col, mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
-        Next::new(text, self.command(size, "--device sim"))
+        Next::new(text, self.command(size, "--device sim")).of("wrong product")
     }
 
     /// What to look at if a launch was stopped because it took too long. Threads that do each other's work may take for
@@ -144,16 +179,13 @@ impl Candidate {
     fn endless(&self, size: [u64; 3], shapes: &[[u64; 3]], error: &anyhow::Error) -> Next {
         let name = names(&[size]);
         if let Some(&small) = smallest_ragged(&[shapes, &[size]].concat()).first()
-            && let Some(hazard) = self.first_hazard(small, |_| true)
+            && let Some(hazard) = self.checked(small).unwrap_or_default().first()
         {
-            let text = format!("at {name} the kernel does not end in time, and at {}\n{hazard}", names(&[small]));
-            return Next::new(text, self.command(small, "--check"));
+            let at = names(&[small]);
+            let text = format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(hazard));
+            return Next::new(text, self.command(small, "--check")).about(hazard, &self.source.display);
         }
-        Next::new(at(&name, &explain(error)), self.command(size, "--device sim"))
-    }
-
-    fn first_hazard(&self, size: [u64; 3], wanted: impl Fn(&HazardReport) -> bool) -> Option<String> {
-        self.checked(size).ok()?.iter().find(|hazard| wanted(hazard)).map(picture)
+        self.stopped(&name, error, self.command(size, "--device sim"))
     }
 
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
@@ -165,16 +197,18 @@ impl Candidate {
     pub fn safe(&self, shapes: &[[u64; 3]]) -> Verdict {
         for &size in shapes {
             let name = names(&[size]);
-            let text = match self.checked(size) {
+            let command = self.command(size, "--check");
+            let next = match self.checked(size) {
                 Ok(hazards) => {
                     let Some(first) = hazards.first() else { continue };
                     let more = hazards.len() - 1;
                     let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                    format!("the product is right only by luck: at {name}\n{}{more}", picture(first))
+                    let text = format!("the product is right only by luck: at {name}\n{}{more}", picture(first));
+                    Next::new(text, command).about(first, &self.source.display)
                 }
-                Err(error) => at(&name, &explain(&error)),
+                Err(error) => self.stopped(&name, &error, command),
             };
-            return Verdict::Failed(Some(format!("not at {name}")), Next::new(text, self.command(size, "--check")));
+            return Verdict::Failed(Some(format!("not at {name}")), next);
         }
         Verdict::Passed(None)
     }

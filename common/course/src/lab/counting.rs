@@ -6,8 +6,8 @@ use common::device::SimOptions;
 use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::correctness::{at, explain};
-use crate::lab::data::Goal;
 use crate::lab::shapes::names;
+use crate::lab::task::Goal;
 
 /// The largest error as a share of its bound, which no counter tells.
 pub const SHARE_OF_BOUND: &str = "share_of_bound";
@@ -16,8 +16,10 @@ impl Candidate {
     /// Runs the goal's size and compares what it counts with what is asked.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
-        let failed =
-            |found, text: String, options| Verdict::Failed(found, Next::new(text, self.command(goal.size, options)));
+        let failed = |found, text: String, options| {
+            let next = Next::new(text, self.command(goal.size, options)).of(format!("missed: {}", goal.words));
+            Verdict::Failed(found, next)
+        };
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
             Err(error) => return failed(None, at(&name, &explain(&error)), "--check"),

@@ -6,114 +6,20 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use common::basics::workspace;
 use common::code::folder_of;
-use serde::Deserialize;
 
+use crate::lab::task::{Data, Task};
+use crate::lab::transfer::Transfer;
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
-
-/// A lab as its file describes it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Data {
-    /// The variant whose launches the learner's kernel has, if they are not those of the kernel that the lab leads to.
-    #[serde(default)]
-    pub launched_as: Option<String>,
-    pub gain: Gain,
-    /// The learner develops one file through all of them; what a task asks stays asked in those after it.
-    pub tasks: Vec<Task>,
-}
-
-/// How the gain of a task is shown: the counters before it and after it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gain {
-    /// M, N, K of both runs.
-    pub size: [u64; 3],
-    /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
-    #[serde(default)]
-    pub from: Option<String>,
-    /// Whether the largest error is shown, too.
-    #[serde(default)]
-    pub errors: bool,
-}
-
-/// Shapes that are drawn again for each grading.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Random {
-    pub count: u64,
-    /// Largest M, N, K.
-    pub most: [u64; 3],
-    /// They are multiples of this.
-    #[serde(default = "one")]
-    pub multiple: u64,
-}
-
-fn one() -> u64 {
-    1
-}
-
-/// A comparison of times on a GPU.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Speed {
-    pub size: [u64; 3],
-    /// The kernel of the course to be faster than.
-    pub than: String,
-    /// How many times as fast, at least.
-    pub factor: f64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Task {
-    /// What to do, in a few words.
-    pub name: String,
-    /// M, N, K at which the product must be right from this task on.
-    #[serde(default)]
-    pub shapes: Vec<[u64; 3]>,
-    /// Shapes that the learner does not know, at which it must be right as well.
-    #[serde(default)]
-    pub hidden: Option<Random>,
-    #[serde(default)]
-    pub goals: Vec<Goal>,
-    /// What is timed if there is a GPU.
-    #[serde(default)]
-    pub speed: Option<Speed>,
-    /// The kernel that passes this task and is no further, to compare with afterwards: one of the course by its name, or a
-    /// file beside the lab.
-    #[serde(default)]
-    pub answer: Option<String>,
-    #[serde(default)]
-    pub hints: Vec<String>,
-    /// An open challenge: the lab is done without it.
-    #[serde(default)]
-    pub open: bool,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Goal {
-    pub words: String,
-    /// M, N, K of the run that is counted.
-    pub size: [u64; 3],
-    /// Name of a counter, or of what the grader derives from a run.
-    pub counter: String,
-    /// What it is divided by.
-    #[serde(default)]
-    pub per: Option<String>,
-    #[serde(default)]
-    pub at_most: Option<f64>,
-    #[serde(default)]
-    pub at_least: Option<f64>,
-    /// What to look at if it is missed.
-    pub next: String,
-}
 
 pub struct Lab {
     /// The kernel that it leads to: a step's own, or one beyond the course.
     pub kernel: Kernel,
     pub data: Data,
+    /// The task that is asked in place of the lab's own.
+    pub transfer: Option<Transfer>,
+    /// What the learner calls it: the number of its step, or the kernel that it leads to; behind it, the seed of a transfer task.
+    name: String,
 }
 
 impl Lab {
@@ -126,14 +32,21 @@ impl Lab {
             if file.is_file() {
                 let data = serde_json::from_str(&files::read(&file)?)
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
-                all.push(Self { kernel, data });
+                let name = kernel.variant_name().unwrap_or_else(|| steps::number(kernel.step)).to_owned();
+                all.push(Self { kernel, data, transfer: None, name });
             }
         }
         Ok(all)
     }
 
-    /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to.
+    /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to; `4-7` is lab 4's
+    /// transfer task of seed 7.
     pub fn find(name: &str) -> Result<Self> {
+        if let Some((lab, seed)) = name.split_once('-')
+            && let Ok(seed) = seed.parse()
+        {
+            return Self::find(lab)?.drawn(seed);
+        }
         let step = steps::named(name).map(|step| step.name);
         let is_named = |lab: &Self| match lab.kernel.variant_name() {
             Some(kernel) => kernel == name,
@@ -146,14 +59,24 @@ impl Lab {
         })
     }
 
-    /// What the learner calls it: the number of its step, or the kernel that it leads to.
-    pub fn name(&self) -> &'static str {
-        self.kernel.variant_name().unwrap_or_else(|| steps::number(self.kernel.step))
+    /// The transfer task of a seed.
+    pub fn drawn(&self, seed: u64) -> Result<Self> {
+        let name = self.name();
+        let none = || format!("lab {name} has no transfer tasks; choose lab 1 to 6");
+        let transfer = Transfer::draw(&self.data.transfer, seed).with_context(none)?;
+        let data = Data { tasks: vec![transfer.task()], transfer: vec![], ..self.data.clone() };
+        Ok(Self { kernel: self.kernel, data, name: format!("{name}-{seed}"), transfer: Some(transfer) })
+    }
+
+    /// What the learner calls it.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
     pub fn full_name(&self) -> String {
-        self.kernel.name()
+        let seed = self.transfer.as_ref().map_or_else(String::new, |drawn| format!("-{}", drawn.seed));
+        self.kernel.name() + &seed
     }
 
     /// The name of the lab after this one.
@@ -172,13 +95,28 @@ impl Lab {
         mine::folder().join(format!("{}.task{}.cu", self.stem(), task + 1))
     }
 
-    fn stem(&self) -> &'static str {
+    fn stem(&self) -> String {
         let step = self.kernel.step.name;
-        self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step)
+        let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
+        self.transfer.as_ref().map_or_else(|| stem.to_owned(), |drawn| format!("{stem}-transfer{}", drawn.seed))
     }
 
+    /// The file that the lab begins with.
     pub fn start(&self) -> PathBuf {
         self.folder().join("start.cu")
+    }
+
+    /// What the learner's file begins with, and where that is from.
+    pub fn begins_with(&self) -> Result<(String, String)> {
+        Ok(match &self.transfer {
+            Some(drawn) => (drawn.start(self.name()), format!("the start of transfer task {}", drawn.seed)),
+            None => (files::read(&self.start())?, format!("a copy of {}", workspace::display(&self.start()))),
+        })
+    }
+
+    /// Shapes as this lab means them.
+    pub fn shape(&self, shape: [u64; 3]) -> [u64; 3] {
+        self.transfer.as_ref().map_or(shape, |drawn| drawn.shape(shape))
     }
 
     /// The page that says what to do.

@@ -39,6 +39,9 @@ const ROWS: &[Row] = &[
 /// The gain since the learner's file passed the task before `task`, or since the lab's start. `None` if there is
 /// nothing to compare with.
 pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
+    if lab.transfer.is_some() {
+        return None;
+    }
     let size = lab.data.gain.size;
     let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
     let (now, seen_now) = Candidate::read(lab, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;

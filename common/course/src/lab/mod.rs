@@ -3,24 +3,28 @@
 //! What a lab asks is data beside it (`data`). Grading runs on the simulator, in this process, so that it gives the
 //! same verdict on every machine and takes a second.
 
-mod candidate;
-mod checklist;
+pub(crate) mod candidate;
+pub(crate) mod checklist;
 mod copy;
 mod correctness;
 mod counting;
 pub(crate) mod data;
+mod fingerprint;
 mod gain;
+pub(crate) mod graded;
 mod grading;
 mod shapes;
 mod speed;
+mod task;
 mod text;
+pub(crate) mod transfer;
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::basics::output;
 use common::basics::workspace;
 
@@ -33,8 +37,9 @@ use text::New;
 
 /// Options of `cargo course lab`.
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
 pub struct Options {
-    /// Number of the step, 1 to 6, or its name; or tensor_cores, beyond the course
+    /// Number of the step, 1 to 6, or its name; or tensor_cores, beyond the course; 4-7 is lab 4's transfer task of seed 7
     lab: String,
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
@@ -48,6 +53,9 @@ pub struct Options {
     /// Grade this file instead of your copy; progress is not noted
     #[arg(long, value_name = "FILE.cu", conflicts_with_all = ["restart", "hint"])]
     kernel: Option<PathBuf>,
+    /// Grade for a program: tasks, points and findings as JSON; exit status 0 whatever the kernel is worth
+    #[arg(long, conflicts_with_all = ["restart", "hint", "watch"])]
+    json: bool,
     /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
@@ -64,6 +72,12 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let own = options.kernel.is_none();
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
+    if options.json {
+        ensure!(!own || kernel.is_file(), "there is nothing to grade yet; cargo course lab {} begins", lab.name());
+        let graded = graded::grade(&lab, &kernel, options.seed.unwrap_or_else(fresh_seed))?;
+        output::print(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
+        return Ok(true);
+    }
     if own && !kernel.is_file() {
         copy::begin(&lab)?;
         if !options.watch {
@@ -92,7 +106,10 @@ fn hint(lab: &Lab) -> Result<()> {
 /// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
 /// when it passed a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
-    let grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
+    let mut grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
+    if own && let Ok(progress) = Progress::read() {
+        grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
+    }
     let kept = if own { note(lab, kernel, &grade) } else { Ok(None) };
     // Whoever cannot keep it still gets it.
     output::print(&match &kept {
@@ -116,7 +133,7 @@ fn note(lab: &Lab, kernel: &Path, grade: &Grade) -> Result<Option<New>> {
 }
 
 /// A seed that nobody can have prepared for.
-fn fresh_seed() -> u64 {
+pub(crate) fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
 }

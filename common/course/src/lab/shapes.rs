@@ -2,7 +2,7 @@
 
 use common::basics::mix::mix;
 
-use crate::lab::data::Random;
+use crate::lab::task::Random;
 
 /// Shapes as people write them, with commas between them.
 pub fn names(sizes: &[[u64; 3]]) -> String {

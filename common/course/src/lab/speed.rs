@@ -9,8 +9,8 @@ use common::verify::on_device::verify_on;
 
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};
-use crate::lab::data::Speed;
 use crate::lab::shapes::names;
+use crate::lab::task::Speed;
 use crate::steps::Kernel;
 
 pub fn words(speed: &Speed) -> String {
@@ -34,11 +34,13 @@ impl Candidate {
                 } else {
                     let text =
                         format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
-                    Verdict::Failed(Some(found), Next::new(text, self.command(speed.size, "--baseline cublas")))
+                    let next = Next::new(text, self.command(speed.size, "--baseline cublas"));
+                    Verdict::Failed(Some(found), next.of("too slow"))
                 }
             }
             Err(error) => {
-                Verdict::Failed(None, Next::new(format!("{error:#}"), self.command(speed.size, "--device cuda")))
+                let next = Next::new(format!("{error:#}"), self.command(speed.size, "--device cuda"));
+                Verdict::Failed(None, next.of("cannot be timed"))
             }
         }
     }

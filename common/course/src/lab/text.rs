@@ -27,13 +27,13 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     let mut text = head(lab, kernel, grade);
     let tasks = &lab.data.tasks;
     let current = grade.passed.iter().position(|passed| !passed);
-    before(&mut text, lab, current.unwrap_or(tasks.len()));
+    before(&mut text, lab, grade, current.unwrap_or(tasks.len()));
     if let Some(current) = current {
-        let _ = writeln!(text, "  {}", title(lab, current));
+        let _ = writeln!(text, "  {}{}", title(lab, current), helped(grade, current));
         lines(&mut text, grade, current);
         later(&mut text, tasks.len() - current - 1);
     }
-    let Some(next) = &grade.next else {
+    let Some(next) = grade.findings.first() else {
         text += &done_with(lab, kernel, grade);
         return text;
     };
@@ -54,9 +54,9 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
 /// A graded kernel that has passed a task for the first time: what that was worth, and how to go on.
 pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
     let mut text = head(lab, kernel, grade);
-    before(&mut text, lab, new.first);
+    before(&mut text, lab, grade, new.first);
     for task in (new.first..=new.last).filter(|&task| grade.passed[task]) {
-        let _ = writeln!(text, "  {}", title(lab, task));
+        let _ = writeln!(text, "  {}{}", title(lab, task), helped(grade, task));
         lines(&mut text, grade, task);
         text.push('\n');
     }
@@ -87,6 +87,15 @@ fn title(lab: &Lab, task: usize) -> String {
     format!("{bold}task {} of {}: {}{bold:#}{open}", task + 1, tasks.len(), tasks[task].name)
 }
 
+/// What hints cost: a word.
+fn helped(grade: &Grade, task: usize) -> String {
+    match grade.hints.get(task) {
+        None | Some(0) => String::new(),
+        Some(1) => ", with a hint".into(),
+        Some(hints) => format!(", with {hints} hints"),
+    }
+}
+
 fn state(state: State) -> String {
     let (word, style) = match state {
         State::Passed => ("passed", AnsiColor::Green.on_default()),
@@ -105,9 +114,9 @@ fn lines(text: &mut String, grade: &Grade, task: usize) {
 }
 
 /// The tasks before this one, in a line each.
-fn before(text: &mut String, lab: &Lab, task: usize) {
+fn before(text: &mut String, lab: &Lab, grade: &Grade, task: usize) {
     for passed in 0..task {
-        let _ = writeln!(text, "  {}{}", state(State::Passed), title(lab, passed));
+        let _ = writeln!(text, "  {}{}{}", state(State::Passed), title(lab, passed), helped(grade, passed));
     }
     if task > 0 {
         text.push('\n');
@@ -158,10 +167,16 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     } else {
         let _ = writeln!(text, "\nlab {name} is done");
     }
-    if done(lab, grade)
-        && let Some(following) = lab.following()
-    {
-        let _ = writeln!(text, "\nthe lab after this one: cargo course lab {following}");
+    if !done(lab, grade) {
+        return text;
+    }
+    if !lab.data.transfer.is_empty() {
+        let _ =
+            writeln!(text, "\na task that is solved nowhere, and another for each number: cargo course lab {name}-1");
+    }
+    if let Some(following) = lab.following() {
+        let breaks = lab.data.after.as_ref().map_or_else(String::new, |after| format!("{after}\n"));
+        let _ = writeln!(text, "\n{breaks}the lab after this one: cargo course lab {following}");
     }
     text
 }

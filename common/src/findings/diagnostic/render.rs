@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
+use serde::{Deserialize, Serialize};
 
 use super::underline;
 use crate::code::places::Sources;
@@ -32,6 +33,33 @@ pub(crate) struct Mark {
     pub label: String,
     /// It only helps to understand the others, and is underlined as such.
     pub aside: bool,
+}
+
+/// A piece of a line that is underlined, for programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Underlined {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The first character of it, counted from 0, and the one behind the last.
+    pub span: (usize, usize),
+    /// Who did what there.
+    pub label: String,
+}
+
+impl Diagnostic {
+    /// What is underlined in a file.
+    pub fn underlined(&self, file: &str) -> Vec<Underlined> {
+        let mut sources = Sources::default();
+        let in_file = |mark: &Mark| {
+            let (path, text, span) = source_of(mark, &mut sources)?;
+            let before = &text[..span.start];
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+            let length = text[span].chars().take_while(|&c| c != '\n').count();
+            let line = before.matches('\n').count() + 1;
+            (path == file).then(|| Underlined { line, span: (column, column + length), label: mark.label.clone() })
+        };
+        self.marks.iter().filter_map(in_file).collect()
+    }
 }
 
 /// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.

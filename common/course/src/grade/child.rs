@@ -1,0 +1,86 @@
+//! One hand-in graded in a process of its own, whose time and memory are limited.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use common::basics::workspace;
+use common::code::nvrtc;
+use wait_timeout::ChildExt as _;
+
+use super::hand_in::Kernel;
+use crate::lab::graded::Graded;
+use crate::mine;
+
+/// Seconds that a grading may take; one of lab 4 takes one.
+const SECONDS: u64 = 60;
+/// Bytes of memory that a grading may ask for; one of lab 4 touches a fortieth.
+#[cfg(target_os = "linux")]
+const MEMORY: u64 = 4 << 30;
+/// Bytes that are read of what a grading prints, and those of a sentence of it.
+const OUTPUT: u64 = 4 << 20;
+const SENTENCE: usize = 400;
+
+/// Grades a kernel in this folder. The error says in a sentence why it got no points.
+pub fn grade(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<Graded, String> {
+    match attempt(kernel, folder, seed, threads) {
+        Ok(graded) => graded,
+        Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+fn attempt(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<Result<Graded, String>> {
+    // Under the name that a learner's own copy has: whatever the file was called reaches no compiler and no message.
+    let file = kernel.lab.copy().with_extension(if kernel.ptx { "ptx" } else { "cu" });
+    let file = folder.join(file.file_name().unwrap_or_default());
+    let (out, err) = (folder.join("out"), folder.join("err"));
+    fs::write(&file, &kernel.text)?;
+    let mut command = Command::new(std::env::current_exe().context("this program is gone; start it again")?);
+    command.args(["lab", kernel.lab.name(), "--json", "--seed", &seed.to_string(), "--kernel"]);
+    command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
+    command.env(mine::VARIABLE, folder).env("RAYON_NUM_THREADS", threads.to_string());
+    if let Ok(nvrtc) = nvrtc::find() {
+        command.env(nvrtc::PATH_VARIABLE, workspace::resolved(&nvrtc.path));
+    }
+    command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+    let mut child = command.spawn().context("no process can be started; use fewer --jobs")?;
+    limit(&child);
+    let Some(status) = child.wait_timeout(Duration::from_secs(SECONDS))? else {
+        child.kill()?;
+        child.wait()?;
+        return Ok(Err(format!("it was stopped because its grading took more than {SECONDS} seconds")));
+    };
+    if status.success() {
+        return Ok(serde_json::from_str(&read(&out)?).map_err(|_| "its grading gave no result".to_owned()));
+    }
+    let said = read(&err)?;
+    let sentence = said.lines().find_map(|line| line.strip_prefix("error: ")).map(escaped);
+    let broke = || format!("its grading broke off ({status}); does it take too much memory?");
+    Ok(Err(sentence.filter(|_| status.code() == Some(2)).unwrap_or_else(broke)))
+}
+
+fn escaped(sentence: &str) -> String {
+    workspace::escaped(Path::new(sentence)).chars().take(SENTENCE).collect()
+}
+
+fn read(file: &Path) -> Result<String> {
+    let mut bytes = vec![];
+    File::open(file)?.take(OUTPUT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Limits what a process may ask of the system. Where the system cannot, its time is limited all the same.
+#[cfg(target_os = "linux")]
+fn limit(child: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    for (resource, most) in [(Resource::As, MEMORY), (Resource::Fsize, OUTPUT)] {
+        let most = Rlimit { current: Some(most), maximum: Some(most) };
+        let _ = prlimit(Some(Pid::from_child(child)), resource, most);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit(_: &Child) {}

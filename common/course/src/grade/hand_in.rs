@@ -1,0 +1,211 @@
+//! What was handed in: the kernels in a folder, whose they are, and for which lab.
+
+use std::fs::{self, File, FileType};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail, ensure};
+use common::basics::output::io_reason;
+use common::basics::workspace;
+
+use crate::lab::data::Lab;
+
+/// Bytes that a hand-in may have: a hundred times more than any kernel of the course.
+const LARGEST: u64 = 1 << 20;
+/// Folders within folders that are looked into, and files that are taken at most.
+const DEEPEST: usize = 8;
+const MOST: usize = 10_000;
+
+/// A kernel that somebody handed in.
+#[derive(Clone)]
+pub struct HandIn<'a> {
+    /// Whose it is: the name of the folder, or of the file if that lies in no folder.
+    pub who: String,
+    /// The file from the folder of the class.
+    pub file: String,
+    /// The kernel, or in a sentence why there is none.
+    pub kernel: Result<Kernel<'a>, String>,
+}
+
+#[derive(Clone)]
+pub struct Kernel<'a> {
+    pub lab: &'a Lab,
+    pub text: String,
+    pub ptx: bool,
+}
+
+impl HandIn<'_> {
+    /// By name, and for each name by lab.
+    pub fn order(&self) -> (&str, &str) {
+        (&self.who, &self.file)
+    }
+}
+
+/// The labs, and the transfer tasks of which names of files below a folder speak.
+pub fn labs(folder: &Path) -> Result<Vec<Lab>> {
+    let mut labs = Lab::all()?;
+    for (path, _) in walked(folder)? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let Some(seed) = number_after(&name, "transfer").filter(|_| lab_named(&name, &labs).is_none()) else {
+            continue;
+        };
+        let lab = lab_named(&name.replace("transfer", ""), &labs).and_then(|lab| lab.drawn(seed).ok());
+        labs.extend(lab);
+    }
+    Ok(labs)
+}
+
+fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
+    let name = workspace::display(folder);
+    ensure!(folder.is_dir(), "{name} is not a folder; give the folder with the hand-ins");
+    let mut entries = vec![];
+    walk(folder, &mut PathBuf::new(), &mut entries)?;
+    Ok(entries)
+}
+
+/// The hand-ins below a folder, sorted; of one lab, or of any.
+pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
+    let (name, entries) = (workspace::display(folder), walked(folder)?);
+    let has_code = |path: &Path| entries.iter().any(|(other, _)| other == &path.with_extension("cu"));
+    let mut found: Vec<HandIn> = entries
+        .iter()
+        // PTX beside its source is what the compiler made of it.
+        .filter(|(path, _)| !(kind(path) == Some("ptx") && has_code(path)))
+        .filter_map(|(path, of)| hand_in(folder, path, *of, labs, only))
+        .collect();
+    ensure!(
+        !found.is_empty(),
+        "{name} holds no hand-in; give the folder with the .cu files, or with the students' folders"
+    );
+    for (path, of) in &entries {
+        let whose = who(path);
+        if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
+            let kernel = Err("there is no .cu file for this lab in the folder".to_owned());
+            found.push(HandIn { who: whose, file: workspace::escaped(path), kernel });
+        }
+    }
+    found.sort_by(|one, other| one.order().cmp(&other.order()));
+    Ok(found)
+}
+
+/// Everything below a folder that is not hidden, with its kind. Links are not followed.
+fn walk(root: &Path, inside: &mut PathBuf, entries: &mut Vec<(PathBuf, FileType)>) -> Result<()> {
+    let unreadable = |error| {
+        let folder = workspace::display(&root.join(&*inside));
+        anyhow!("{folder} cannot be read ({}); check its permissions", io_reason(&error))
+    };
+    let listed = match fs::read_dir(root.join(&*inside)) {
+        Ok(listed) => listed,
+        // A student's folder that cannot be read costs nobody else anything.
+        Err(_) if inside.components().next().is_some() => return Ok(()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    for entry in listed.flatten() {
+        let (name, Ok(of)) = (entry.file_name(), entry.file_type()) else { continue };
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        inside.push(name);
+        if of.is_dir() || kind(inside).is_some() || inside.components().count() == 1 && of.is_symlink() {
+            entries.push((inside.clone(), of));
+        }
+        if entries.len() > MOST {
+            bail!("{} holds more than {MOST} files; grade it in parts", workspace::display(root));
+        }
+        if of.is_dir() && inside.components().count() < DEEPEST {
+            walk(root, inside, entries)?;
+        }
+        inside.pop();
+    }
+    Ok(())
+}
+
+/// `cu` or `ptx`, as the name says.
+fn kind(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?;
+    ["cu", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
+}
+
+/// Whose a file is: the first folder, or the file without its extension.
+fn who(path: &Path) -> String {
+    let first: &Path = path.components().next().map_or(path, |first| first.as_os_str().as_ref());
+    let alone = path.components().count() == 1 && kind(path).is_some();
+    workspace::escaped(&if alone { first.with_extension("") } else { first.to_owned() })
+}
+
+fn hand_in<'a>(root: &Path, path: &Path, of: FileType, labs: &'a [Lab], only: Option<&'a Lab>) -> Option<HandIn<'a>> {
+    let stem = path.file_stem()?.to_string_lossy().into_owned();
+    let own = lab_named(&stem, labs);
+    let kept = own.is_some() && stem.rsplit_once('.').is_some_and(|(_, last)| is_kept(last));
+    let other = |only: &Lab| own.is_some_and(|own| own.kernel.name() != only.kernel.name());
+    if of.is_dir() || kept || only.is_some_and(other) {
+        return None;
+    }
+    let folders = || {
+        let mut names = path.ancestors().skip(1).filter_map(Path::file_name);
+        names.find_map(|name| lab_named(&name.to_string_lossy(), labs))
+    };
+    let kernel = match only.or(own).or_else(folders) {
+        _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),
+        None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
+        Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, ptx: kind(path) == Some("ptx") }),
+    };
+    Some(HandIn { who: who(path), file: workspace::escaped(path), kernel })
+}
+
+/// Whether a file's name ends as those do that the course keeps beside a learner's kernel: `step04.task1.cu`, `step04.1.cu`.
+fn is_kept(end: &str) -> bool {
+    let number = end.strip_prefix("task").unwrap_or(end);
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+}
+
+/// The lab that a name speaks of: `step04`, `Lab 4`, `ada_step4_final`, `tensor_cores`, `step04-transfer7`.
+fn lab_named<'a>(name: &str, labs: &'a [Lab]) -> Option<&'a Lab> {
+    let name = name.to_lowercase();
+    let number = number_after(&name, "step").or_else(|| number_after(&name, "lab")).map(|number| number.to_string());
+    let is_named =
+        |lab: &&Lab| number.as_deref() == Some(lab.name()) || lab.name().len() > 2 && name.contains(lab.name());
+    let lab = labs.iter().filter(|lab| lab.transfer.is_none()).find(is_named)?;
+    let drawn = number_after(&name, "transfer").map(|seed| format!("{}-{seed}", lab.name()));
+    drawn.map_or(Some(lab), |drawn| labs.iter().find(|lab| lab.name() == drawn))
+}
+
+/// The first number that stands behind a word.
+fn number_after(name: &str, word: &str) -> Option<u64> {
+    name.match_indices(word).find_map(|(at, _)| {
+        let rest = name[at + word.len()..].trim_start_matches(['_', '-', ' ']);
+        rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+    })
+}
+
+/// The text of a file. The error says in a sentence why it is none.
+fn read(path: &Path) -> Result<String, String> {
+    let mut bytes = vec![];
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("it cannot be read ({})", io_reason(&error)))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err("it has more than 1 MiB, which no kernel needs".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not a text".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_the_lab_and_whose_it_is() {
+        let labs = Lab::all().unwrap();
+        let lab = |name| lab_named(name, &labs).map(Lab::name);
+        for name in ["step04", "Lab 4", "ada_step4_final", "step04.task1", "lab-04"] {
+            assert_eq!(lab(name), Some("4"), "{name}");
+        }
+        assert_eq!(
+            (lab("my_tensor_cores"), lab("ada"), lab("step04-transfer7"), lab("lab99")),
+            (Some("tensor_cores"), None, None, None)
+        );
+        assert_eq!(who(Path::new("ada.lovelace.cu")), "ada.lovelace");
+        assert_eq!(who(Path::new("ada\n/a/step04.cu")), "ada\\n");
+        assert!(is_kept("task12") && is_kept("3") && !is_kept("final") && !is_kept("task"));
+    }
+}

@@ -1,0 +1,108 @@
+//! `cargo course grade`: what a class has handed in, graded one by one: a table, a CSV file and a page.
+//!
+//! Hand-ins are untrusted and never seen before. Each is read within bounds, copied into a folder of its own, and graded by a
+//! process of its own whose time and memory are limited: whatever it does costs its own row and nothing else.
+
+mod child;
+mod class;
+mod hand_in;
+pub(crate) mod page;
+mod sheet;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use common::basics::progress::Progress;
+use common::basics::{output, workspace};
+
+use crate::arguments::parse_seed;
+use crate::files;
+use crate::lab::data::Lab;
+use crate::lab::fresh_seed;
+use class::{Class, Row};
+use hand_in::HandIn;
+
+/// Options of `cargo course grade`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder with the hand-ins: every .cu file in it, or in the folders of the students
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The lab, as for cargo course lab; by default each file's name tells, such as step04.cu
+    #[arg(long)]
+    lab: Option<String>,
+    /// Write a page: who passed what, what went wrong most often, and each kernel with its findings underlined
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+    /// Write a table for a spreadsheet
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
+    /// How many hand-ins are graded at the same time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Repeat a grading: the hidden shapes and the matrices, the same for all, follow from its seed
+    #[arg(long, value_name = "S", value_parser = parse_seed)]
+    seed: Option<u64>,
+}
+
+/// Runs the command. That kernels are wrong is no failure of it.
+pub fn run(options: &Options) -> Result<bool> {
+    let labs = hand_in::labs(&options.folder)?;
+    let only = options.lab.as_deref().map(Lab::find).transpose()?;
+    let hand_ins = hand_in::below(&options.folder, &labs, only.as_ref())?;
+    for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, sheet::BEGIN)] {
+        file.as_deref()
+            .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
+    }
+    if hand_ins.iter().any(|one| one.kernel.as_ref().is_ok_and(|kernel| !kernel.ptx)) {
+        common::code::nvrtc::find()?.try_out()?;
+    }
+    let seed = options.seed.unwrap_or_else(fresh_seed);
+    let class = Class { rows: grade(&hand_ins, seed, usize::from(options.jobs))?, seed };
+    output::print(&sheet::terminal(&class))?;
+    if let Some(file) = &options.csv {
+        write(file, sheet::BEGIN, &sheet::csv(&class))?;
+    }
+    if let Some(file) = &options.out {
+        write(file, page::BEGIN, &page::html(&class))?;
+        output::print(&format!("\nthe page of the class: {}\n", workspace::display(file)))?;
+    }
+    Ok(true)
+}
+
+/// Grades all of them, some at a time.
+fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, jobs: usize) -> Result<Vec<Row<'a>>> {
+    let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
+    let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = (cores / jobs).max(1);
+    let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
+    let next = AtomicUsize::new(0);
+    let folder = folder.path();
+    let work = || {
+        let mut rows = vec![];
+        while let Some(one) = hand_ins.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let graded = one.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
+                let own = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
+                child::grade(kernel, own.path(), seed, threads)
+            });
+            progress.add(1);
+            rows.push(Row { hand_in: one.clone(), graded });
+        }
+        rows
+    };
+    let mut rows: Vec<Row> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.min(hand_ins.len())).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+    });
+    rows.sort_by(|one, other| one.hand_in.order().cmp(&other.hand_in.order()));
+    Ok(rows)
+}
+
+const ELSEWHERE: &str = "choose another name";
+
+/// Writes a file that begins like this, in place of nothing or of one that began like it.
+pub(crate) fn write(file: &Path, begin: &str, text: &str) -> Result<()> {
+    files::replace(file, text, |old| old.starts_with(begin), ELSEWHERE)
+}

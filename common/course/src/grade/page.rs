@@ -1,0 +1,187 @@
+//! The page of a graded class: one file that loads nothing and runs nothing.
+
+use std::fmt::Write as _;
+
+use common::findings::diagnostic::Underlined;
+
+use super::class::{Class, Row};
+use crate::lab::checklist::State;
+use crate::lab::graded::GradedTask;
+
+/// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
+pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+    <meta name=\"viewport\" content=\"width=device-width\">\n<title>A class</title>\n";
+const STYLE: &str = include_str!("page.css");
+
+/// Lines of a kernel that are shown, and characters of each.
+const LINES: usize = 500;
+const COLUMNS: usize = 300;
+
+/// The page.
+pub fn html(class: &Class) -> String {
+    let mut page = format!("{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n");
+    let done = class.rows.iter().filter(|row| row.passed().is_some_and(|(passed, of)| passed == of)).count();
+    let _ = writeln!(page, "<p>{} kernels, {done} of them passed. Seed {}.</p>", class.rows.len(), class.seed);
+    page += "<h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n";
+    for (number, row) in class.rows.iter().enumerate() {
+        let points = row.points().map_or("–".to_owned(), |(points, of)| format!("{points} of {of}"));
+        let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
+        let (who, lab, said) = (escaped(&row.hand_in.who), row.lab_name(), escaped(&row.said()));
+        let _ = writeln!(
+            page,
+            "<tr><td><a href=\"#k{number}\">{who}</a><td>{lab}<td class=n>{points}<td>{boxes}<td>{said}</tr>"
+        );
+    }
+    page += "</table>\n";
+    common(&mut page, class);
+    let alike = class.alike();
+    if !alike.is_empty() {
+        page += "<h2>Alike but for names, comments and layout</h2>\n<p>A hint and no verdict: a short kernel has few right \
+                 forms.</p>\n<ul>\n";
+        for group in alike {
+            let _ = writeln!(page, "<li>{}</li>", escaped(&group.join(", ")));
+        }
+        page += "</ul>\n";
+    }
+    page += "<h2>Each kernel</h2>\n";
+    for (number, row) in class.rows.iter().enumerate() {
+        kernel(&mut page, number, row);
+    }
+    page + "</html>\n"
+}
+
+fn mark(task: &GradedTask) -> String {
+    let (class, sign, word) = match (task.passed, task.open) {
+        (true, _) => ("yes", "✓", "passed"),
+        (false, true) => ("open", "·", "an open challenge"),
+        (false, false) => ("no", "✗", "not passed"),
+    };
+    format!("<span class={class} title=\"{}: {word}\">{sign}</span>", escaped(&task.name))
+}
+
+/// The most common findings, each with an example.
+fn common(page: &mut String, class: &Class) {
+    let common = class.common();
+    if common.is_empty() {
+        return;
+    }
+    *page += "<h2>What went wrong most often</h2>\n<ol>\n";
+    for (kind, rows) in common {
+        let (count, kind) = (rows.len(), escaped(kind));
+        // The shortest message shows a mistake best.
+        let example = rows.iter().min_by_key(|(_, finding)| finding.text.len());
+        let Some((row, finding)) = example else { continue };
+        let (who, text) = (escaped(&row.hand_in.who), escaped(&finding.text));
+        let kernels = if count == 1 { "kernel" } else { "kernels" };
+        let _ =
+            writeln!(page, "<li><b>{kind}</b>, in {count} {kernels}; for example that of {who}:<pre>{text}</pre></li>");
+    }
+    *page += "</ol>\n";
+}
+
+/// A hand-in: its checklist, what is wrong, and the kernel with the places underlined.
+fn kernel(page: &mut String, number: usize, row: &Row) {
+    let (who, file) = (escaped(&row.hand_in.who), escaped(&row.hand_in.file));
+    let _ = writeln!(page, "<details id=k{number}><summary>{who} <small>{file}</small></summary>");
+    match &row.graded {
+        Err(sentence) => {
+            let _ = writeln!(page, "<p>{}</p>", escaped(sentence));
+        }
+        Ok(graded) => {
+            *page += "<ul class=plain>\n";
+            for task in &graded.tasks {
+                let (points, of) = (format!("{:.2}", task.points), task.of);
+                let points = if task.open { String::new() } else { format!(" ({points} of {of} points)") };
+                let _ = writeln!(page, "<li>{} {}{points}<ul class=plain>", mark(task), escaped(&task.name));
+                for line in &task.lines {
+                    let class = match line.state {
+                        State::Passed => "yes",
+                        State::Failed => "no",
+                        State::NotReached | State::LeftOut => "open",
+                    };
+                    let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
+                    let _ = writeln!(page, "<li class={class}>{}{}</li>", escaped(&line.words), escaped(&found));
+                }
+                *page += "</ul></li>\n";
+            }
+            *page += "</ul>\n";
+            for finding in &graded.findings {
+                let _ = writeln!(page, "<pre>{}</pre>", escaped(&finding.text));
+            }
+        }
+    }
+    if let Ok(kernel) = &row.hand_in.kernel {
+        let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
+        *page += &code(&kernel.text, &places);
+    }
+    *page += "</details>\n";
+}
+
+/// A kernel's lines with their numbers; what is underlined says its label below.
+fn code(text: &str, places: &[&Underlined]) -> String {
+    let mut html = String::from("<pre class=code>");
+    for (number, line) in (1..=LINES).zip(text.lines()) {
+        let chars: Vec<char> = line.chars().take(COLUMNS).collect();
+        let piece = |from: usize, to: usize| escaped(&chars[from..to].iter().collect::<String>());
+        let mut here: Vec<&&Underlined> = places.iter().filter(|place| place.line == number).collect();
+        here.sort_by_key(|place| place.span);
+        let (mut at, mut labels) = (0, vec![]);
+        let _ = write!(html, "<i>{number:>4}</i>  ");
+        for place in here {
+            let (from, to) = (place.span.0.min(chars.len()), place.span.1.min(chars.len()));
+            if from >= at && from < to {
+                let _ = write!(html, "{}<u>{}</u>", piece(at, from), piece(from, to));
+                at = to;
+            }
+            if !place.label.is_empty() && !labels.contains(&&place.label) {
+                labels.push(&place.label);
+            }
+        }
+        let more = if line.chars().nth(COLUMNS).is_some() { " …" } else { "" };
+        let _ = writeln!(html, "{}{more}", piece(at, chars.len()));
+        for label in labels {
+            let _ = writeln!(html, "      <em>{}</em>", escaped(label));
+        }
+    }
+    let more = text.lines().count().saturating_sub(LINES);
+    if more > 0 {
+        let _ = writeln!(html, "... and {more} more lines");
+    }
+    html + "</pre>\n"
+}
+
+/// A text as HTML shows it; characters that would hide or reorder it are written out.
+pub fn escaped(text: &str) -> String {
+    let hides = |c: char| {
+        c.is_control() && c != '\n' && c != '\t'
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().fold(String::new(), |mut html, c| {
+        match c {
+            '&' => html += "&amp;",
+            '<' => html += "&lt;",
+            '>' => html += "&gt;",
+            '"' => html += "&quot;",
+            '\'' => html += "&#39;",
+            c if hides(c) => html.extend(c.escape_unicode()),
+            c => html.push(c),
+        }
+        html
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_underlined_stays_within_its_line_and_nothing_is_markup() {
+        let place = |line, span| Underlined { line, span, label: "<b>".into() };
+        let places = [place(1, (2, 5)), place(1, (4, 9)), place(2, (7, 99)), place(9, (0, 1))];
+        let html = code("a <i> b\n\u{202e}x", &places.iter().collect::<Vec<_>>());
+        assert!(html.contains("<i>   1</i>  a <u>&lt;i&gt;</u> b\n      <em>&lt;b&gt;</em>\n"), "{html}");
+        assert!(html.contains("<i>   2</i>  \\u{202e}x\n"), "{html}");
+        assert_eq!(escaped("</pre>\x1b'\""), "&lt;/pre&gt;\\u{1b}&#39;&quot;");
+    }
+}

@@ -1,0 +1,99 @@
+//! A graded kernel for programs: what `cargo course lab N --json` prints and `cargo course grade` reads.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anstream::adapter::strip_str;
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::lab::candidate::Candidate;
+use crate::lab::checklist::{Grade, Line, Next, Part, State, Until};
+use crate::lab::data::Lab;
+use crate::lab::fingerprint::fingerprint;
+use crate::lab::grading::fill_in;
+use crate::lab::task::Points;
+
+/// Version of the format.
+const FORMAT: u32 = 1;
+
+/// A graded kernel.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Graded {
+    pub format: u32,
+    pub lab: String,
+    /// The kernel's file.
+    pub kernel: String,
+    pub seed: u64,
+    pub tasks: Vec<GradedTask>,
+    /// Points of all required tasks together, of so many.
+    pub points: f64,
+    pub of: f64,
+    /// What is wrong, one for each line that failed.
+    pub findings: Vec<Next>,
+    /// The same for kernels that are alike but for names, comments and layout; none if it does not compile.
+    pub fingerprint: Option<String>,
+    /// How long the grading took.
+    pub seconds: f64,
+}
+
+/// A task with its lines of the checklist.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct GradedTask {
+    pub name: String,
+    /// An open challenge: worth no points.
+    pub open: bool,
+    pub passed: bool,
+    pub points: f64,
+    pub of: f64,
+    pub lines: Vec<Line>,
+}
+
+/// Grades a kernel as far as it can earn points.
+pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Graded> {
+    let begun = Instant::now();
+    let candidate = Candidate::read(lab, kernel, seed)?;
+    let Grade { lines, passed, findings, .. } = fill_in(lab, &candidate, seed, Until::WrongProduct)?;
+    let tasks: Vec<GradedTask> = (0..)
+        .zip(&lab.data.tasks)
+        .map(|(number, task)| {
+            let lines: Vec<Line> = lines.iter().filter(|line| line.task == number).cloned().collect();
+            let (points, of) = if task.open { (0.0, 0.0) } else { points(&lab.data.points, &lines) };
+            GradedTask { name: task.name.clone(), open: task.open, passed: passed[number], points, of, lines }
+        })
+        .collect();
+    let plain = |next: Next| Next { text: strip_str(&next.text).to_string(), ..next };
+    Ok(Graded {
+        format: FORMAT,
+        lab: lab.name().to_owned(),
+        kernel: candidate.source.display.clone(),
+        seed,
+        points: rounded(tasks.iter().map(|task| task.points).sum()),
+        of: tasks.iter().map(|task| task.of).sum(),
+        tasks,
+        findings: findings.into_iter().map(plain).collect(),
+        fingerprint: fingerprint_of(lab, &candidate),
+        seconds: rounded(begun.elapsed().as_secs_f64()),
+    })
+}
+
+/// The fingerprint of a kernel, compiled for the first shape of the lab that it can be launched at.
+pub fn fingerprint_of(lab: &Lab, candidate: &Candidate) -> Option<String> {
+    let plan = lab.data.tasks[0].shapes.iter().find_map(|&size| candidate.plan(size).ok())?;
+    Some(fingerprint(&candidate.code(&plan).ok()?.ptx))
+}
+
+/// The points that the lines of a task bring, and those that they could.
+fn points(points: &Points, lines: &[Line]) -> (f64, f64) {
+    let parts = [(Part::Correct, points.correct), (Part::Hazards, points.hazards), (Part::Counters, points.counters)];
+    parts.iter().fold((0.0, 0.0), |(got, of), &(part, worth)| {
+        let asked: Vec<&Line> = lines.iter().filter(|line| line.part == part).collect();
+        let passed = asked.iter().filter(|line| line.state == State::Passed).count();
+        let share = |count: usize| worth * count as f64 / asked.len().max(1) as f64;
+        (got + share(passed), of + share(asked.len()))
+    })
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

@@ -1,0 +1,262 @@
+//! Transfer tasks: a product that is not quite the course's, drawn from a seed. Its answer is nowhere in the course: what is
+//! asked, the edge of a tile and the factors follow from the seed.
+//!
+//! All elements are small integers, so that any order of summation gives the same sum and C is known exactly.
+
+use std::cmp::Ordering;
+
+use anyhow::Result;
+use common::basics::mix::mix;
+use common::code::Code;
+use common::device::Device;
+use common::device::product::{Matrices, Product as _};
+use common::device::session::Session;
+use common::verify::{Mismatch, Verification};
+use plan::{Arg, Plan, Problem};
+
+use crate::lab::task::{Goal, Kind, Task, Template};
+
+/// A task that is drawn.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub seed: u64,
+    pub template: Template,
+    tile: Option<u32>,
+    /// In C = α·A·B + β·C.
+    alpha: i64,
+    beta: i64,
+    /// Products in a batch.
+    batch: u64,
+}
+
+impl Transfer {
+    /// Draws a task from those of a lab; none if it has none.
+    pub fn draw(templates: &[Template], seed: u64) -> Option<Self> {
+        let drawn = |what: u64, count: usize| (mix(seed ^ what << 32) % count.max(1) as u64) as usize;
+        let template = templates.get(drawn(1, templates.len()))?.clone();
+        let tile = template.tiles.get(drawn(2, template.tiles.len())).copied();
+        let (alpha, beta, batch) = (2 + drawn(3, 4) as i64, [-3, -2, 2, 3][drawn(4, 4)], 2 + drawn(5, 4) as u64);
+        Some(Self { seed, template, tile, alpha, beta, batch })
+    }
+
+    /// The task as the lab's only one.
+    pub fn task(&self) -> Task {
+        let Template { shapes, hidden, goals, hints, .. } = self.template.clone();
+        let share = f64::from(self.tile.unwrap_or(32)) / 32.0;
+        let goal = |goal: Goal| {
+            let goal = Goal { size: self.shape(goal.size), ..goal };
+            if goal.counter != "flop_per_byte" {
+                return goal;
+            }
+            let least = goal.at_least.map(|least| least * share);
+            let words = format!("at least {} {}", least.unwrap_or_default(), goal.words);
+            Goal { at_least: least, words, ..goal }
+        };
+        Task {
+            name: self.filled(&self.template.name),
+            shapes: shapes.into_iter().map(|shape| self.shape(shape)).collect(),
+            hidden: Some(hidden),
+            goals: goals.into_iter().map(goal).collect(),
+            hints,
+            ..Task::default()
+        }
+    }
+
+    /// A text of the template with what was drawn.
+    fn filled(&self, text: &str) -> String {
+        let beta = format!("{} {}", if self.beta < 0 { '-' } else { '+' }, self.beta.abs());
+        let filled = text.replace("{alpha}", &self.alpha.to_string()).replace("{beta}", &beta);
+        filled.replace("{batch}", &self.batch.to_string())
+    }
+
+    /// The file that the learner begins with.
+    pub fn start(&self, lab: &str) -> String {
+        let mut text = format!("// Lab {lab}, a transfer task: {}.\n", self.filled(&self.template.name));
+        for line in &self.template.about {
+            text += &format!("// {line}\n");
+        }
+        if let Some(tile) = self.tile {
+            text += &format!("// launch: block {tile},{tile} tile {tile},{tile}\n#define TILE {tile}\n");
+        } else if let Some(launch) = &self.template.launch {
+            text += &format!("// launch: {launch}\n");
+        }
+        text + "\nextern \"C\" __global__ void matmul(\n    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)\n\
+                {\n    // TODO\n}\n"
+    }
+
+    /// The shape that is meant by M, N and K where the task binds them together.
+    pub fn shape(&self, [m, n, k]: [u64; 3]) -> [u64; 3] {
+        match self.template.kind {
+            Kind::Vector => [m, 1, k],
+            Kind::Lower => [m, n, m],
+            Kind::Symmetric => [m, m, k],
+            _ => [m, n, k],
+        }
+    }
+
+    /// The problem whose C the blocks cover.
+    pub fn covered(&self, problem: Problem) -> Problem {
+        if self.template.kind == Kind::RowSums { Problem { n: 1, ..problem } } else { problem }
+    }
+
+    /// The plan of the covered problem, with the sizes of the whole one.
+    pub fn whole(&self, problem: &Problem, mut plan: Plan) -> Plan {
+        for launch in &mut plan.launches {
+            let sizes = launch.args.iter_mut().filter(|arg| matches!(arg, Arg::Int(_)));
+            for (arg, size) in sizes.zip([problem.m, problem.n, problem.k]) {
+                *arg = Arg::Int(size as i32);
+            }
+            if self.template.kind == Kind::Batch {
+                launch.grid[2] = self.batch as u32;
+            }
+        }
+        plan
+    }
+
+    /// Runs the kernel, and compares C with what it must be.
+    pub fn run(&self, device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Verification> {
+        let Data { a, b, c, expected, columns } = self.data(problem);
+        let mut buffer = |name: &str, elements: &[f32]| {
+            let buffer = device.alloc(name, elements.len() as u64 * 4)?;
+            device.write(buffer, 0, bytemuck::cast_slice(elements)).map(|()| buffer)
+        };
+        let (a, b, at) = (buffer("A", &a)?, buffer("B", &b)?, buffer("C", &c.clone().unwrap_or(expected.clone()))?);
+        if c.is_none() {
+            device.fill(at, problem.dtype.poison_byte())?;
+        }
+        let matrices = Matrices { problem: *problem, a, b, c: at };
+        let session = Session::sharing(device, plan, code, &matrices)?;
+        device.observations();
+        session.launch(device)?;
+        device.synchronize()?;
+        let mut words = vec![0_u32; expected.len()];
+        device.read(at, 0, bytemuck::cast_slice_mut(&mut words))?;
+        Ok(verdict(problem, &words, &expected, columns))
+    }
+
+    /// A, B, C before and after.
+    fn data(&self, problem: &Problem) -> Data {
+        let kind = self.template.kind;
+        let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
+        let batch = if kind == Kind::Batch { self.batch as usize } else { 1 };
+        let drawn = |side: u64, count: usize| -> Vec<i64> {
+            (0..count as u64).map(|i| (mix(problem.seed ^ side << 60 ^ i) % 7) as i64 - 3).collect()
+        };
+        let (a, b) = (drawn(1, batch * m * k), drawn(2, if kind == Kind::Symmetric { 1 } else { batch * k * n }));
+        let (rows, columns) = if kind == Kind::RowSums { (m, 1) } else { (batch * m, n) };
+        let before = drawn(3, rows * columns);
+        let of_a = |row: usize, step: usize| match kind {
+            Kind::TransposedA => a[step * m + row],
+            Kind::Lower if step > row => 0,
+            _ => a[row * k + step],
+        };
+        let of_b = |part: usize, step: usize, col: usize| match kind {
+            Kind::TransposedB => b[col * k + step],
+            Kind::Symmetric => a[col * k + step],
+            _ => b[(part * k + step) * n + col],
+        };
+        let mut expected = vec![0_i64; rows * columns];
+        for row in 0..batch * m {
+            for col in 0..n {
+                let sum: i64 = (0..k).map(|step| of_a(row, step) * of_b(row / m, step, col)).sum();
+                let at = if kind == Kind::RowSums { row } else { row * n + col };
+                expected[at] += sum;
+                if kind == Kind::Scaled {
+                    expected[at] = self.alpha * sum + self.beta * before[at];
+                }
+            }
+        }
+        let floats = |whole: Vec<i64>| -> Vec<f32> { whole.into_iter().map(|element| element as f32).collect() };
+        let mut stored = floats(a.clone());
+        for (at, element) in stored.iter_mut().enumerate() {
+            if kind == Kind::Lower && at % k > at / k {
+                *element = f32::NAN;
+            }
+        }
+        let before = (kind == Kind::Scaled).then(|| floats(before));
+        Data { a: stored, b: floats(b.clone()), c: before, expected: floats(expected), columns }
+    }
+}
+
+struct Data {
+    a: Vec<f32>,
+    b: Vec<f32>,
+    /// What C holds before, if it holds anything.
+    c: Option<Vec<f32>>,
+    expected: Vec<f32>,
+    /// Columns of C.
+    columns: usize,
+}
+
+fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -> Verification {
+    let wrong = |(at, (&word, &expected)): (usize, (&u32, &f32))| {
+        let got = f32::from_bits(word);
+        (got.partial_cmp(&expected) != Some(Ordering::Equal)).then(|| Mismatch {
+            row: (at / columns) as u64,
+            col: (at % columns) as u64,
+            got: got.is_finite().then_some(f64::from(got)),
+            expected: f64::from(expected),
+            unwritten: word == problem.dtype.poison(),
+        })
+    };
+    let mut mismatches: Vec<Mismatch> = words.iter().zip(expected).enumerate().filter_map(wrong).collect();
+    let diagnosis = format!("{} of {} elements are wrong", mismatches.len(), expected.len());
+    let ok = mismatches.is_empty();
+    mismatches.truncate(10);
+    let diagnosis = (!ok).then_some(diagnosis);
+    Verification { ok, diagnosis, mismatches, ..Verification::failed(problem, String::new()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::data::Lab;
+    use plan::{Dtype, Fill};
+
+    /// The elements of a matrix, turned.
+    fn turned(elements: &[f32], columns: usize) -> Vec<f32> {
+        (0..columns).flat_map(|col| elements.iter().skip(col).step_by(columns)).copied().collect()
+    }
+
+    /// The sum of `row` and `col` of two matrices, M×K and K×N.
+    fn product(a: &[f32], b: &[f32], k: usize) -> Vec<f32> {
+        let (a, b) = (a.chunks(k), turned(b, b.len() / k));
+        let sum = |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum();
+        a.flat_map(|row| b.chunks(k).map(move |col| sum(row, col))).collect()
+    }
+
+    #[test]
+    fn what_is_expected_is_what_is_asked_and_seeds_draw_all_of_it() {
+        for number in 1..=6 {
+            let lab = Lab::find(&number.to_string()).unwrap();
+            let mut drawn = vec![];
+            for seed in 0..60 {
+                let lab = lab.drawn(seed).unwrap();
+                let (start, _) = lab.begins_with().unwrap();
+                assert_eq!(start, Lab::find(lab.name()).unwrap().begins_with().unwrap().0);
+                assert!(start.lines().all(|line| line.chars().count() <= 100) && !start.contains("{a"), "{start}");
+                let task = lab.transfer.unwrap();
+                let [m, n, k] = task.shape([5, 4, 3]);
+                let Data { a, b, c, expected, .. } =
+                    task.data(&Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Integers, seed });
+                let [m, n, k] = [m, n, k].map(|edge| edge as usize);
+                let lower = |element: &f32| if element.is_nan() { 0.0 } else { *element };
+                let scaled = |(sum, before): (f32, f32)| task.alpha as f32 * sum + task.beta as f32 * before;
+                let right: Vec<f32> = match task.template.kind {
+                    Kind::TransposedA => product(&turned(&a, m), &b, k),
+                    Kind::TransposedB => product(&a, &turned(&b, k), k),
+                    Kind::Symmetric => product(&a, &turned(&a, k), k),
+                    Kind::Vector => product(&a, &b, k),
+                    Kind::RowSums => product(&a, &b, k).chunks(n).map(|row| row.iter().sum()).collect(),
+                    Kind::Scaled => product(&a, &b, k).into_iter().zip(c.unwrap()).map(scaled).collect(),
+                    Kind::Lower => product(&a.iter().map(lower).collect::<Vec<_>>(), &b, k),
+                    Kind::Batch => a.chunks(m * k).zip(b.chunks(k * n)).flat_map(|(a, b)| product(a, b, k)).collect(),
+                };
+                assert_eq!(expected, right, "{:?}", task.template.kind);
+                drawn.push(task.template.kind);
+            }
+            assert!(lab.data.transfer.iter().all(|template| drawn.contains(&template.kind)), "lab {number}");
+        }
+        assert!(Lab::find("tensor_cores-1").is_err() && Lab::find("4-x").is_err());
+    }
+}
