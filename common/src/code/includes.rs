@@ -7,37 +7,35 @@ use anyhow::{Result, bail, ensure};
 
 use crate::basics::files::{self, LARGEST};
 use crate::basics::output::escape;
+use crate::basics::workspace;
 
-/// Headers with their texts, by the names under which they are included.
-pub type Headers = Vec<(String, String)>;
+/// Headers: the name under which each is included, its text, and its file as people should see it.
+pub type Headers = Vec<[String; 3]>;
 
 /// Headers that a kernel may include.
 const MOST: usize = 256;
 
-/// What a text includes from these folders, and what that includes. What is not found there is left to the compiler, which
-/// looks among its own headers only.
-pub fn headers(text: &str, folders: &[PathBuf]) -> Result<Headers> {
-    let mut headers = Headers::new();
-    let mut waiting = vec![(text.to_owned(), folders.to_vec())];
-    let mut bytes = 0;
-    while let Some((text, folders)) = waiting.pop() {
-        for name in included(&text)? {
-            if headers.iter().any(|(known, _)| *known == name) {
-                continue;
-            }
-            let found = folders.iter().find_map(|folder| Some((folder.join(&name), beside(folder, &name)?)));
-            let Some((file, text)) = found else { continue };
-            bytes += text.len() as u64;
-            ensure!(
-                headers.len() < MOST && bytes <= LARGEST,
-                "it includes more than {MOST} headers, or more than {LARGEST} bytes of them; include less"
-            );
-            let own = file.parent().map(Path::to_owned).into_iter();
-            waiting.push((text.clone(), own.chain(folders.iter().cloned()).collect()));
-            headers.push((name, text));
+/// What a text includes from these folders, and what that includes, each before what comes after it. What is not found there is
+/// left to the compiler, which looks among its own headers only.
+pub fn headers(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
+    for name in included(text)? {
+        if headers.iter().any(|[known, ..]| *known == name) {
+            continue;
         }
+        let found = folders.iter().find_map(|folder| Some((folder.join(&name), beside(folder, &name)?)));
+        let Some((file, text)) = found else { continue };
+        headers.push([name, text.clone(), workspace::display(&file)]);
+        let bytes: usize = headers.iter().map(|[_, text, _]| text.len()).sum();
+        ensure!(
+            headers.len() < MOST && bytes as u64 <= LARGEST,
+            "it includes more than {MOST} headers, or more than {LARGEST} bytes of them; include less"
+        );
+        let own = file.parent().map(Path::to_owned).into_iter();
+        let folders: Vec<PathBuf> =
+            own.chain(folders.iter().filter(|known| Some(known.as_path()) != file.parent()).cloned()).collect();
+        self::headers(&text, &folders, headers)?;
     }
-    Ok(headers)
+    Ok(())
 }
 
 /// The text of a file in a folder or below it, without a way out of it: no absolute path, no `..`, and no link to elsewhere.
@@ -144,10 +142,10 @@ mod tests {
         write("../secret.h", "secret");
         #[cfg(unix)]
         std::os::unix::fs::symlink("../secret.h", inside.join("link.h")).unwrap();
-        let found =
-            headers("#include \"sub/a.h\"\n#include <link.h>\n#include <none.h>", std::slice::from_ref(&inside))
-                .unwrap();
-        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        let mut found = Headers::new();
+        let text = "#include \"sub/a.h\"\n#include <link.h>\n#include <none.h>";
+        headers(text, std::slice::from_ref(&inside), &mut found).unwrap();
+        let names: Vec<&str> = found.iter().map(|[name, ..]| name.as_str()).collect();
         assert_eq!(names, ["sub/a.h", "b.h", "a.h"]);
         assert_eq!(beside(&inside, "../secret.h"), None);
     }

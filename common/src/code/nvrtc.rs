@@ -229,8 +229,8 @@ impl Nvrtc {
         let Unit { source, name, options, headers } = unit;
         let no_text = |text: &str| CString::new(text).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"));
         let (source, name_c) = (no_text(source)?, no_text(name)?);
-        let texts: Vec<CString> = headers.iter().map(|(_, text)| no_text(text)).collect::<Result<_>>()?;
-        let names: Vec<CString> = headers.iter().map(|(name, _)| no_text(name)).collect::<Result<_>>()?;
+        let texts: Vec<CString> = headers.iter().map(|[_, text, _]| no_text(text)).collect::<Result<_>>()?;
+        let names: Vec<CString> = headers.iter().map(|[name, ..]| no_text(name)).collect::<Result<_>>()?;
         let pointers = |all: &[CString]| all.iter().map(|text| text.as_ptr()).collect::<Vec<*const c_char>>();
         let (text_pointers, name_pointers) = (pointers(&texts), pointers(&names));
         let mut program: Program = std::ptr::null_mut();

@@ -138,10 +138,12 @@ impl Source {
                 }
             }
         } else {
-            self.headers = headers(&self.text, folders).map_err(|error| format!("{}: {error:#}", self.display));
+            let mut found = Headers::new();
+            let all = headers(&self.text, folders, &mut found);
+            self.headers = all.map(|()| found).map_err(|error| format!("{}: {error:#}", self.display));
         }
-        for (name, text) in self.headers.iter().flatten() {
-            may_be_shown(name, text);
+        for [_, text, file] in self.headers.iter().flatten() {
+            may_be_shown(file, text);
             hasher.update(text.replace("\r\n", "\n"));
         }
         self.hash = hex(hasher.finalize());
@@ -300,15 +302,16 @@ impl Source {
     fn relative_files(&self, ptx: &str) -> String {
         let root = format!("{}/", workspace::root().display());
         let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
-        let headers = self.headers.iter().flatten().map(|(name, _)| name);
-        let names: Vec<&String> = std::iter::once(&self.display).chain(headers).collect();
+        let headers = self.headers.iter().flatten().map(|[name, _, file]| (name, file));
+        let names: Vec<(&String, &String)> = std::iter::once((&self.display, &self.display)).chain(headers).collect();
         let relative = |line: &str| {
             if !line.trim_start().starts_with(".file") {
                 return line.to_owned();
             }
             // NVRTC takes a name for one in the current folder, which need not be the workspace's root.
-            if let Some(name) = names.iter().find(|name| line.contains(&format!("\"{here}{name}\""))) {
-                return line.replace(&format!("{here}{name}"), name);
+            let written = |name: &str| format!("\"{here}{name}\"");
+            if let Some((name, file)) = names.iter().find(|(name, _)| line.contains(&written(name))) {
+                return line.replace(&written(name), &format!("\"{file}\""));
             }
             let line = line.replace(&root, "");
             if here.len() > 1 { line.replace(&here, "") } else { line }
@@ -319,7 +322,7 @@ impl Source {
 
 /// Where a kernel in this folder has its headers: there, and in its step if it is a rung or a variant.
 fn folders(folder: &Path) -> Vec<PathBuf> {
-    let step = folder.parent().filter(|step| step.join("kernel.cu").is_file());
+    let step = folder.parent().filter(|step| step.join("ptx").is_dir());
     std::iter::once(folder).chain(step).map(Path::to_owned).collect()
 }
 
