@@ -26,6 +26,8 @@ pub struct Candidate {
     /// The launch that the kernel asks for.
     launch: OwnLaunch,
     codes: RefCell<BTreeMap<String, Code>>,
+    /// Warp instructions after which a launch is stopped, if the learner says.
+    pub instruction_limit: Option<u64>,
     device: DeviceInfo,
     seed: u64,
 }
@@ -61,7 +63,7 @@ impl Candidate {
 
     fn new(kernel: Kernel, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        Ok(Self { kernel, source, launch, codes: RefCell::default(), device, seed })
+        Ok(Self { kernel, source, launch, codes: RefCell::default(), instruction_limit: None, device, seed })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -114,7 +116,8 @@ impl Candidate {
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
-        let mut device = device::open(Choice::Sim, options)?;
+        let options = SimOptions { instruction_limit: self.instruction_limit, ..options.clone() };
+        let mut device = device::open(Choice::Sim, &options)?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(size);
         let session = Session::new(device, &problem, plan.clone(), &code)?;

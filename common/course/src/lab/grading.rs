@@ -11,8 +11,9 @@ use crate::lab::shapes::{hidden, names, smallest_ragged};
 use crate::lab::speed;
 
 /// Grades a kernel. An error is a failure of the machinery (a missing NVRTC, say) and not of the kernel.
-pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
-    let candidate = Candidate::read(lab, kernel, seed)?;
+pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Grade> {
+    let mut candidate = Candidate::read(lab, kernel, seed)?;
+    candidate.instruction_limit = instruction_limit;
     let tasks = &lab.data.tasks;
     let hidden: Vec<Vec<[u64; 3]>> = (0_u64..)
         .zip(tasks)

@@ -51,6 +51,9 @@ pub struct Options {
     /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
+    /// Warp instructions after which a launch is stopped; by default far more than a product of its size takes
+    #[arg(long, value_name = "N")]
+    instruction_limit: Option<u64>,
 }
 
 /// Runs the command; `false` if a required task has not passed.
@@ -71,9 +74,9 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     if options.watch {
-        return watch(&lab, &kernel, own, options.seed);
+        return watch(&lab, &kernel, own, options);
     }
-    grade(&lab, &kernel, own, options.seed)
+    grade(&lab, &kernel, own, options)
 }
 
 /// One more hint for the first task that has not passed.
@@ -94,8 +97,8 @@ fn hint(lab: &Lab) -> Result<()> {
 
 /// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
 /// when it passed a task.
-fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
-    let grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
+fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
+    let grade = grading::grade(lab, kernel, options.seed.unwrap_or_else(fresh_seed), options.instruction_limit)?;
     let new = if own { note(lab, kernel, &grade)? } else { None };
     output::print(&match new {
         Some(new) => text::passed(lab, kernel, &grade, &new),
@@ -134,7 +137,7 @@ fn clear() {
 }
 
 /// Grades at each save, until the learner stops the program.
-fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
+fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let stamp = || fs::metadata(kernel).and_then(|metadata| metadata.modified()).ok();
     let mut graded = None;
     loop {
@@ -144,7 +147,7 @@ fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
             std::thread::sleep(Duration::from_millis(50));
             graded = stamp();
             clear();
-            if let Err(error) = grade(lab, kernel, own, seed) {
+            if let Err(error) = grade(lab, kernel, own, options) {
                 output::print(&format!("error: {error:#}\n"))?;
             }
             output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))?;

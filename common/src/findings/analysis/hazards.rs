@@ -135,6 +135,11 @@ impl HazardReport {
         }
     }
 
+    /// Whether values may follow from it that nobody can expect: from everything but what nobody has set, which values tell better.
+    pub fn leads_astray(&self) -> bool {
+        self.is_hidden_cause() && self.kind != simt::HazardKind::UninitialisedShared
+    }
+
     /// Whether it is a reason of a wrong product that may itself follow from a hazard.
     pub fn may_follow(&self) -> bool {
         matches!(self.kind, ReportKind::Product(mistake) if mistake.may_follow())
@@ -144,7 +149,11 @@ impl HazardReport {
     /// one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
-        let follows = self.may_follow() && hazards.iter().any(Self::is_hidden_cause);
+        let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
+        if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow())) {
+            return false;
+        }
+        let follows = self.may_follow() && hazards.iter().any(Self::leads_astray);
         !overrun && !follows
     }
 
