@@ -1,21 +1,54 @@
 //! Names of files as the learner sees them, beside what every program does with text files.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
-use common::basics::output::io_reason;
+use anyhow::{Result, bail};
+use common::basics::files::{not_written, second_name};
 use common::basics::workspace;
 
-pub use common::basics::files::{below, not_a_folder, read, write};
+pub use common::basics::files::{below, check_replaceable, create, not_a_folder, read, replace, text, write};
 
-/// A name beside a file that is still free: `step04.1.cu` beside `step04.cu`.
-pub fn free_name(path: &Path) -> Result<PathBuf> {
+/// Keeps what a file is now under a name beside it that was free: `step04.1.cu` beside `step04.cu`.
+pub fn keep(path: &Path) -> Result<PathBuf> {
+    for name in free_names(path) {
+        match second_name(path, &name) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(not_written(&name, &error)),
+        }
+    }
+    bail!("no name is left to keep {} under; remove some of the old files", workspace::display(path))
+}
+
+/// Keeps a text in a file of that name, or under one that is free if another text is there.
+pub fn keep_text(path: &Path, kept: &str) -> Result<PathBuf> {
+    for name in std::iter::once(path.to_owned()).chain(free_names(path)) {
+        if text(&name).is_ok_and(|found| found == kept) || create(&name, kept)? {
+            return Ok(name);
+        }
+    }
+    bail!("no name is left for {}; remove some of the old files", workspace::display(path))
+}
+
+/// The name under which a file would be kept.
+pub fn free_name(path: &Path) -> PathBuf {
+    let free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+    free_names(path).find(free).unwrap_or_else(|| path.to_owned())
+}
+
+fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-    let numbered = |number: u32| path.with_extension(format!("{number}.{extension}"));
-    (1..10_000).map(numbered).find(|path| fs::symlink_metadata(path).is_err()).with_context(|| {
-        format!("no name is left to keep {} under; remove some of the old files", workspace::display(path))
-    })
+    (1..10_000).map(move |number| path.with_extension(format!("{number}.{extension}")))
+}
+
+/// Keeps other programs of the course from changing the files of a folder until the lock is dropped. Where the disk knows no
+/// locks there is none.
+pub fn lock(folder: &Path) -> Option<File> {
+    // Where a folder cannot be opened as a file, one within it can.
+    let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
+    file.lock().ok().map(|()| file)
 }
 
 /// A path for a command that the learner pastes where they are: relative to the current folder if it lies inside.
@@ -25,14 +58,6 @@ pub fn from_here(path: &Path) -> String {
     let text = workspace::escaped(absolute.strip_prefix(here).unwrap_or(&absolute));
     let plain = |c: char| c.is_alphanumeric() || "/\\:._-+".contains(c);
     if text.chars().all(plain) { text } else { format!("\"{text}\"") }
-}
-
-/// Renames a file.
-pub fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|error| {
-        let name = workspace::display(from);
-        anyhow!("{name} cannot be renamed ({}); close it in other programs", io_reason(&error))
-    })
 }
 
 #[cfg(test)]
@@ -51,12 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn free_names_count_up() {
+    fn what_is_kept_takes_the_next_free_name() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("step04.cu");
-        for name in ["step04.1.cu", "step04.2.cu"] {
-            assert_eq!(free_name(&path).unwrap(), folder.path().join(name));
-            fs::write(folder.path().join(name), "").unwrap();
-        }
+        let [path, first, second] = ["step04.cu", "step04.1.cu", "step04.2.cu"].map(|name| folder.path().join(name));
+        fs::write(&path, "one").unwrap();
+        assert_eq!(keep(&path).unwrap(), first);
+        assert_eq!(free_name(&path), second);
+        assert_eq!(keep_text(&path, "one").unwrap(), path);
+        assert_eq!(keep_text(&path, "two").unwrap(), second);
+        assert_eq!([&path, &first, &second].map(|file| fs::read_to_string(file).unwrap()), ["one", "one", "two"]);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use common::basics::output::io_reason;
+use common::basics::output::{self, io_reason};
 use common::basics::workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,50 +48,54 @@ impl Progress {
     /// Reads the learner's file. A file that this program does not understand is kept under another name, which a
     /// sentence on standard error says, and progress begins again.
     pub fn read() -> Result<Self> {
-        let (progress, note) = Self::read_from(&file())?;
-        if let Some(note) = note {
-            let _ = writeln!(std::io::stderr(), "{note}");
-        }
-        Ok(progress)
+        let _lock = files::lock(&mine::folder());
+        Self::read_from(&file())
     }
 
-    fn read_from(path: &Path) -> Result<(Self, Option<String>)> {
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Self::default(), None)),
+    /// Changes the learner's file, which other programs of the course may be changing, too.
+    pub fn update<T>(change: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        // The folder may not be there yet, and what stands in its way is said when it is needed.
+        let _ = fs::create_dir_all(mine::folder());
+        let _lock = files::lock(&mine::folder());
+        let mut progress = Self::read_from(&file())?;
+        let result = change(&mut progress);
+        let text = serde_json::to_string_pretty(&progress)? + "\n";
+        let remedy = "move it away";
+        files::replace(&file(), &text, |old| Self::parse(old).is_ok(), remedy).map(|()| result)
+    }
+
+    fn read_from(path: &Path) -> Result<Self> {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 return Err(files::not_a_folder(path.parent().unwrap_or(path)));
             }
-            Err(error) => {
-                let name = workspace::display(path);
-                return Err(anyhow!("{name} cannot be read ({}); check its permissions", io_reason(&error)));
-            }
-        };
-        let why = match Self::parse(&bytes) {
-            Ok(progress) => return Ok((progress, None)),
-            Err(why) => why,
-        };
-        let kept = files::free_name(path)?;
-        // Its name is asked for while it is there: a path is shown by where its file lies.
+            _ => {}
+        }
         let name = workspace::display(path);
-        files::rename(path, &kept)?;
-        let note = format!("{name} {why}; it is kept as {}, and progress begins again", workspace::display(&kept));
-        Ok((Self::default(), Some(note)))
+        let why = match files::text(path).map_err(|error| io_reason(&error)) {
+            Ok(text) => match Self::parse(&text) {
+                Ok(progress) => return Ok(progress),
+                Err(why) => why.to_owned(),
+            },
+            Err(why) if path.is_file() && why.starts_with("it ") => why[3..].to_owned(),
+            Err(why) => return Err(anyhow!("{name} cannot be read ({why}); check its permissions, or move it away")),
+        };
+        let kept = files::keep(path)?;
+        fs::remove_file(path)?;
+        let kept = workspace::display(&kept);
+        output::note(&format!("{name} {why}; it is kept as {kept}, and progress begins again"));
+        Ok(Self::default())
     }
 
     /// The error says in words what is wrong with the file.
-    fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "is not a text file")?;
+    fn parse(text: &str) -> Result<Self, &'static str> {
         let value: Value = serde_json::from_str(text).map_err(|_| "is damaged")?;
         // Nothing but the number is known of a newer file.
         if value["format"].as_u64().is_some_and(|format| format > u64::from(FORMAT)) {
             return Err("was written by a newer version of the course");
         }
         serde_json::from_value(value).map_err(|_| "is damaged")
-    }
-
-    pub fn write(&self) -> Result<()> {
-        files::write(&file(), &(serde_json::to_string_pretty(self)? + "\n"))
     }
 
     /// Notes which tasks have passed; what passed once stays passed.
@@ -130,27 +134,30 @@ mod tests {
     fn a_file_that_is_not_understood_is_kept_beside() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.json");
-        let cases: [(&[u8], &str); 4] = [
-            (b"{\"labs\": {\"caf\xe9\": {}}}", "is not a text file"),
-            (b"{\"format\": 2, \"labs\": []}", "was written by a newer version of the course"),
-            (b"{\"labs\": ", "is damaged"),
-            (b"{\"format\": 1, \"labs\": 3}", "is damaged"),
+        let cases: [&[u8]; 4] = [
+            b"{\"labs\": {\"caf\xe9\": {}}}",
+            b"{\"format\": 2, \"labs\": []}",
+            b"{\"labs\": ",
+            b"{\"format\": 1, \"labs\": 3}",
         ];
-        for (number, (bytes, why)) in cases.into_iter().enumerate() {
+        for (number, bytes) in cases.into_iter().enumerate() {
             fs::write(&path, bytes).unwrap();
-            let (progress, note) = Progress::read_from(&path).unwrap();
-            assert_eq!(progress, Progress::default());
-            let note = note.unwrap();
-            assert!(note.contains(why) && note.lines().count() == 1, "{note}");
+            assert_eq!(Progress::read_from(&path).unwrap(), Progress::default());
             let kept = folder.path().join(format!("progress.{}.json", number + 1));
             assert_eq!(fs::read(kept).unwrap(), bytes);
             assert!(!path.exists());
         }
+        fs::write(&path, "\u{feff}{\"labs\": {\"step\": {\"passed\": [true]}}}").unwrap();
+        assert!(Progress::read_from(&path).unwrap().has_passed("step", 0), "an editor's mark is no damage");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = Progress::read_from(&path).unwrap_err().to_string();
+        assert!(error.contains("it is not a file") && error.ends_with("or move it away"), "{error}");
     }
 
     #[test]
     fn a_file_without_a_number_is_of_the_first_format() {
-        let progress = Progress::parse(b"{\"labs\": {\"step04_tiled\": {\"passed\": [true]}}}").unwrap();
+        let progress = Progress::parse("{\"labs\": {\"step04_tiled\": {\"passed\": [true]}}}").unwrap();
         assert!(progress.has_passed("step04_tiled", 0));
         assert!(serde_json::to_string(&progress).unwrap().starts_with("{\"format\":1,"));
     }

@@ -48,7 +48,7 @@ pub fn run() -> Result<bool> {
     let texts: Vec<String> = chapters.iter().map(|chapter| files::read(chapter)).collect::<Result<_>>()?;
     let questions: Vec<Question> = texts.iter().flat_map(|text| questions(text)).collect();
     let file = file();
-    let mut dates = if file.is_file() { read(&file)? } else { Dates::new() };
+    let mut dates = read(&file)?;
     let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400);
     let due = due(&questions, &dates, today);
     if due.is_empty() {
@@ -70,8 +70,12 @@ pub fn run() -> Result<bool> {
         if let Some((command, term)) = &question.run {
             output::print(&format!("  a run of {} counts {term} = {}\n", command.join(" "), computed(command, term)?))?;
         }
+        // Another review may have asked meanwhile.
+        let _lock = files::lock(&mine::folder());
+        dates = read(&file)?;
         dates.entry(question.words.clone()).or_default().push(today);
-        files::write(&file, &serde_json::to_string_pretty(&dates)?)?;
+        let is_ours = |old: &str| serde_json::from_str::<Dates>(old).is_ok();
+        files::replace(&file, &serde_json::to_string_pretty(&dates)?, is_ours, "move it away")?;
     }
     Ok(true)
 }
@@ -81,8 +85,11 @@ fn file() -> PathBuf {
 }
 
 fn read(file: &Path) -> Result<Dates> {
+    if std::fs::symlink_metadata(file).is_err() {
+        return Ok(Dates::new());
+    }
     serde_json::from_str(&files::read(file)?)
-        .with_context(|| format!("{} holds no dates; delete it to begin again", workspace::display(file)))
+        .with_context(|| format!("{} holds no dates; move it away to begin again", workspace::display(file)))
 }
 
 /// The questions to ask: those that have waited longest beyond their time, then those that were never asked.

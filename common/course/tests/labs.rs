@@ -192,7 +192,7 @@ const WRONG: &[Case] = &[
         &[("            multiply(sum, b_small[k], descriptor(big) + k * 2, true);\n", "")]),
     ("published_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("no hazard", "execute fence.proxy.async after it"),
         &[("        publish();\n", ""), ("        for (int i = thread;", "        publish();\n        for (int i = thread;")]),
-    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence before a product: big[0]"),
+    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence: big[0]"),
         &[("        publish();\n", "")]),
     ("not_begun", "tensor_cores", PRODUCTS, Fails("no hazard", "execute wgmma.fence before the first product"),
         &[("        begin();\n", "")]),

@@ -7,7 +7,8 @@ export function watchVersion({ version_script: script, version_text: own }) {
   if (!script) return;
   setInterval(() => {
     const asked = document.createElement("script");
-    asked.src = `${script}?${Date.now()}`;
+    // A name is no address: one such as data:,... would be run.
+    asked.src = `./${encodeURIComponent(script)}?${Date.now()}`;
     asked.onload = () => {
       asked.remove();
       if (window.explorerVersion !== own) location.reload();

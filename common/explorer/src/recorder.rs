@@ -7,8 +7,8 @@ use crate::tape::Tape;
 use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
 use simt::{
-    Access, AccessKind, Analysis, Arrival, BlockInfo, CopyAccess, Counters, DevicePointer, Executed, GlobalMemory,
-    Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
+    Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, DevicePointer, Executed,
+    GlobalMemory, Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -218,6 +218,20 @@ impl Observer for BlockRecorder {
             from: copy.from.map(|address| address.wrapping_sub(start) as u32),
             to: copy.to.map(|address| address as u32),
         }));
+    }
+
+    fn bulk_copy(&mut self, copy: &BulkCopy) {
+        self.counters.bulk_copy(copy);
+        if let Some(hazards) = self.tick(1) {
+            hazards.bulk_copy(copy);
+        }
+    }
+
+    fn bulk_landed(&mut self, copy: &BulkCopy) {
+        if let Some(hazards) = self.tick(1) {
+            hazards.bulk_landed(copy);
+        }
+        self.waited = true;
     }
 
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {

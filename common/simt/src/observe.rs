@@ -156,6 +156,23 @@ pub struct CopyAccess<'a> {
     pub to: &'a [u64; 32],
 }
 
+/// A bulk copy of a thread from global to shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkCopy {
+    /// Number of the thread in the block.
+    pub thread: u32,
+    /// Instruction number.
+    pub instruction: u32,
+    /// Bytes, a multiple of 16.
+    pub bytes: u32,
+    /// Global address.
+    pub from: u64,
+    /// Position in shared memory.
+    pub to: u32,
+    /// Position of the barrier in shared memory at which the bytes arrive.
+    pub barrier: u32,
+}
+
 /// What a warp has just executed, and what it left in its registers and in memory.
 #[derive(Clone, Copy)]
 pub struct Executed<'a> {
@@ -243,6 +260,10 @@ pub trait Observer {
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// A warp waits until at most `pending` groups (none: all copies, closed or not) are in flight.
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
+    /// A thread starts a bulk copy.
+    fn bulk_copy(&mut self, copy: &BulkCopy) {}
+    /// A bulk copy has landed and arrives at its barrier.
+    fn bulk_landed(&mut self, copy: &BulkCopy) {}
     /// A warp arrives at a barrier.
     fn barrier_arrive(&mut self, arrival: &Arrival) {}
     /// Barrier `id` is complete: the warps whose bits are set in `warps` go on.
@@ -331,6 +352,8 @@ forward! {
     copy(copy: &CopyAccess<'_>);
     copy_commit(warp: u32, instruction: u32, lanes: u32);
     copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);
+    bulk_copy(copy: &BulkCopy);
+    bulk_landed(copy: &BulkCopy);
     barrier_arrive(arrival: &Arrival);
     barrier_release(id: u32, warps: u32);
     warpgroup(warp: u32, instruction: u32, step: WarpgroupStep<'_>);

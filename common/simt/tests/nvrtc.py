@@ -8,7 +8,8 @@ def compile(library, path, *options):
     """The PTX of the file at `path` for compute capability 8.0, or for the one that has products of four warps if it has them;
     ends the program with NVRTC's words where it does not compile."""
     nvrtc = ctypes.CDLL(library)
-    architecture = "90a" if b"wgmma.mma_async" in path.read_bytes() else "80"
+    ninety = any(word in path.read_bytes() for word in (b"wgmma.mma_async", b"cp.async.bulk"))
+    architecture = "90a" if ninety else "80"
     options = [option.encode() for option in (f"--gpu-architecture=compute_{architecture}", *options)]
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)

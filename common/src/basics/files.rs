@@ -1,18 +1,41 @@
-//! Text files of the course: read with line feeds, written whole or not at all.
+//! Text files of the course: read within bounds, written whole or not at all, and never over what is somebody else's.
 
-use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
 use super::output::io_reason;
+use super::units::grouped;
 use super::workspace;
+
+/// Bytes that a text may have. The largest PTX of the course has a hundredth of it.
+pub const LARGEST: u64 = 32 << 20;
+
+/// A text that somebody else may have put there: no pipe, which would be waited for, no device, which has no end, nothing
+/// that fills the memory. Without the mark with which some editors begin a text.
+pub fn text(path: &Path) -> io::Result<String> {
+    let other = |why: String| Err(io::Error::other(why));
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return other("it is not a file".into());
+    }
+    let mut bytes = Vec::new();
+    // Some files have more in them than they say.
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        let bytes = metadata.len().max(LARGEST + 1);
+        return other(format!("it has {} bytes, and may have {}", grouped(bytes), grouped(LARGEST)));
+    }
+    let Ok(text) = String::from_utf8(bytes) else { return other("it is not a text".into()) };
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
 
 /// Reads a text file with line feeds.
 pub fn read(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read; restore it with git", workspace::display(path)))?;
+    let text =
+        text(path).with_context(|| format!("{} cannot be read; restore it with git", workspace::display(path)))?;
     Ok(text.replace("\r\n", "\n"))
 }
 
@@ -31,34 +54,108 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part.
-///
-/// The text is written beside its place first and then renamed, because a full disk or an interrupted program must not
-/// leave half a file, nor lose what was there before.
+/// A text beside the place where it belongs: a full disk or an interrupted program leaves no half a file, and what was there
+/// before stays. It goes unless it is put into its place.
+struct Part(PathBuf);
+
+impl Part {
+    fn write(path: &Path, text: &str) -> io::Result<Self> {
+        let folder = folder_of(path);
+        // The system's reason, if a file stands where the folder belongs, would be that it exists.
+        fs::create_dir_all(folder)
+            .map_err(|why| if folder.exists() { ErrorKind::NotADirectory.into() } else { why })?;
+        let name = |number: u32| {
+            let mut name = path.as_os_str().to_owned();
+            // Two programs that write at once do not share it.
+            name.push(format!(".{}.{number}.part", std::process::id()));
+            PathBuf::from(name)
+        };
+        let free = (0..1000).map(name).find_map(|name| match File::create_new(&name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+            file => Some(file.map(|file| (Self(name), file))),
+        });
+        let (part, mut file) = free.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into()))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(part)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A second name for a file, which nothing may have yet. Where the disk knows no second names it is a copy.
+pub fn second_name(path: &Path, name: &Path) -> io::Result<()> {
+    match fs::hard_link(path, name) {
+        Err(error) if !matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+            let bytes = fs::read(path)?;
+            let written = File::create_new(name)?.write_all(&bytes);
+            written.inspect_err(|_| drop(fs::remove_file(name)))
+        }
+        linked => linked,
+    }
+}
+
+/// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part. What
+/// was there is gone: see [`replace`] and [`create`].
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = path.as_os_str().to_owned();
-    // With the process's number, so that two programs that write at once do not share the file.
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::File::create(&beside))
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        not_written(path, folder, &error)
-    })
+    let written = Part::write(path, text).and_then(|part| fs::rename(&part.0, path));
+    written.map_err(|error| not_written(path, &error))
+}
+
+/// Writes a file of which nothing may be there yet; `false` if something is.
+pub fn create(path: &Path, text: &str) -> Result<bool> {
+    match Part::write(path, text).and_then(|part| second_name(&part.0, path)) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        written => written.map(|()| true).map_err(|error| not_written(path, &error)),
+    }
+}
+
+/// Writes a file in place of one that a program of the course wrote, or of none; anything else stays as it is, and the error
+/// says `remedy`.
+pub fn replace(path: &Path, new: &str, is_ours: impl Fn(&str) -> bool, remedy: &str) -> Result<()> {
+    check_replaceable(path, is_ours, remedy)?;
+    // A link stays one.
+    match path.canonicalize() {
+        Ok(place) => write(&place, new),
+        Err(_) if create(path, new)? => Ok(()),
+        Err(_) => Err(not_ours(path, remedy)),
+    }
+}
+
+/// Fails if [`replace`] would not replace what is there.
+pub fn check_replaceable(path: &Path, is_ours: impl Fn(&str) -> bool, remedy: &str) -> Result<()> {
+    let free = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if free || text(path).is_ok_and(|old| is_ours(&old)) { Ok(()) } else { Err(not_ours(path, remedy)) }
+}
+
+fn not_ours(path: &Path, remedy: &str) -> anyhow::Error {
+    let name = workspace::display(path);
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotADirectory => not_written(path, &error),
+        _ => anyhow!("{name} is there already and is nothing that this command writes; {remedy}"),
+    }
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Why a file was not written, and what to do about it.
-fn not_written(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
-    if let Some(file) = folder.ancestors().find(|ancestor| ancestor.exists()).filter(|ancestor| !ancestor.is_dir()) {
+pub fn not_written(path: &Path, error: &io::Error) -> anyhow::Error {
+    if let Some(file) =
+        folder_of(path).ancestors().find(|ancestor| ancestor.exists()).filter(|ancestor| !ancestor.is_dir())
+    {
         return not_a_folder(file);
     }
     let remedy = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => "make room on the disk",
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "check the folder's permissions",
+        ErrorKind::PermissionDenied => "check the folder's permissions",
+        ErrorKind::ReadOnlyFilesystem => "nothing can be written there, so choose another folder",
         ErrorKind::IsADirectory => "move the folder of that name away",
         _ => "choose another place",
     };
@@ -94,5 +191,60 @@ mod tests {
         let error = write(&folder.path().join("folder"), "text").unwrap_err().to_string();
         assert!(error.contains("folder cannot be written ("), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "a part was left behind");
+    }
+
+    #[test]
+    fn only_what_is_ours_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let ours = |text: &str| text.starts_with("ours");
+        let over = |name: &str| replace(&at(name), "ours, too", ours, "name another file with --out");
+        for (name, text) in [("mine", "mine"), ("empty", ""), ("binary", "\u{1}ours")] {
+            fs::write(at(name), text).unwrap();
+        }
+        fs::create_dir(at("folder")).unwrap();
+        let mut others = vec!["mine", "empty", "binary", "folder", "mine/below"];
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            fs::write(at("target"), "ours").unwrap();
+            fs::hard_link(at("mine"), at("hard")).unwrap();
+            for (to, link) in
+                [("nowhere", "dangling"), ("mine", "link"), ("/dev/null", "device"), ("target", "to_ours")]
+            {
+                symlink(to, at(link)).unwrap();
+            }
+            assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+            others.extend(["dangling", "link", "device", "hard", "pipe"]);
+            over("to_ours").unwrap();
+            assert!(at("to_ours").is_symlink() && fs::read_to_string(at("target")).unwrap() == "ours, too");
+        }
+        for name in others {
+            let error = over(name).unwrap_err().to_string();
+            assert!(error.contains("; "), "{error}");
+            assert_eq!(create(&at(name), "new").ok(), (name != "mine/below").then_some(false), "{name}");
+        }
+        assert_eq!(fs::read_to_string(at("mine")).unwrap(), "mine");
+        assert!(!at("nowhere").exists());
+        for _ in 0..2 {
+            over("new").unwrap();
+        }
+        assert!(create(&at("newer"), "new").unwrap() && !create(&at("newer"), "newer").unwrap());
+        assert_eq!(fs::read_to_string(at("newer")).unwrap(), "new");
+        assert!(below(folder.path(), "part").is_empty(), "a part was left behind");
+    }
+
+    #[test]
+    fn a_text_has_an_end_and_no_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large");
+        File::create(&large).unwrap().set_len(5 << 30).unwrap();
+        let error = |path: &Path| text(path).unwrap_err().to_string();
+        assert!(error(&large).starts_with("it has 5,368,709,120 bytes"), "{}", error(&large));
+        assert_eq!(error(folder.path()), "it is not a file");
+        fs::write(&large, [0xFF, 0xFE, 0, 1]).unwrap();
+        assert_eq!(error(&large), "it is not a text");
+        fs::write(&large, "\u{feff}text").unwrap();
+        assert_eq!(text(&large).unwrap(), "text");
     }
 }

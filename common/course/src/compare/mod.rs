@@ -41,6 +41,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 fn compare(options: &Options) -> Result<bool> {
+    options.save.as_deref().map_or(Ok(()), Record::check_place)?;
     let mut device = device::open(options.device, &SimOptions { counters: true, ..SimOptions::default() })?;
     let device = device.as_mut();
     let sizes = options.sizes(device.info().kind);

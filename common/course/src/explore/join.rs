@@ -103,6 +103,12 @@ fn inside_script(text: &str) -> String {
     text.replace("</script", "<\\/script")
 }
 
+/// How every page begins, up to its style.
+pub fn head() -> Result<String> {
+    let html = read(&workspace::root().join("common/explorer/page/index.html"))?;
+    Ok(html.split("<link").next().unwrap_or_default().to_owned())
+}
+
 /// The page in one file; `scripts` are those of its data.
 pub fn page(scripts: &str) -> Result<String> {
     let folder = &workspace::root().join("common/explorer/page");

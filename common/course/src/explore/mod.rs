@@ -64,6 +64,7 @@ pub fn run(options: &Options) -> Result<bool> {
         workspace::display(&out),
         workspace::display(&out.join("page.html"))
     );
+    files::check_replaceable(&out, is_page, ELSEWHERE)?;
     let script = options.watch.then(|| version_script(&out));
     let engine = OnceCell::new();
     write(&subject, options, &engine, &out, script.as_deref())?;
@@ -135,11 +136,18 @@ fn write(
         let found = engine::engine()?;
         engine.get_or_init(|| found)
     };
-    files::write(out, &page::whole(&data, engine)?)?;
-    match script {
-        Some(script) => files::write(script, &format!("window.explorerVersion = \"{version}\";\n")),
-        None => Ok(()),
-    }
+    files::replace(out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
+    let is_script = |old: &str| old.starts_with(SCRIPT);
+    script.map_or(Ok(()), |script| files::replace(script, &format!("{SCRIPT}\"{version}\";\n"), is_script, ELSEWHERE))
+}
+
+const ELSEWHERE: &str = "name another page with --out";
+/// How the script beside a watched page begins.
+const SCRIPT: &str = "window.explorerVersion = ";
+
+/// Whether a text is a page of the explorer: it begins as the pages do that are written now.
+fn is_page(text: &str) -> bool {
+    join::head().is_ok_and(|head| text.starts_with(&head))
 }
 
 /// How often the file is looked at.

@@ -45,6 +45,8 @@ pub struct Grade {
     pub next: Option<Next>,
     /// Seed of the hidden shapes and of the matrices.
     pub seed: u64,
+    /// The kernel that was graded.
+    pub text: String,
 }
 
 /// What a line of the checklist is found to be.
@@ -68,7 +70,7 @@ impl Sheet {
     /// An empty sheet, which will have this number of lines.
     pub fn new(tasks: &[Task], lines: usize, seed: u64) -> Self {
         Self {
-            grade: Grade { lines: Vec::new(), passed: vec![true; tasks.len()], next: None, seed },
+            grade: Grade { lines: Vec::new(), passed: vec![true; tasks.len()], next: None, seed, text: String::new() },
             open: tasks.iter().map(|task| task.open).collect(),
             progress: Progress::new("grading, lines of the checklist", lines as u64),
         }
@@ -117,8 +119,8 @@ impl Sheet {
     }
 
     /// The filled-in checklist. A task of which this machine can tell nothing has not passed.
-    pub fn finish(self) -> Grade {
-        let mut grade = self.grade;
+    pub fn finish(self, text: String) -> Grade {
+        let mut grade = Grade { text, ..self.grade };
         for (task, passed) in grade.passed.iter_mut().enumerate() {
             let mut lines = grade.lines.iter().filter(|line| line.task == task);
             *passed &= lines.any(|line| line.state == State::Passed);
@@ -143,7 +145,7 @@ mod tests {
         sheet.ask(1, "two", fails);
         sheet.ask(2, "three", || Verdict::Failed(None, Next::new("and not here", None)));
         sheet.ask(3, "four", || unreachable!("nothing is asked after a required task has failed"));
-        let grade = sheet.finish();
+        let grade = sheet.finish(String::new());
         let states: Vec<State> = grade.lines.iter().map(|line| line.state).collect();
         assert_eq!(states, [State::Passed, State::Failed, State::Failed, State::NotReached]);
         assert_eq!(grade.passed, [true, false, false, false]);
@@ -157,7 +159,7 @@ mod tests {
         sheet.ask(0, "one", || Verdict::Passed(None));
         sheet.ask(0, "two", cannot);
         sheet.ask(1, "three", cannot);
-        let grade = sheet.finish();
+        let grade = sheet.finish(String::new());
         assert_eq!(grade.passed, [true, false]);
         assert_eq!(grade.next, None);
     }

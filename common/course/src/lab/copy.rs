@@ -2,18 +2,24 @@
 
 use std::io::BufRead as _;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::basics::output;
 use common::basics::workspace;
 
-use crate::files;
 use crate::lab::data::Lab;
+use crate::{files, mine};
 
 /// Copies the start for a learner who has nothing yet, and says how to go on.
 pub fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
-    files::write(&copy, &files::read(&lab.start())?)?;
-    let (copy, start) = (workspace::display(&copy), workspace::display(&lab.start()));
+    // Another program may have begun a moment ago; what is no file is in the way.
+    let is_begun = files::create(&copy, &files::read(&lab.start())?)? || copy.is_file();
+    ensure!(is_begun, "{} is there and is no file; move it away", workspace::display(&copy));
+    begun(lab)
+}
+
+fn begun(lab: &Lab) -> Result<()> {
+    let (copy, start) = (workspace::display(&lab.copy()), workspace::display(&lab.start()));
     let (tasks, name) = (&lab.data.tasks, lab.name());
     let text = format!(
         "{copy} is yours now, a copy of {start}\n\n  task 1 of {}: {}\n\n\
@@ -34,14 +40,19 @@ pub fn restart(lab: &Lab) -> Result<()> {
     if !copy.is_file() {
         return begin(lab);
     }
-    let kept = files::free_name(&copy)?;
-    let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&kept));
+    let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&files::free_name(&copy)));
     output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         return output::print("nothing was changed\n");
     }
-    files::rename(&copy, &kept)?;
-    begin(lab)
+    // Two may restart at once, and an editor may save at any time: what is there now is kept, before the start replaces it.
+    let _lock = files::lock(&mine::folder());
+    let kept = workspace::display(&files::keep(&copy)?);
+    files::write(&copy, &files::read(&lab.start())?)?;
+    if kept != kept_name {
+        output::print(&format!("{kept_name} has come to be meanwhile; your file is kept as {kept}\n"))?;
+    }
+    begun(lab)
 }

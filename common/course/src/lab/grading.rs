@@ -35,7 +35,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
             sheet.ask(number, &speed::words(speed), || candidate.speed(speed));
         }
     }
-    Ok(sheet.finish())
+    Ok(sheet.finish(candidate.source.text))
 }
 
 /// How many lines a task has on the checklist, that of the compiler aside.

@@ -81,44 +81,41 @@ pub fn run(options: &Options) -> Result<bool> {
 
 /// One more hint for the first task that has not passed.
 fn hint(lab: &Lab) -> Result<()> {
-    let mut progress = Progress::read()?;
-    let name = &lab.full_name();
-    let tasks = &lab.data.tasks;
-    let Some((number, task)) = tasks.iter().enumerate().find(|(number, _)| !progress.has_passed(name, *number)) else {
-        return output::print("all tasks of this lab have passed; there is nothing left to hint at\n");
-    };
-    let seen = &mut progress.labs.entry(name.clone()).or_default().hints;
-    seen.resize(seen.len().max(number + 1), 0);
-    seen[number] = (seen[number] + 1).min(task.hints.len());
-    let text = text::hints(lab, number, seen[number]);
-    progress.write()?;
-    output::print(&text)
+    let (name, tasks) = (&lab.full_name(), &lab.data.tasks);
+    let text = Progress::update(|progress| {
+        let number = (0..tasks.len()).find(|&number| !progress.has_passed(name, number))?;
+        let seen = &mut progress.labs.entry(name.clone()).or_default().hints;
+        seen.resize(seen.len().max(number + 1), 0);
+        seen[number] = (seen[number] + 1).min(tasks[number].hints.len());
+        Some(text::hints(lab, number, seen[number]))
+    })?;
+    output::print(text.as_deref().unwrap_or("all tasks of this lab have passed; there is nothing left to hint at\n"))
 }
 
 /// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
 /// when it passed a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let grade = grading::grade(lab, kernel, options.seed.unwrap_or_else(fresh_seed), options.instruction_limit)?;
-    let new = if own { note(lab, kernel, &grade)? } else { None };
-    output::print(&match new {
-        Some(new) => text::passed(lab, kernel, &grade, &new),
-        None => text::checklist(lab, kernel, &grade),
+    let kept = if own { note(lab, kernel, &grade) } else { Ok(None) };
+    // Whoever cannot keep it still gets it.
+    output::print(&match &kept {
+        Ok(Some(new)) => text::passed(lab, kernel, &grade, new),
+        _ => text::checklist(lab, kernel, &grade),
     })?;
-    Ok(text::done(lab, &grade))
+    kept.map(|_| text::done(lab, &grade))
 }
 
 /// Notes the progress, and says which tasks have passed now for the first time.
 fn note(lab: &Lab, kernel: &Path, grade: &Grade) -> Result<Option<New>> {
-    let mut progress = Progress::read()?;
-    let name = &lab.full_name();
+    let (progress, name) = (Progress::read()?, &lab.full_name());
     let new: Vec<usize> =
         (0..grade.passed.len()).filter(|&task| grade.passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
     let gain = gain::gain(lab, first, kernel);
-    files::write(&lab.as_passed(last), &files::read(kernel)?)?;
-    progress.note(name, &grade.passed);
-    progress.write()?;
-    Ok(Some(New { first, last, gain }))
+    // The text that was graded: the file may have changed since.
+    let kept = files::keep_text(&lab.as_passed(last), &grade.text)?;
+    Progress::update(|progress| progress.note(name, &grade.passed))?;
+    Ok(Some(New { first, last, kept, gain }))
 }
 
 /// A seed that nobody can have prepared for.

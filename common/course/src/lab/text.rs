@@ -1,7 +1,7 @@
 //! What a lab says to people: the graded checklist, what a passed task gained, and hints.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use common::basics::workspace;
@@ -16,6 +16,8 @@ use crate::lab::shapes::names;
 pub struct New {
     pub first: usize,
     pub last: usize,
+    /// The file as it is now.
+    pub kept: PathBuf,
     pub gain: Option<Gain>,
 }
 
@@ -59,7 +61,7 @@ pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
         text.push('\n');
     }
     let green = AnsiColor::Green.on_default().bold();
-    let kept = workspace::display(&lab.as_passed(new.last));
+    let kept = workspace::display(&new.kept);
     let (first, last) = (new.first + 1, new.last + 1);
     let passed = match last - first {
         0 => format!("task {last} has passed"),

@@ -15,7 +15,7 @@ impl Record {
     /// Reads a record.
     pub fn read(path: &Path) -> Result<Self> {
         let name = workspace::display(path);
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::text(path).map_err(|error| {
             anyhow!("{name} cannot be read ({}); give a file that cargo course compare --save wrote", io_reason(&error))
         })?;
         let record: Self = serde_json::from_str(&text).with_context(|| {
@@ -29,10 +29,15 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes the record.
+    /// Writes the record, over another one or where there is nothing.
     pub fn write(&self, path: &Path) -> Result<()> {
         // The entries of a size, member by member: all samples of one kernel on a line.
-        files::write(path, &json::lines(self, 5)?)
+        files::replace(path, &json::lines(self, 5)?, is_record, ELSEWHERE)
+    }
+
+    /// Fails if a record cannot be written there: said before anything is measured.
+    pub fn check_place(path: &Path) -> Result<()> {
+        files::check_replaceable(path, is_record, ELSEWHERE)
     }
 
     /// Steps whose source has changed since, or is gone.
@@ -43,6 +48,12 @@ impl Record {
         };
         self.steps.iter().filter(changed).map(|step| step.name.as_str()).collect()
     }
+}
+
+const ELSEWHERE: &str = "name another file with --save";
+
+fn is_record(text: &str) -> bool {
+    serde_json::from_str::<Record>(text).is_ok()
 }
 
 /// Where the course keeps its records.

@@ -7,7 +7,7 @@ use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
 use crate::observe::{
-    Access, Analysis, Arrival, BlockInfo, CopyAccess, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
+    Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
 };
 use crate::{AccessKind, Kernel, LaunchConfig, SharedLoad, Space};
 use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sectors_and_lines, wavefronts};
@@ -491,6 +491,13 @@ impl Observer for BlockCounters {
         self.work.add_access(passes);
         count.shared_store_wavefronts += u64::from(passes);
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
+    }
+
+    fn bulk_copy(&mut self, copy: &BulkCopy) {
+        // It is no request of the load and store units, and no pass through shared memory of theirs.
+        let count = &mut self.counts[copy.instruction as usize];
+        count.global_load_bytes += u64::from(copy.bytes);
+        count.global_bytes_requested += u64::from(copy.bytes);
     }
 
     fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {

@@ -1,6 +1,6 @@
 //! What chosen threads read and wrote, in order.
 
-use crate::observe::{Access, Analysis, BlockInfo, CopyAccess, LaunchInfo, Observer};
+use crate::observe::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -185,6 +185,14 @@ impl Observer for BlockTrace {
                 step(Space::Global, AccessKind::CopySource, copy.from[lane], copy.source_bytes[lane]);
             }
             step(Space::Shared, AccessKind::CopyDestination, copy.to[lane], copy.bytes);
+        }
+    }
+
+    fn bulk_copy(&mut self, &BulkCopy { thread, instruction, bytes, from, to, .. }: &BulkCopy) {
+        for (_, steps) in self.of(thread / 32, 1 << (thread % 32)) {
+            let step = |space, kind, address| Raw { address, space, kind, bytes, instruction };
+            steps.push(step(Space::Global, AccessKind::CopySource, from));
+            steps.push(step(Space::Shared, AccessKind::CopyDestination, to.into()));
         }
     }
 }

@@ -5,6 +5,7 @@ use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome};
 use super::presets::set_presets;
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop, step};
+use super::transactions::Transactions;
 use super::warp::Warp;
 use super::warpgroup::complete;
 use crate::error::{Fault, FaultKind};
@@ -29,6 +30,7 @@ pub(super) struct Worker<'a> {
     shared: Vec<u32>,
     caches: Vec<Cache<'a>>,
     barriers: [Barrier; BARRIERS],
+    transactions: Transactions,
     info: BlockInfo,
     /// Warp instructions that the block has executed: its clock.
     clock: u64,
@@ -58,6 +60,7 @@ impl<'a> Worker<'a> {
             shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
             caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.facts.len()],
             barriers: [Barrier::default(); BARRIERS],
+            transactions: Transactions::default(),
             info,
             clock: 0,
         };
@@ -82,6 +85,7 @@ impl<'a> Worker<'a> {
         self.info = info;
         self.clock = 0;
         self.barriers = [Barrier::default(); BARRIERS];
+        self.transactions = Transactions::default();
         set_presets(self.launch, &mut self.planes, Some(&info));
         self.shared.fill(GARBAGE);
         for planes in self.planes.chunks_exact_mut((code.planes as usize).max(1)) {
@@ -104,6 +108,7 @@ impl<'a> Worker<'a> {
             shared: &mut self.shared,
             caches: &mut self.caches,
             barriers: &mut self.barriers,
+            transactions: &mut self.transactions,
             info: self.info,
             executed: 0,
             clock: self.clock,

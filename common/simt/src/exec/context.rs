@@ -1,6 +1,7 @@
 //! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
 
 use super::print::Printed;
+use super::transactions::Transactions;
 use crate::config::LaunchConfig;
 use crate::error::{Fault, Location};
 use crate::lower::Code;
@@ -109,6 +110,8 @@ pub(super) struct Context<'a, 'b> {
     /// By instruction number.
     pub caches: &'b mut [Cache<'a>],
     pub barriers: &'b mut [Barrier; BARRIERS],
+    /// What barriers in shared memory await of bulk copies.
+    pub transactions: &'b mut Transactions,
     pub info: BlockInfo,
     /// Warp instructions of this turn of a warp.
     pub executed: u64,

@@ -35,6 +35,7 @@ mod runs;
 mod step;
 mod sums;
 mod system;
+mod transactions;
 mod vector;
 mod waits;
 mod warp;

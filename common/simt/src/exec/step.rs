@@ -258,6 +258,9 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 quantum -= budget.max(0);
                 budget = budget.min(0);
                 over = Stop::Idle;
+                if inst.a != NONE {
+                    access::settle(context, inst, r, mask);
+                }
             }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.

@@ -180,6 +180,8 @@ pub(crate) enum Role {
     Exchange,
     /// An asynchronous copy.
     Copy,
+    /// One that arrives at a barrier in memory by itself.
+    BulkCopy,
     /// A barrier for a given number of threads.
     CountedBarrier,
 }

@@ -19,6 +19,7 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
         role: match raw.inst.op {
             Op::Atom if decoded.code.atomics[raw.inst.imm as usize].op == AtomicOp::Exch => Role::Exchange,
             Op::Atom => Role::Atomic,
+            Op::CopyAsync if decoded.code.copies[raw.inst.imm as usize].bulk.is_some() => Role::BulkCopy,
             Op::CopyAsync => Role::Copy,
             Op::Bar | Op::BarRed if raw.inst.b != NONE => Role::CountedBarrier,
             _ => Role::Plain,

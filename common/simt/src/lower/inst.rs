@@ -117,7 +117,7 @@ macro_rules! operations {
             Warpgroup,
             /// A function of the device's system: number `imm` of the calls.
             System,
-            /// The warp's turn is over: it waits, or sleeps.
+            /// The warp's turn is over: it sleeps, or waits at the barrier in shared memory at `a` and `imm`.
             Yield,
             /// Only its side effect on observers: prefetches and hints.
             Nop,
@@ -390,7 +390,7 @@ named! {
         Xor = "xor",
         Inc = "inc",
         Dec = "dec",
-        /// Arrivals at a barrier in memory, for this phase or for all.
+        /// Arrivals at a barrier in memory, for this phase or for all: `b` of them, after the phase awaits `c` more bytes.
         Arrive,
         ArriveDrop,
     }
@@ -437,9 +437,17 @@ pub(crate) enum CopyCount {
     Ignore,
 }
 
+/// A barrier that a bulk copy arrives at: its register is `e` of the [`Op::CopyAsync`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarrierPlace {
+    pub offset: i64,
+    pub wide: bool,
+}
+
 /// The fixed part of an [`Op::CopyAsync`]: `a` destination, `b` source, `c` as `count` says, if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Copy {
+    /// Bytes of each lane, or of the unit that a bulk copy consists of.
     pub bytes: u32,
     pub to_offset: i64,
     pub from_offset: i64,
@@ -447,6 +455,8 @@ pub(crate) struct Copy {
     /// Past the first-level cache (`.cg`).
     pub bypass: bool,
     pub count: CopyCount,
+    /// A bulk copy: each lane copies as many bytes as `c` says, which arrive here.
+    pub bulk: Option<BarrierPlace>,
 }
 
 /// Kinds of [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`], [`Op::BarRed`], in their `sub`.

@@ -62,17 +62,20 @@ impl MemoryOrder {
             "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::WEAK },
             // Those between proxies order no thread with another. One for global memory alone does nothing for shared memory.
             "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::WEAK },
-            "membar" | "fence" if !has(&["proxy", "mbarrier_init"]) => {
+            // What makes a barrier in memory known to the copies that arrive there.
+            "fence" if has(&["mbarrier_init"]) => Self { proxy: true, ..Self::WEAK },
+            "membar" | "fence" => {
                 let both = acquire == release;
                 Self { acquire: acquire || both, release: release || both, scope: device, ..Self::WEAK }
             }
             // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
             // plain writes.
             "mbarrier" if has(&["test_wait", "try_wait"]) => {
-                Self { strong, acquire: true, later: true, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, acquire: !has(&["relaxed"]), later: true, scope: Scope::Block, ..Self::WEAK }
             }
-            "mbarrier" if has(&["arrive", "arrive_drop"]) => {
-                Self { strong, release: true, scope: Scope::Block, ..Self::WEAK }
+            "mbarrier" if has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
+                let release = has(&["arrive", "arrive_drop"]) && !has(&["relaxed"]);
+                Self { strong, release, scope: Scope::Block, ..Self::WEAK }
             }
             // Copies that arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
             "cp" if has(&["mbarrier"]) => Self { strong, release: true, scope: Scope::Block, ..Self::WEAK },
@@ -126,6 +129,8 @@ mod tests {
             ("ld.global.nc.v4.f32", MemoryOrder { read_only: true, ..MemoryOrder::WEAK }),
             ("mbarrier.init.shared.b64", MemoryOrder::WEAK),
             ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),
+            ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", scoped(Block, barrier)),
+            ("fence.mbarrier_init.release.cluster", proxy),
             ("mbarrier.test_wait.b64", MemoryOrder { acquire: true, later: true, ..scoped(Block, barrier) }),
             ("membar.cta", scoped(Block, both)),
             ("membar.gl", both),

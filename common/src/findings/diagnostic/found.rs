@@ -167,6 +167,9 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
         }
         (HazardKind::ProductNotWaited, _) => " belongs to a product that the tensor cores may still be computing",
         (HazardKind::ProductNotFenced, _) => " has changed, and the tensor cores may take the value before",
+        (HazardKind::ProxyNotFenced, [_, Party { action: Action::Copies, .. }]) => {
+            " has been stored, and bulk copies may not see it yet"
+        }
         (HazardKind::ProxyNotFenced, _) => " has been stored, and the tensor cores may not see it yet",
         (HazardKind::OperandOverwritten, _) => " is stored to while the tensor cores may still be reading it",
         (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, both with the same value",

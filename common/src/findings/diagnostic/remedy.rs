@@ -96,7 +96,7 @@ pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
              has changed"
             .into(),
         (HazardKind::ProxyNotFenced, _) => "let the threads that store execute fence.proxy.async after it, and then meet \
-             the others at a barrier: tensor cores read shared memory past the way that ordinary stores take"
+             the others at a barrier: tensor cores and bulk copies reach shared memory past the way that ordinary stores take"
             .into(),
         (HazardKind::OperandOverwritten, _) => "wait for the product (wgmma.wait_group) and meet at a barrier before the \
              next tile is stored there, or store it into another buffer"
@@ -124,10 +124,15 @@ fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> S
     }
 }
 
+/// How a copy is waited for.
+fn wait(copy: &Party) -> &'static str {
+    if copy.location.instruction.starts_with("cp.async.bulk") { "mbarrier.try_wait" } else { "cp.async.wait_group" }
+}
+
 fn copy_not_waited(copy: &Party, read: &Party) -> String {
     if copy.thread == read.thread {
         let (from, to) = (at(&copy.location), at(&read.location));
-        format!("wait for the copy of {from} (cp.async.wait_group) before {to} reads")
+        format!("wait for the copy of {from} ({}) before {to} reads", wait(copy))
     } else {
         copied_by_another(copy, read)
     }
@@ -137,11 +142,12 @@ fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
     let (from, to) = (at(&copy.location), at(&write.location));
     if write.action == Action::Copies {
         format!(
-            "wait for the copy of {from} (cp.async.wait_group) before the next one into the same \
-             place starts, or give {array} a second buffer and use the two in turn"
+            "wait for the copy of {from} ({}) before the next one into the same \
+             place starts, or give {array} a second buffer and use the two in turn",
+            wait(copy)
         )
     } else {
-        format!("wait for the copy of {from} (cp.async.wait_group) before {to} writes the same place")
+        format!("wait for the copy of {from} ({}) before {to} writes the same place", wait(copy))
     }
 }
 

@@ -12,14 +12,14 @@ use super::finding::Spot;
 use super::global::GlobalShadow;
 use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
-use super::log::{LaneWrite, Log};
+use super::log::{LaneWrite, Log, Part};
 use super::operands::{Operands, PIECE};
 use super::proxies::Proxies;
 use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::{Reading, SharedShadow};
 use crate::lanes::{each, select};
-use crate::observe::{Access, Arrival, CopyAccess, Observer, WarpgroupStep};
+use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -119,7 +119,7 @@ impl BlockHazards {
         }
         if setup.fenced && setup.strong(access.instruction) {
             fences.accesses_shared(clock, access, setup.order(access.instruction));
-            if self.operands.any() {
+            if self.setup.proxies() {
                 self.proxies.accesses(access, access.kind != AccessKind::Store);
             }
         }
@@ -182,6 +182,38 @@ impl Observer for BlockHazards {
         copies.started(copy);
     }
 
+    fn bulk_copy(&mut self, copy: &BulkCopy) {
+        let &BulkCopy { thread, instruction, bytes, from, to: address, barrier } = copy;
+        let by = (thread / 32, instruction, 1 << (thread % 32));
+        for piece in (0..bytes).step_by(16) {
+            let from = [from + u64::from(piece); 32];
+            self.global(&Access::new(by, (AccessKind::Load, Space::Global), 16, &from));
+        }
+        let Self { setup, clock, copies, log, shared, operands, proxies, .. } = self;
+        // The copy must find the barrier made.
+        let part = Part::new(thread, instruction, true);
+        shared.fenced(setup, clock, proxies, log, &Reading { part, address: barrier, bytes: 8 });
+        let write = LaneWrite { thread, instruction, address, bytes };
+        copies.check(setup, log, address, bytes, part);
+        shared.write_later(setup, clock, log, &write);
+        if operands.any() {
+            operands.write(setup, clock, log, &write);
+        }
+        copies.take_off(&write);
+    }
+
+    fn bulk_landed(&mut self, copy: &BulkCopy) {
+        let &BulkCopy { thread, instruction, bytes, to: address, barrier, .. } = copy;
+        let Self { setup, clock, copies, log, shared, fences, .. } = self;
+        let write = LaneWrite { thread, instruction, address, bytes };
+        copies.land(&[write]);
+        // Whoever meets the thread does not know of this, nor the thread itself; whoever finds the phase complete does.
+        clock.step(thread / 32);
+        shared.write(setup, clock, log, &write, Sort::WRITE);
+        fences.landed(clock, thread, barrier.into());
+        clock.step(thread / 32);
+    }
+
     fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
         self.copies.commit(warp, lanes);
     }
@@ -205,7 +237,7 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
         }
-        if self.operands.any() {
+        if self.setup.proxies() {
             self.proxies.arrive(warp, lanes, id);
         }
         self.clock.arrive(warp, id);
@@ -216,7 +248,7 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.open(id, waiting);
         }
-        if self.operands.any() {
+        if self.setup.proxies() {
             self.proxies.open(id, waiting);
         }
         self.clock.open(id, waiting);
@@ -235,7 +267,7 @@ impl Observer for BlockHazards {
             if self.setup.fenced {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
             }
-            if self.operands.any() {
+            if self.setup.proxies() {
                 self.proxies.lanes_meet(warp, lanes, self.clock.full(warp));
             }
             self.clock.lanes_meet(warp, lanes);
@@ -245,7 +277,7 @@ impl Observer for BlockHazards {
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
         let order = self.setup.order(instruction);
         if order.proxy {
-            if self.operands.any() {
+            if self.setup.proxies() {
                 self.proxies.fence(&mut self.clock, warp, lanes);
             }
             return;
@@ -274,7 +306,8 @@ impl Observer for BlockHazards {
                 pieces.sort_unstable();
                 pieces.dedup();
                 for piece in &pieces {
-                    let read = Reading { warp, instruction, address: piece * PIECE, bytes: PIECE };
+                    let part = Part::new(warp * 32, instruction, false);
+                    let read = Reading { part, address: piece * PIECE, bytes: PIECE };
                     self.shared.product(setup, clock, (&self.copies, &self.proxies), log, &read);
                 }
                 operands.multiply(warp, instruction, pieces);

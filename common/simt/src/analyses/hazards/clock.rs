@@ -176,6 +176,11 @@ impl Clock {
         self.views[thread as usize / 32].learn(thread as usize % 32, view);
     }
 
+    /// What a thread did up to now, without what it knows of others.
+    pub(super) fn own(&self, thread: u32) -> View {
+        View::new(vec![(Who::thread(self.block, thread), self.time(thread / 32))])
+    }
+
     /// All that a thread knows now, itself included.
     pub(super) fn knowledge(&self, thread: u32) -> View {
         let warp = thread as usize / 32;

@@ -177,7 +177,7 @@ impl Copies {
     }
 
     /// Copies fill their places no longer.
-    fn land(&mut self, landed: &[LaneWrite]) {
+    pub(super) fn land(&mut self, landed: &[LaneWrite]) {
         for write in landed {
             let own = Filler::new(write.thread, write.instruction);
             // Another copy to the same place may be in flight.

@@ -123,6 +123,12 @@ impl Fences {
         }
     }
 
+    /// What a thread has copied arrives at a barrier in shared memory: whoever finds its phase complete knows of it.
+    pub(super) fn landed(&mut self, clock: &Clock, thread: u32, barrier: u64) {
+        let location = self.shared.0.entry(barrier).or_default();
+        location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
+    }
+
     /// A thread accesses a place.
     fn access(&mut self, clock: &mut Clock, locations: &mut Locations, access: &Strong) {
         let Strong { thread, address, order, reads, writes } = *access;

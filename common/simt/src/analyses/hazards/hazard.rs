@@ -49,7 +49,7 @@ kinds! {
     /// A product of a warpgroup started on a register that had been accessed since the last fence for registers.
     ProductNotFenced = "register of a product accessed without a fence before it",
     /// A product of a warpgroup reads shared memory that was written without a fence for the asynchronous proxy.
-    ProxyNotFenced = "shared memory written without a proxy fence before a product",
+    ProxyNotFenced = "shared memory written without a proxy fence",
     /// Shared memory was written while a product of a warpgroup still reads it.
     OperandOverwritten = "shared memory overwritten under a product",
     /// Shared memory was read that no thread had written.

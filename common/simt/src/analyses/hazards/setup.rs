@@ -110,6 +110,16 @@ impl Setup {
         !self.code().copies.is_empty()
     }
 
+    /// Whether the asynchronous proxy takes part: products of a warpgroup, or bulk copies.
+    pub(super) fn proxies(&self) -> bool {
+        self.products().any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
+    }
+
+    /// Whether an instruction is a bulk copy.
+    pub(super) fn is_bulk(&self, instruction: u32) -> bool {
+        self.facts(instruction).role == Role::BulkCopy
+    }
+
     /// The registers that products of a warpgroup work on.
     pub(super) fn products(&self) -> &Products {
         &self.code().products
@@ -173,7 +183,7 @@ impl Setup {
         match (self.facts(instruction).role, writes) {
             (Role::Atomic | Role::Exchange, _) => Action::Updates,
             (_, false) => Action::Reads,
-            (Role::Copy, true) => Action::Copies,
+            (Role::Copy | Role::BulkCopy, true) => Action::Copies,
             (_, true) => Action::Writes,
         }
     }

@@ -15,11 +15,10 @@ use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 
-/// A piece of shared memory that a product of a warpgroup reads.
+/// A piece of shared memory that the asynchronous proxy reads: for a product of a warpgroup, or as the barrier of a copy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
-    pub warp: u32,
-    pub instruction: u32,
+    pub part: Part,
     pub address: u32,
     pub bytes: u32,
 }
@@ -183,7 +182,7 @@ impl SharedShadow {
         read: &Reading,
     ) {
         let (copies, proxies) = checks;
-        let part = Part::new(read.warp * 32, read.instruction, false);
+        let part = read.part;
         copies.check(setup, log, read.address, read.bytes, part);
         for index in units_of(setup, read.address, read.bytes) {
             let Some(cell) = self.cells.get(index) else { return };
@@ -196,14 +195,33 @@ impl SharedShadow {
                 log.conflict(setup, Spot::Shared(address), conflict, part);
                 continue;
             }
-            let hidden = |Entry { slot, .. }: &Entry| {
-                each(slot.lanes).any(|lane| !proxies.knows(read.warp, slot.event.by_lane(lane)))
-            };
-            let writes = cell.all(&self.lists).filter(|entry| entry.sort.writes);
-            if let Some(Entry { slot, .. }) = writes.into_iter().find(hidden) {
-                let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
-                log.lanes(setup, HazardKind::ProxyNotFenced, Spot::Shared(address), first, part);
+            self.seen(setup, proxies, log, index, part);
+        }
+    }
+
+    /// Checks that the asynchronous proxy sees what has been stored in a piece of shared memory.
+    pub(super) fn fenced(&self, setup: &Setup, clock: &Clock, proxies: &Proxies, log: &mut Log, read: &Reading) {
+        for index in units_of(setup, read.address, read.bytes) {
+            let Some(cell) = self.cells.get(index) else { return };
+            let (address, part) = ((index << setup.unit) as u32, read.part);
+            match cell.conflict(&self.lists, clock, event(clock, part), Sort { strong: 8, ..Sort::READ }, false) {
+                Some(conflict) => log.conflict(setup, Spot::Shared(address), conflict, part),
+                None => self.seen(setup, proxies, log, index, part),
             }
+        }
+    }
+
+    fn seen(&self, setup: &Setup, proxies: &Proxies, log: &mut Log, index: usize, part: Part) {
+        let Some(cell) = self.cells.get(index) else { return };
+        let hidden = |Entry { slot, .. }: &Entry| {
+            each(slot.lanes).any(|lane| !proxies.knows(part.thread / 32, slot.event.by_lane(lane)))
+        };
+        let stored = |entry: &Entry| {
+            entry.sort.writes && !entry.sort.is_strong() && !setup.is_bulk(entry.slot.event.instruction())
+        };
+        if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
+            let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
+            log.lanes(setup, HazardKind::ProxyNotFenced, Spot::Shared((index << setup.unit) as u32), first, part);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::error::AccessKind;
 use crate::lanes::each;
 use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape, sub};
-use crate::observe::{Access, BlockInfo, CopyAccess, Executed, Observer};
+use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, Executed, Observer};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -91,6 +91,7 @@ pub struct BlockOrigins {
     global: HashMap<u64, Tag>,
     requests: Vec<Request>,
     starts: Vec<Start>,
+    landed: Vec<BulkCopy>,
     wait: Option<Wait>,
 }
 
@@ -110,6 +111,7 @@ impl BlockOrigins {
             global: HashMap::new(),
             requests: vec![],
             starts: vec![],
+            landed: vec![],
             wait: None,
             launch,
         }
@@ -440,6 +442,17 @@ impl BlockOrigins {
         }
     }
 
+    /// What bulk copies brought that a barrier awaited.
+    fn land_bulk(&mut self, step: &Executed<'_>) {
+        for BulkCopy { thread, instruction, bytes, from, to, .. } in std::mem::take(&mut self.landed) {
+            for part in 0..bytes / 4 {
+                let address = from + 4 * u64::from(part);
+                let tag = self.element(address, instruction, word(step, address));
+                self.arrive(to / 4 + part, instruction, thread, tag);
+            }
+        }
+    }
+
     fn take_off(&mut self, step: &Executed<'_>) {
         for Start { lanes, from, to, source_bytes, bytes } in std::mem::take(&mut self.starts) {
             for lane in each(lanes) {
@@ -493,6 +506,10 @@ impl Observer for BlockOrigins {
         self.starts.push(Start { lanes, from: *from, to: *to, source_bytes: *source_bytes, bytes });
     }
 
+    fn bulk_landed(&mut self, copy: &BulkCopy) {
+        self.landed.push(*copy);
+    }
+
     fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
         each(lanes).for_each(|lane| self.warps[warp as usize].groups[lane] += 1);
     }
@@ -509,6 +526,7 @@ impl Observer for BlockOrigins {
         let launch = self.launch.clone();
         let inst = &launch.instructions[step.instruction as usize];
         self.take_off(step);
+        self.land_bulk(step);
         if let Some(Wait(keep)) = self.wait.take() {
             self.land(step, keep);
         }

@@ -1,5 +1,6 @@
 //! Atomic operations on shared and global memory.
 
+use super::bulk::{arrive, expect};
 use super::elements::{addresses, fill, get_lane, read_element, set_lane, write_atomic, write_words};
 use super::global::place;
 use super::request::{check_global, check_shared, request, show};
@@ -11,8 +12,8 @@ use crate::exec::isa::Plain;
 use crate::exec::real::{Format, Real};
 use crate::exec::registers::Registers;
 use crate::lanes::{each, select};
+use crate::lower::SHARED_WINDOW;
 use crate::lower::inst::{AtomicOp, Inst, NONE, Rounding};
-use crate::lower::{COUNT_BITS, SHARED_WINDOW};
 use crate::observe::Access;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,6 +50,8 @@ pub(crate) fn atomic(context: &mut Context, inst: &Inst, r: Registers, warp: u32
         for lane in each(shared) {
             let (b, c) = operands(lane);
             let at = addresses[lane] as usize;
+            let arrives = matches!(atomic.op, AtomicOp::Arrive | AtomicOp::ArriveDrop);
+            let c = if arrives { expect(context, at as u32, c as i64) } else { c };
             let old = read_element(|word| context.shared[word], at, bytes);
             written &= !(u32::from(fails(old, b)) << lane);
             write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c, false));
@@ -135,8 +138,8 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> 
                 old + 1
             }
         }
-        (AtomicOp::Arrive, _) => arrive(old, b, 0),
-        (AtomicOp::ArriveDrop, _) => arrive(old, b, b),
+        (AtomicOp::Arrive, _) => arrive(old, b, 0, c),
+        (AtomicOp::ArriveDrop, _) => arrive(old, b, b, c),
         (AtomicOp::Dec, _) => {
             if old == 0 || old > b {
                 b
@@ -146,13 +149,4 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> 
         }
     };
     value & mask
-}
-
-/// Arrivals at a barrier: when as many have come as were awaited, the next phase begins. Later phases await `drop` fewer.
-fn arrive(old: u64, by: u64, drop: u64) -> u64 {
-    let ones = (1 << COUNT_BITS) - 1;
-    let (pending, expected, phase) = (old & ones, old >> COUNT_BITS & ones, old >> (2 * COUNT_BITS));
-    let (pending, expected) = (pending.saturating_sub(by), expected.saturating_sub(drop));
-    let (pending, phase) = if pending == 0 { (expected, phase + 1) } else { (pending, phase) };
-    pending | expected << COUNT_BITS | phase << (2 * COUNT_BITS)
 }

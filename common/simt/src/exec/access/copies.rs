@@ -1,5 +1,6 @@
 //! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
 
+use super::bulk;
 use super::elements::addresses;
 use super::global::place;
 use super::request::{check_global, check_shared};
@@ -18,6 +19,9 @@ use std::sync::atomic::Ordering::Relaxed;
 #[inline(never)]
 pub(crate) fn copy_async(context: &mut Context, inst: &Inst, r: Registers, warp: &mut Warp, lanes: u32) -> Checked<()> {
     let copy = context.code.copies[inst.imm as usize];
+    if let Some(barrier) = copy.bulk {
+        return bulk::start(context, inst, r, (warp.number, lanes), barrier);
+    }
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);
     let mut source = [copy.bytes; 32];

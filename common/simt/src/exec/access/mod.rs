@@ -2,6 +2,7 @@
 //! lane by lane or at once.
 
 mod atomics;
+mod bulk;
 mod copies;
 mod elements;
 mod generic;
@@ -12,6 +13,7 @@ mod request;
 mod shared;
 
 pub(super) use atomics::atomic;
+pub(super) use bulk::settle;
 pub(super) use copies::{copy_async, land};
 pub(super) use generic::generic;
 pub(super) use global::{load_global, store_global};

@@ -1,10 +1,10 @@
-//! Asynchronous copies from global to shared memory: `cp.async`.
+//! Asynchronous copies from global to shared memory: `cp.async` and `cp.async.bulk`.
 
 use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::inst::{Copy, CopyCount, Inst, Op};
+use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, Op};
 
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -12,6 +12,9 @@ impl Decoder<'_> {
             return Err(self.refuse("this copy"));
         }
         self.needs_target(80, "cp.async", "asynchronous copies need")?;
+        if words.take("bulk") {
+            return self.bulk_copy(statement, words);
+        }
         if words.take("mbarrier") && words.take("arrive") {
             return self.copies_arrive(statement, words);
         }
@@ -52,7 +55,8 @@ impl Decoder<'_> {
         let mut inst = Inst::new(Op::CopyAsync);
         (inst.a, inst.b) = (to, from);
         let bytes = bytes as u32;
-        let mut copy = Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, count: CopyCount::Bytes };
+        let mut copy =
+            Copy { bytes, to_offset, from_offset, wide_to, bypass: !any_size, count: CopyCount::Bytes, bulk: None };
         if let Some(operand) = statement.operands.get(3) {
             let value = self.register_of(operand);
             if let Some(value) = value
@@ -73,6 +77,32 @@ impl Decoder<'_> {
         inst.imm = self.code.copies.len() as i32;
         self.code.copies.push(copy);
         self.push(inst);
+        Ok(())
+    }
+
+    /// `cp.async.bulk`: a thread copies a piece of any size, whose bytes arrive at a barrier.
+    fn bulk_copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        self.needs_target(90, "cp.async.bulk", "bulk copies need")?;
+        if words.take("prefetch") {
+            self.push(Inst::new(Op::Nop));
+            return Ok(());
+        }
+        let arrives = words.take("mbarrier::complete_tx::bytes");
+        words.hints();
+        let (to, from) = (words.pick(space), words.pick(space));
+        self.done(&words)?;
+        let (Some(Space::Shared), Some(Space::Global), true) = (to, from, arrives) else {
+            return Err(self.refuse("this bulk copy"));
+        };
+        let [to, from, bytes, barrier] = &self.operands::<4>(statement)?;
+        let (a, to_offset, wide_to) = self.address(to, Space::Shared)?;
+        let (b, from_offset, _) = self.address(from, Space::Global)?;
+        let (e, offset, wide) = self.address(barrier, Space::Shared)?;
+        let bulk = Some(BarrierPlace { offset, wide });
+        let copy = Copy { bytes: 16, to_offset, from_offset, wide_to, bypass: true, count: CopyCount::Bytes, bulk };
+        let inst = Inst { a, b, c: self.source(bytes, Type::U32)?, e, ..Inst::new(Op::CopyAsync) };
+        self.push(Inst { imm: self.code.copies.len() as i32, ..inst });
+        self.code.copies.push(copy);
         Ok(())
     }
 }

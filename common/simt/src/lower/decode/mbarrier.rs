@@ -1,8 +1,8 @@
 //! Barriers in shared memory: `mbarrier`, and the asynchronous copies that arrive at them.
 //!
 //! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
-//! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The manual allows
-//! counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and needs what the hardware has.
+//! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The bytes that it awaits
+//! are kept apart (`exec::access::bulk`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and needs what the hardware has.
 
 use super::decoder::Decoder;
 use super::words::{Words, space};
@@ -25,13 +25,14 @@ impl Decoder<'_> {
         let place = self.barrier_space(&mut words)?;
         let parity = words.take("parity");
         let complete = !words.take("noComplete");
+        let expects = name == "expect_tx" || words.take("expect_tx");
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         let operands = &statement.operands;
         let count = operands.len();
         let wait = matches!(name, "test_wait" | "try_wait");
         let arrive = matches!(name, "arrive" | "arrive_drop");
-        if kind != Type::B64 || parity && !wait || !complete && !arrive {
+        if kind != Type::B64 || parity && !wait || (!complete || expects && name != "expect_tx") && !arrive {
             return Err(self.refuse("this form of the instruction"));
         }
         let (load, store) = match place {
@@ -54,11 +55,23 @@ impl Decoder<'_> {
                 let address = self.near_address(&operands[0], place)?;
                 self.word(store, nothing, address);
             }
-            ("arrive" | "arrive_drop", 2 | 3) => {
+            ("arrive" | "arrive_drop", 2 | 3) if count == 3 || !expects => {
                 let d = self.result(&operands[0], Type::B64)?;
-                let one = Operand::Integer(1);
-                let by = self.source(operands.get(2).unwrap_or(&one), Type::U32)?;
-                self.arrive(&operands[1], place, d, by, name == "arrive_drop")?;
+                let (one, none) = (&Operand::Integer(1), &Operand::Integer(0));
+                let last = operands.get(2).unwrap_or(one);
+                let (by, bytes) = if expects { (one, last) } else { (last, none) };
+                self.arrive(&operands[1], place, d, [by, bytes], name == "arrive_drop")?;
+            }
+            // Nobody arrives, but bytes are awaited or have come.
+            ("expect_tx" | "complete_tx", 2) => {
+                let mut bytes = operands[1].clone();
+                if name == "complete_tx" {
+                    let Operand::Integer(number) = bytes else {
+                        return Err(self.refuse("a number of bytes in a register"));
+                    };
+                    bytes = Operand::Integer(-number);
+                }
+                self.arrive(&operands[0], place, NONE, [&Operand::Integer(0), &bytes], false)?;
             }
             ("test_wait" | "try_wait", 3 | 4) => {
                 let d = self.destination(&operands[0], Type::Pred)?;
@@ -66,6 +79,8 @@ impl Decoder<'_> {
                 let awaited = if parity { self.widened(awaited) } else { self.phase(awaited) };
                 let state = self.unnamed(Type::B64);
                 let address = self.near_address(&operands[1], place)?;
+                // Who waits lets others run, and the copies that the barrier awaits arrive.
+                self.word(Op::Yield, NONE, address);
                 self.word(load, state, address);
                 let mut phase = self.phase(state);
                 if parity {
@@ -80,8 +95,6 @@ impl Decoder<'_> {
                 let guard = self.guard.replace((d, false));
                 self.push(Inst::new(Op::Fence));
                 self.guard = guard;
-                // Who waits lets others run.
-                self.push(Inst::new(Op::Yield));
             }
             ("pending_count", 2) => {
                 let d = self.destination(&operands[0], Type::U32)?;
@@ -109,20 +122,37 @@ impl Decoder<'_> {
         self.count(statement, 1)?;
         self.push(Inst::new(Op::CopyWaitAll));
         if counted {
-            let one = self.preset(Preset::Constant(1), false);
-            self.arrive(&statement.operands[0], place, NONE, one, false)?;
+            let [one, none] = [1, 0].map(Operand::Integer);
+            self.arrive(&statement.operands[0], place, NONE, [&one, &none], false)?;
         }
         Ok(())
     }
 
-    fn arrive(&mut self, barrier: &Operand, place: Space, d: u32, by: u32, drop: bool) -> Result<(), Error> {
+    /// Arrives `by` times, and lets the phase await so many more bytes.
+    fn arrive(
+        &mut self,
+        barrier: &Operand,
+        place: Space,
+        d: u32,
+        [by, bytes]: [&Operand; 2],
+        drop: bool,
+    ) -> Result<(), Error> {
         let op = if drop { AtomicOp::ArriveDrop } else { AtomicOp::Arrive };
         let (a, offset, wide) = self.address(barrier, place)?;
         let a = if wide { a } else { self.widened(a) };
+        let by = self.source(by, Type::U32)?;
         let b = self.widened(by);
+        let c = match bytes {
+            Operand::Integer(0) => NONE,
+            Operand::Integer(_) => self.source(bytes, Type::B64)?,
+            _ => {
+                let bytes = self.source(bytes, Type::U32)?;
+                self.widened(bytes)
+            }
+        };
         let imm = self.code.atomics.len() as i32;
         self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset, leaves: false });
-        self.push(Inst { d, a, b, imm, ..Inst::new(Op::Atom) });
+        self.push(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) });
         Ok(())
     }
 
