@@ -175,7 +175,7 @@ const WRONG: &[Case] = &[
     ("one_buffer_one_barrier", "6", BUFFERS, Fails("no hazard", "data race: "),
         &[("const int now = k0 / TILE_K % 2;", "const int now = 0;"), ("store(1 - now);", "store(0);")]),
     ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
-    ("no_first_fetch", "6", BUFFERS, Fails("right at", "uninitialised shared memory read: As"),
+    ("no_first_fetch", "6", BUFFERS, Fails("right at", "nobody has set As"),
         &[("    store(0);\n", "")]),
     ("stored_too_early", "6", BUFFERS, Fails("right at", "one of them takes the wrong buffer"),
         &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),

@@ -90,7 +90,7 @@ impl SimDevice {
 /// A product's work is M·N·K, which are the kernel's integers; if a block has less than a warp, each instruction does
 /// less of it.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
-    const LEAST: u64 = 1_000_000;
+    const LEAST: u64 = 4_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
     let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
     let sizes =

@@ -64,7 +64,7 @@ const MISTAKES: [(Mistake, &str); 18] = [
 impl Mistake {
     /// Whether it may follow from a hazard, which then says more.
     pub fn may_follow(self) -> bool {
-        matches!(self, Self::Unwritten | Self::Empty | Self::Unset | Self::Part | Self::Lost)
+        matches!(self, Self::Unwritten | Self::Zero | Self::Empty | Self::Unset | Self::Part | Self::Lost)
     }
 
     /// What it is called in titles and in JSON.

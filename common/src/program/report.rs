@@ -4,7 +4,6 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::basics::output::wrapped;
 use crate::basics::units::ms;
 use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
 use crate::findings::diagnostic;
@@ -196,7 +195,7 @@ impl Table {
     fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
         // The width is that of the name alone: escape sequences have none.
         let space = " ".repeat(11_usize.saturating_sub(name.len()));
-        self.0 += &format!("  {style}{name}{style:#}{space}{}\n", wrapped(value.as_ref(), 13));
+        self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
     }
 
     fn verification(&mut self, verification: &Verification, causes: Option<usize>) {

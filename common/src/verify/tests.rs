@@ -14,7 +14,6 @@ fn problem(m: u64, n: u64, k: u64) -> Problem {
 struct Wrong<'a> {
     a: &'a [f32],
     b: &'a [f32],
-    m: usize,
     n: usize,
     k: usize,
 }
@@ -34,7 +33,7 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
     let operands = Operands::new(problem).unwrap();
     let Operands::F32 { a, b } = &operands else { unreachable!() };
     let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
-    let wrong = Wrong { a, b, m, n, k };
+    let wrong = Wrong { a, b, n, k };
     let words: Vec<u32> = (0..m * n).map(|place| value(&wrong, place / n, place % n).to_bits()).collect();
     let verdict = verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n }).unwrap();
     assert!(!verdict.ok);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::causes::roots;
 use crate::code::places::{Sources, index};
 use crate::findings::diagnostic::{self, Diagnostic};
-use crate::findings::hazard_kind::ReportKind;
+use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,7 +153,10 @@ impl HazardReport {
         if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow())) {
             return false;
         }
-        let follows = self.may_follow() && hazards.iter().any(Self::leads_astray);
+        // What nobody has set is told better by what should be there.
+        let unset = self.kind == ReportKind::Product(Mistake::Unset);
+        let causes = |hazard: &Self| if unset { hazard.leads_astray() } else { hazard.is_hidden_cause() };
+        let follows = self.may_follow() && hazards.iter().any(causes);
         !overrun && !follows
     }
 

@@ -103,11 +103,12 @@ impl Teller<'_> {
         let mut lines = BTreeSet::new();
         for &stored in &stores {
             let location = self.origins.location(stored);
-            lines.extend(location.line);
-            marks.push(Mark {
-                writes: true,
-                ..self.mark(stored, None, &format!("elements of {name} are stored here, but not {need}"))
-            });
+            // An unrolled loop has many instructions for one line.
+            if !lines.insert(location.line.unwrap_or_default()) {
+                continue;
+            }
+            let label = format!("elements of {name} are stored here, but not {need}");
+            marks.push(Mark { writes: true, ..self.mark(stored, None, &label) });
             for line in around(&mut sources, &location, &["for", "while", "if"]) {
                 marks.push(at_line(&mut sources, &location, line, "it depends on this".into()));
             }
