@@ -24,7 +24,7 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     Ok(Plan::tiled(problem, specialisation, BLOCK, BLOCK))
 }
 
-/// The same block with its axes swapped on C: threadIdx.x counts rows.
+/// The step's block with its axes swapped on C: threadIdx.x counts rows.
 fn plan_uncoalesced(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let specialisation = Specialisation::single(problem.dtype, &[]);
     Ok(Plan::tiled(problem, specialisation, BLOCK, [BLOCK[1], BLOCK[0]]))

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use clap::Parser as _;
 use common::basics::units::number;
 use common::basics::{output, workspace};
-use common::code::folder_of;
 use common::program::cli::Args;
 use common::program::run_on_device;
 use serde_json::Value;
@@ -38,14 +37,11 @@ struct Question {
 
 /// Runs the command.
 pub fn run() -> Result<bool> {
-    let mut chapters = Vec::new();
-    // What a chapter asks goes back to earlier ones, so it can be asked as soon as its own lab is begun.
+    // Whoever has begun a lab has read what comes before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
-    for lab in Lab::all()?.into_iter().filter(begun) {
-        let folder = folder_of(lab.kernel.step);
-        chapters.extend(files::below(&folder, "md").into_iter().filter(|page| page.parent() == Some(&folder)));
-    }
-    let texts: Vec<String> = chapters.iter().map(|chapter| files::read(chapter)).collect::<Result<_>>()?;
+    let last = Lab::all()?.into_iter().rfind(begun).map(|lab| format!("{}/lab/README.md", lab.kernel.step.name));
+    let read_so_far = last.map_or_else(|| Ok(vec![]), |lab| pages_before(&lab))?;
+    let texts: Vec<String> = read_so_far.iter().map(|page| files::read(page)).collect::<Result<_>>()?;
     let questions: Vec<Question> = texts.iter().flat_map(|text| questions(text)).collect();
     let file = file();
     let mut dates = read(&file)?;
@@ -53,7 +49,7 @@ pub fn run() -> Result<bool> {
     let due = due(&questions, &dates, today);
     if due.is_empty() {
         let words = if dates.is_empty() {
-            "there is nothing to ask yet; begin with cargo course lab 1"
+            "there is nothing to ask yet; the first questions come when cargo course lab 2 is begun"
         } else {
             "nothing is due today; each question comes again after three days or more"
         };
@@ -78,6 +74,17 @@ pub fn run() -> Result<bool> {
         files::replace(&file, &serde_json::to_string_pretty(&dates)?, is_ours, "move it away")?;
     }
     Ok(true)
+}
+
+/// The pages before one of the summary's, in its order.
+fn pages_before(page: &str) -> Result<Vec<PathBuf>> {
+    let root = workspace::root();
+    let summary = files::read(&root.join("docs/src/SUMMARY.md"))?;
+    let before = summary.split_once(&format!("]({page})")).map_or("", |(before, _)| before);
+    let links = before.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    // Of a step's pages, docs/src has only the frames.
+    let file = |link: &str| Some(root.join(link)).filter(|file| file.is_file());
+    Ok(links.map(|(link, _)| file(link).unwrap_or_else(|| root.join("docs/src").join(link))).collect())
 }
 
 fn file() -> PathBuf {
@@ -121,13 +128,17 @@ fn questions(chapter: &str) -> Vec<Question> {
     section.split("<summary>").skip(1).filter_map(question).collect()
 }
 
-/// The text with `[words][label]` as `words`.
+/// The text with `[words][label]` and `[words](page)` as `words`.
 fn without_links(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('[') {
         plain += before;
-        let link = after.split_once("][").and_then(|(words, after)| Some((words, after.split_once(']')?.1)));
-        (plain, rest) = match link.filter(|(words, _)| !words.contains(']')) {
+        let link = after.split_once(']').and_then(|(words, after)| {
+            let target = after.strip_prefix('[').map(|target| (target, ']'));
+            let (target, end) = target.or_else(|| after.strip_prefix('(').map(|target| (target, ')')))?;
+            Some((words, target.split_once(end)?.1))
+        });
+        (plain, rest) = match link {
             Some((words, after)) => (plain + words, after),
             None => (plain + "[", after),
         };
@@ -181,19 +192,19 @@ mod tests {
         assert_eq!(value("a / b * 32", &counters).unwrap().to_string(), "48");
         assert!(value("cake", &counters).is_err());
         let mut runs = 0;
-        for folder in steps::STEPS[1..].iter().map(|step| folder_of(step)) {
-            for page in files::below(&folder, "md").iter().filter(|page| page.parent() == Some(&folder)) {
-                let questions = questions(&files::read(page).unwrap());
-                assert_eq!(questions.len(), 3, "{}", page.display());
-                runs += questions.iter().filter(|question| question.run.is_some()).count();
-            }
+        let pages = pages_before("results.md").unwrap();
+        // The first three have nothing to look back to.
+        for page in pages.iter().skip(3).filter(|page| !page.ends_with("lab/README.md")) {
+            let questions = questions(&files::read(page).unwrap());
+            assert_eq!(questions.len(), 3, "{}", page.display());
+            runs += questions.iter().filter(|question| question.run.is_some()).count();
         }
         assert!(runs >= 8, "{runs}");
     }
 
     #[test]
     fn a_question_comes_again_after_three_days_then_six() {
-        let text = "x\n## Looking back\n\n<summary>Why?</summary>\n\nA [warp][] and [lanes][lane] of A[k].\n<!-- answer: p --size 4 | a / b -->\n</details>\n";
+        let text = "x\n## Looking back\n\n<summary>Why?</summary>\n\nA [warp][] and [lanes](glossary.md#lane) of A[k].\n<!-- answer: p --size 4 | a / b -->\n</details>\n";
         let all = questions(text);
         assert_eq!(all[0].answer, "A warp and lanes of A[k].");
         assert_eq!(all[0].run, Some((vec!["p".into(), "--size".into(), "4".into()], "a / b".into())));

@@ -182,6 +182,12 @@ impl Observer for BlockRecorder {
         }
     }
 
+    fn follow(&mut self, step: &Executed<'_>) {
+        if let Some(hazards) = self.tick(1) {
+            hazards.follow(step);
+        }
+    }
+
     fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {
         self.counters.branch(warp, instruction, taken, not_taken);
         if let Some(hazards) = self.tick(1) {

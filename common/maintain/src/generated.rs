@@ -28,7 +28,7 @@ impl Generated {
         self.uncounted(path, fresh)
     }
 
-    /// The same of a file that goes with the others and is not counted.
+    /// Keeps a file that goes with the others as it should be, and does not count it.
     pub fn uncounted(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         // Git may have changed the line endings.
         let now = fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");

@@ -25,6 +25,8 @@ named! {
         F16x2 = "f16x2",
         Bf16 = "bf16",
         Bf16x2 = "bf16x2",
+        E4m3x2 = "e4m3x2",
+        E5m2x2 = "e5m2x2",
         Tf32 = "tf32",
         F32 = "f32",
         F64 = "f64",
@@ -43,7 +45,7 @@ impl Type {
         match self {
             Self::Pred => 0,
             Self::B8 | Self::U8 | Self::S8 => 1,
-            Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
+            Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 | Self::E4m3x2 | Self::E5m2x2 => 2,
             Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 | Self::Tf32 => 4,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
             Self::B128 => 16,
@@ -68,6 +70,11 @@ impl Type {
     /// Whether this is a half-precision type.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+
+    /// Whether this is two numbers of eight bits.
+    pub const fn is_brief(self) -> bool {
+        matches!(self, Self::E4m3x2 | Self::E5m2x2)
     }
 
     /// Whether this is two numbers of half precision in one word.
@@ -152,6 +159,8 @@ pub(crate) enum Operand {
     Name { name: Arc<str>, offset: i64 },
     /// `[base + offset]`.
     Address { base: Box<Operand>, offset: i64 },
+    /// `%r1 + 4`.
+    Sum { register: Box<Operand>, addend: i64 },
     /// `{a, b}`.
     Vector(Vec<Operand>),
     /// `(a, b)`, of a call.
@@ -214,12 +223,11 @@ pub(crate) struct Function {
     /// Whether it has a body.
     pub defined: bool,
     pub line: u32,
-    /// Variables, the parameters first: `returns` of them are results, then `params` parameters.
+    /// Variables, those among the results and the parameters first.
     pub variables: Vec<Variable>,
-    pub returns: usize,
-    pub params: usize,
-    /// For functions whose parameters are registers: none are supported.
-    pub register_params: bool,
+    /// Registers, vectors of them, or variables.
+    pub results: Vec<Operand>,
+    pub params: Vec<Operand>,
     pub registers: Vec<Register>,
     pub body: Vec<Item>,
     pub max_threads: Option<[u32; 3]>,

@@ -3,7 +3,7 @@
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
-use crate::Space;
+use crate::ast::{Space, Variable};
 use crate::error::Error;
 use crate::place::{Array, Place};
 use bytemuck::allocation::try_zeroed_slice_box;
@@ -54,6 +54,8 @@ pub struct Allocation {
     base: u64,
     bytes: u64,
     element_bytes: u32,
+    /// Kernels only read it.
+    constant: bool,
     /// Zeroed pages straight from the operating system: those that are never touched cost nothing.
     words: Box<[AtomicU32]>,
 }
@@ -83,6 +85,11 @@ impl Allocation {
     /// Size of an element in bytes, as given at allocation; messages count in elements.
     pub const fn element_bytes(&self) -> u32 {
         self.element_bytes
+    }
+
+    /// Whether it is constant memory.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.constant
     }
 
     /// The words, for kernels that run.
@@ -126,7 +133,7 @@ impl GlobalMemory {
         let words = usize::try_from(bytes.div_ceil(4)).ok().and_then(|count| try_zeroed_slice_box(count).ok());
         let words = words.ok_or_else(failed)?;
         self.next = (end + GUARD).next_multiple_of(ALIGN);
-        self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, words });
+        self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, constant: false, words });
         Ok(DevicePointer(base))
     }
 
@@ -204,14 +211,15 @@ impl GlobalMemory {
         &mut self,
         module: u64,
         number: u32,
-        name: &str,
-        bytes: u64,
-        element_bytes: u32,
+        variable: &Variable,
     ) -> Result<(DevicePointer, bool), Error> {
         if let Some(&known) = self.variables.get(&(module, number)) {
             return Ok((known, false));
         }
-        let pointer = self.alloc(name, bytes.max(1), element_bytes.max(1))?;
+        let pointer = self.alloc(&variable.name, variable.bytes.max(1), variable.element_bytes.max(1))?;
+        if let Some(allocation) = self.allocations.last_mut() {
+            allocation.constant = variable.space == Space::Const;
+        }
         self.variables.insert((module, number), pointer);
         Ok((pointer, true))
     }
@@ -230,6 +238,22 @@ impl GlobalMemory {
         let allocation = &self.allocations[self.at_or_before(address)?];
         let end = (address - allocation.base).checked_add(u64::from(bytes))?;
         (end <= allocation.bytes).then_some(allocation)
+    }
+
+    /// A copy of all words, if these are at most so many.
+    pub(crate) fn copy(&self, most: usize) -> Option<Vec<Vec<u32>>> {
+        let count = self.allocations.iter().map(|allocation| allocation.words.len()).sum::<usize>();
+        let words =
+            |allocation: &Allocation| allocation.words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        (count <= most).then(|| self.allocations.iter().map(words).collect())
+    }
+
+    /// Puts a copy in place of what is there, which becomes the copy.
+    pub(crate) fn exchange(&self, copy: &mut [Vec<u32>]) {
+        let words = self.allocations.iter().flat_map(|allocation| &allocation.words);
+        for (word, copied) in words.zip(copy.iter_mut().flatten()) {
+            *copied = word.swap(*copied, Ordering::Relaxed);
+        }
     }
 
     /// Index of the allocation that holds `address`, or of the last one before it.

@@ -88,7 +88,7 @@ fn params(function: &Function) -> Vec<Param> {
         offset += bytes;
         param
     };
-    function.variables[..function.params].iter().map(param).collect()
+    function.variables[..function.params.len()].iter().map(param).collect()
 }
 
 /// A parameter of a kernel.

@@ -35,6 +35,15 @@ pub trait Analysis: Sync {
         false
     }
 
+    /// Who watches the launch a second time if its threads may wait for each other, with blocks and warps in the opposite order, and
+    /// before that is told so; what the kernel then leaves in memory does not count.
+    fn second(&mut self) -> Option<&mut dyn Watch> {
+        None
+    }
+
+    /// The second time begins.
+    fn begin_again(&mut self) {}
+
     /// Makes the observer of a block.
     fn block(&self, block: &BlockInfo) -> Self::Block;
 
@@ -198,7 +207,12 @@ pub(crate) trait RegisterFile {
 impl Executed<'_> {
     /// The value of a register in each lane: 0 or 1 of a predicate, the bits of every other one.
     pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
-        self.registers.values(register.home)
+        self.values(register.home)
+    }
+
+    /// What a place holds in each lane.
+    pub(crate) fn values(&self, home: Home) -> [u64; 32] {
+        self.registers.values(home)
     }
 }
 
@@ -250,6 +264,9 @@ pub trait Observer {
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
     /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, perhaps none.
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {}
+    /// A warp is about to execute an instruction on the way of registers that may have no value, if that way hangs on what is in
+    /// registers now; `lanes` are all that come there.
+    fn follow(&mut self, step: &Executed<'_>) {}
     /// A warp executes a conditional branch; it diverges when neither set is empty.
     fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {}
     /// A warp accesses memory.
@@ -316,6 +333,9 @@ impl<A: Analysis> Analysis for Option<A> {
     fn in_order(&self) -> bool {
         self.as_ref().is_some_and(Analysis::in_order)
     }
+    fn second(&mut self) -> Option<&mut dyn Watch> {
+        self.as_mut().and_then(Analysis::second)
+    }
     fn block(&self, block: &BlockInfo) -> Self::Block {
         self.as_ref().map(|analysis| analysis.block(block))
     }
@@ -346,6 +366,7 @@ macro_rules! forward {
 forward! {
     enter(warp: u32, block: u32, first: u32, end: u32, lanes: u32);
     guarded(warp: u32, instruction: u32, lanes: u32);
+    follow(step: &Executed<'_>);
     branch(warp: u32, instruction: u32, taken: u32, not_taken: u32);
     access(access: &Access<'_>);
     shared_loads(loads: &SharedLoads<'_>);
@@ -378,6 +399,9 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     fn in_order(&self) -> bool {
         self.0.in_order() || self.1.in_order()
     }
+    fn second(&mut self) -> Option<&mut dyn Watch> {
+        self.0.second().or_else(|| self.1.second())
+    }
     fn block(&self, block: &BlockInfo) -> Self::Block {
         (self.0.block(block), self.1.block(block))
     }
@@ -388,15 +412,17 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
 }
 
 /// An [`Analysis`] as a launch sees it: behind a pointer.
-pub(crate) trait Watch: Sync {
+pub trait Watch: Sync {
     fn begin(&mut self, launch: &LaunchInfo<'_>);
+    fn second(&mut self) -> Option<&mut dyn Watch>;
+    fn begin_again(&mut self);
     fn steps(&self) -> bool;
     fn in_order(&self) -> bool;
     fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_>;
 }
 
 /// A block under way, with its observer.
-pub(crate) trait WatchedBlock {
+pub trait WatchedBlock {
     /// What is told of the block; none if nobody watches.
     fn observer(&mut self) -> Option<&mut dyn Observer>;
     /// The block has ended or failed.
@@ -418,6 +444,12 @@ impl<A: Analysis> Watch for A {
     }
     fn in_order(&self) -> bool {
         Analysis::in_order(self)
+    }
+    fn second(&mut self) -> Option<&mut dyn Watch> {
+        Analysis::second(self)
+    }
+    fn begin_again(&mut self) {
+        Analysis::begin_again(self);
     }
     fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_> {
         Box::new(Watched { analysis: self, observer: Analysis::block(self, block) })

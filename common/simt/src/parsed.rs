@@ -1,6 +1,6 @@
 //! A PTX file as read: its text, and the program in it.
 
-use crate::ast::{Position, Program};
+use crate::ast::{Position, Program, Space, Variable};
 use crate::error::Location;
 use std::collections::HashMap;
 
@@ -13,13 +13,17 @@ pub(crate) struct Parsed {
     pub program: Program,
     /// Functions that can be called, by name: numbers in the program.
     functions: HashMap<String, usize>,
+    /// Where each function is first declared, by name: a line of the text.
+    declared: HashMap<String, u32>,
     /// Variables of the module, likewise.
     variables: HashMap<String, u32>,
+    /// Those that a function declares, by its number and theirs.
+    pub inner: HashMap<(usize, u32), u32>,
 }
 
 impl Parsed {
     /// A file as read. The first of several functions or variables of one name is meant.
-    pub fn new(id: u64, source: &str, program: Program) -> Self {
+    pub fn new(id: u64, source: &str, mut program: Program) -> Self {
         let (mut functions, mut variables) = (HashMap::new(), HashMap::new());
         for (number, function) in program.functions.iter().enumerate().filter(|(_, f)| f.defined && !f.entry) {
             functions.entry(function.name.clone()).or_insert(number);
@@ -27,7 +31,26 @@ impl Parsed {
         for (number, variable) in (0u32..).zip(&program.variables) {
             variables.entry(variable.name.clone()).or_insert(number);
         }
-        Self { id, source: source.into(), program, functions, variables }
+        // Variables of functions that all threads share are the module's, too, but nobody else can name them.
+        let mut inner = HashMap::new();
+        for (number, function) in program.functions.iter().enumerate() {
+            let shared = |variable: &&Variable| matches!(variable.space, Space::Global | Space::Const);
+            for (own, variable) in (0u32..).zip(&function.variables).filter(|(_, variable)| shared(variable)) {
+                inner.insert((number, own), program.variables.len() as u32);
+                program.variables.push(variable.clone());
+            }
+        }
+        let mut declared = HashMap::new();
+        for function in &program.functions {
+            declared.entry(function.name.clone()).or_insert(function.line);
+        }
+        Self { id, source: source.into(), program, functions, declared, variables, inner }
+    }
+
+    /// Whether a function or a variable of the module is declared, but only behind this line.
+    pub fn comes_later(&self, name: &str, line: u32) -> bool {
+        let variable = self.variable(name).map(|number| self.program.variables[number as usize].line);
+        variable.or(self.declared.get(name).copied()).is_some_and(|declared| declared > line)
     }
 
     /// The number of the function of that name, if it can be called.

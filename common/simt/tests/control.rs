@@ -228,7 +228,11 @@ fn run_at_most(limit: u64, body: &str, registers: &str, threads: u32, words: usi
         ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n{registers}\n\
          .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
     );
-    let kernel = Module::parse(&text)?.kernel("k")?;
+    run_text(limit, &text, threads, words)
+}
+
+fn run_text(limit: u64, text: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
+    let kernel = Module::parse(text)?.kernel("k")?;
     let mut memory = GlobalMemory::new();
     let out = memory.alloc("out", 4 * words as u64, 4)?;
     let mut config = LaunchConfig::new(1, threads);
@@ -251,6 +255,7 @@ fn shuffles_votes_and_matches() {
             assert_eq!(found[lane as usize], model(lane), "{instruction}, lane {lane}");
         }
     };
+    check("vote.sync.ballot.b32 %b, 1, -1;", &|_| u32::MAX);
     check("shfl.sync.idx.b32 %b, %a, 5, 31, -1;", &|_| value(5));
     check("shfl.sync.idx.b32 %b, %a, 2, 0x1807, -1;", &|lane| value(lane / 8 * 8 + 2));
     check("shfl.sync.up.b32 %b, %a, 3, 0, -1;", &|lane| value(if lane >= 3 { lane - 3 } else { lane }));
@@ -348,33 +353,52 @@ fn words_of_an_opcode_may_stand_apart() {
     assert_eq!(run(&format!("setp.eq.u32 %p1, 0, 0; {body}"), "", 2, 2).unwrap(), [1, 2]);
 }
 
-/// What the assembler takes and the simulator does not support is refused for the right reason.
+/// What the assembler takes and the simulator does not support is refused for the right reason; what is not PTX is called so.
 #[test]
 fn what_is_not_supported() {
-    let copy = "cp.async.ca.shared.global.L2::cache_hint";
     let cases = [
-        ("ld.global.L2::cache_hint.u32 %t, [%rd1], %rd2;".into(), "a cache policy"),
-        ("st.global.L2::cache_hint.u32 [%rd1], %t, %rd2;".into(), "a cache policy"),
-        ("red.global.add.L2::cache_hint.u32 [%rd1], %t, %rd2;".into(), "a cache policy"),
-        (format!("{copy} [s], [%rd1], 4, %rd2;"), "a cache policy"),
-        (format!("{copy} [s], [%rd1], 4, 4, %rd2;"), "a cache policy"),
-        ("fma.rz.bf16 %h, %h, %h, %h;".into(), "this rounding"),
-        ("fma.rp.bf16x2 %t, %t, %t, %t;".into(), "this rounding"),
-        ("mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%t, %t}, {%t}, {%t}, {%t, %t};".into(), "the type .u4"),
-        ("call (%t), f, (2, 3);".into(), "a function whose parameters are registers"),
-        ("call (%t), f, (%t, -2);".into(), "a function whose parameters are registers"),
-        ("call (%t), g, (2);".into(), "parameters of a call that are not `.param` variables"),
+        ("fma.rz.bf16 %h, %h, %h, %h;", "supported by the simulator: this rounding ("),
+        ("mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%t, %t}, {%t}, {%t}, {%t, %t};", "the type .u4"),
+        (
+            "ld.global.v8.b32 {%t, %t, %t, %t, %t, %t, %t, %t}, [%rd1];",
+            "supported by the simulator: an access of 32 bytes on sm_90",
+        ),
+        ("ld.global.u32 %t, [%t];", "supported by the simulator: 32-bit addresses"),
+        ("tex.2d.v4.f32.s32 {%f, %f, %f, %f}, [s, {%t, %t}];", "supported by the simulator: `tex`"),
+        ("call f, (2, 3);", "supported by the simulator: a call with other parameters than the function declares"),
+        ("call later, ();", "not valid PTX, line 7: later is called before it is declared"),
+        ("ld.global.u32 %t, [behind];", "not valid PTX, line 7: behind is used before it is declared"),
     ];
-    for (statement, reason) in cases {
+    for (statement, says) in cases {
         let text = format!(
             ".version 8.1\n.target sm_90\n.address_size 64\n.func (.reg .u32 o) f(.reg .u32 a, .reg .u32 b) {{ add.u32 o, a, b; ret; }}\n\
-             .func (.param .u32 o) g(.param .u32 a) {{ ret; }}\n.entry k() {{ .reg .b16 %h; .reg .b32 %t; .reg .b64 %rd<3>;\
-             .shared .b32 s[4]; {statement} ret; }}"
+             .entry k() {{ .reg .b16 %h; .reg .f32 %f; .reg .b32 %t; .reg .b64 %rd<3>;\n.shared .b32 s[4];\n{statement}\nret; }}\n\
+             .func later() {{ ret; }}\n.global .b32 behind;"
         );
         let error = Module::parse(&text).and_then(|module| module.kernel("k")).err().map(|error| error.to_string());
-        let says = format!("not supported by the simulator: {reason} (");
-        assert!(error.as_ref().is_some_and(|error| error.contains(&says)), "{statement}: {error:?}");
+        assert!(error.as_ref().is_some_and(|error| error.contains(says)), "{statement}: {error:?}");
     }
+}
+
+/// Parameters and results of functions are registers, vectors of them, constants or memory, and a prototype may do without its
+/// semicolon. Caches may be told what to keep.
+#[test]
+fn calls_and_policies() {
+    let functions = ".func (.reg .u32 o) f(.reg .v2 .u32 a, .reg .u32 b, .reg .pred p)\n\
+        .func (.param .u64 o) g(.param .u32 a, .param .u64 b)\n\
+        .func (.reg .u32 o) f(.reg .v2 .u32 a, .reg .u32 b, .reg .pred p) { mad.lo.u32 o, a.x, b, a.y; @p add.u32 o, o, 1000; ret; }\n\
+        .func (.param .u64 o) g(.param .u32 a, .param .u64 b) { .reg .u32 x; .reg .u64 y, z; ld.param.u32 x, [a]; ld.param.u64 y, [b]; \
+        mad.wide.u32 z, x, 2, y; st.param.u64 [o], z; ret; }\n";
+    let body = "{ .reg .v2 .u32 v; .reg .u64 w, q; .reg .pred p; .param .u64 r; mov.u32 v.x, %t; mov.u32 v.y, 5; setp.eq.u32 p, %t, 1; \
+        call (%t), f, (v, 7, p); call (w), g, (%t, 100); call (r), g, (1, w); ld.param.u64 w, [r]; \
+        createpolicy.fractional.L2::evict_first.b64 q, 0.5; cvt.u32.u64 %t, w; st.global.L2::cache_hint.u32 [%rd3], %t, q; \
+        ld.global.L2::cache_hint.u32 %t, [%rd3], q; add.u32 %t, %t, 1; st.global.u32 [%rd3], %t; } ret;";
+    let text = format!(
+        ".version 8.1\n.target sm_80\n.address_size 64\n{functions}.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .b64 %rd<9>; .reg .b32 %t;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
+    );
+    let expected = |t: u32| 2 * (7 * t + 5 + if t == 1 { 1000 } else { 0 }) + 103;
+    assert_eq!(run_text(1_000_000, &text, 3, 3).unwrap(), [0, 1, 2].map(expected));
 }
 
 /// Labels and tables of targets are known inside their braces only, where they hide those of the same name around them.

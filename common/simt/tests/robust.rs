@@ -12,8 +12,10 @@ use std::sync::atomic::Ordering;
 
 /// The programs of the corpus, with their names.
 fn programs() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    ["fail.ptx", "pass.ptx"].into_iter().flat_map(|file| sections::read(&folder.join(file))).collect()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let corpus = ["corpus/fail.ptx", "corpus/pass.ptx"].into_iter().flat_map(|file| sections::read(&folder.join(file)));
+    let bulk = std::fs::read_to_string(folder.join("verdicts/bulk_copies.ptx")).unwrap();
+    corpus.chain([("bulk_copies".into(), bulk)]).collect()
 }
 
 proptest! {

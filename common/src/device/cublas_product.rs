@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::device::cublas::{self, Cublas};
 use crate::device::product::{FirstRun, Matrices, Product};
 
-/// The vendor's library, ready to multiply the matrices of somebody else.
+/// The vendor's library, ready to multiply matrices that belong to the caller.
 pub struct CublasProduct {
     library: Cublas,
     matrices: Matrices,

@@ -19,7 +19,7 @@ pub struct Session {
     machine: Kernels,
     matrices: Matrices,
     workspace: Option<Buffer>,
-    /// A, B and C are somebody else's, and stay when this session closes.
+    /// A, B and C belong to the caller, and stay when this session closes.
     borrowed: bool,
     first_run: FirstRun,
 }

@@ -24,7 +24,7 @@ pub struct Gpu {
     pub l2_bytes: u64,
 }
 
-/// Instructions of warps that an SM starts in a clock: one for each of its four schedulers, on all GPUs since 2017 (CUDA C++
+/// Warp instructions that an SM starts in a clock: one for each of its four schedulers, on all GPUs since 2017 (CUDA C++
 /// Programming Guide, "Compute Capabilities").
 pub const ISSUED_PER_CLOCK: f64 = 4.0;
 

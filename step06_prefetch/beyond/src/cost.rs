@@ -134,7 +134,7 @@ impl BlockCost {
         Self { start_us, block_us, stored_us, unaligned_block_us, step_us, last_us, unaligned_step_us, cold_us }
     }
 
-    /// The same with each figure changed.
+    /// These costs with each figure changed.
     #[must_use]
     pub fn map(&self, change: impl Fn(f64) -> f64) -> Self {
         Self::from_figures(self.figures().map(change))
@@ -300,7 +300,7 @@ impl GpuCosts {
         others.into_iter().fold(first, |best, fit| if fit.0 < best.0 { fit } else { best }).1
     }
 
-    /// The same for a cache of this size, with the sum of squared errors. Slices and blocks are fitted in turns: each is what
+    /// The costs fitted for a cache of this size, with the sum of squared errors. Slices and blocks are fitted in turns: each is what
     /// the other leaves of the time.
     fn fit_chip(
         chip: Chip,

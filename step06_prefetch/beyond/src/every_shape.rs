@@ -253,7 +253,7 @@ pub fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
     choices_without(Without::Nothing, problem, device)
 }
 
-/// The same without what other tilings, more slices or another specialisation would bring.
+/// All plans with tiles, without what other tilings, more slices or another specialisation would bring.
 fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
     let costs = COSTS.iter().find(|costs| costs.gpu == device.name).or(COSTS.first());
     let Some(costs) = costs.filter(|_| without == Without::Few || !is_few(problem)) else { return Vec::new() };

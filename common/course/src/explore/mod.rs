@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, anyhow, ensure};
 use common::basics::output;
 use common::basics::workspace;
+use common::program::cli::parse_size;
 
 use crate::steps::Kernel;
 use crate::{files, mine};
@@ -30,6 +31,9 @@ pub struct Options {
     /// The step whose launch the file takes, if its name does not say it and it has no launch line
     #[arg(long)]
     step: Option<String>,
+    /// The size that the page shows first: N for N×N×N, or MxNxK, none above 64
+    #[arg(long, value_parser = small_size)]
+    size: Option<[u32; 3]>,
     /// Where to write the page; by default in mine/, or beside the file
     #[arg(long)]
     out: Option<PathBuf>,
@@ -39,6 +43,14 @@ pub struct Options {
     /// Write the page again each time the kernel is saved; the page shows the new one by itself
     #[arg(long)]
     watch: bool,
+}
+
+/// A size that the page can show.
+fn small_size(text: &str) -> Result<[u32; 3], String> {
+    match parse_size(text)? {
+        size if size.iter().all(|&side| side <= 64) => Ok(size.map(|side| side as u32)),
+        _ => Err("the explorer shows products of up to 64x64x64; choose a smaller size".into()),
+    }
 }
 
 /// The page of the book.
@@ -112,7 +124,7 @@ fn write(
 ) -> Result<()> {
     let version =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos()).to_string();
-    let (kernel, chapter) = match subject {
+    let (mut kernel, chapter) = match subject {
         Subject::File(file) => {
             let kernel = own::kernel(file, options.step.as_deref())?;
             let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
@@ -120,6 +132,7 @@ fn write(
         }
         Subject::OfTheCourse(kernel) => contents::of_kernel(kernel)?,
     };
+    kernel.size = options.size.unwrap_or(kernel.size);
     let id = kernel.id.clone();
     let data = Data {
         chapters: vec![Chapter { kernels: vec![id.clone()], ..chapter }],

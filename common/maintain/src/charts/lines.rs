@@ -1,30 +1,19 @@
 //! Speed over the edge of a cube: a line for each contender.
 
-use anyhow::Result;
 use course::record::{Record, SizeRecord};
 
 use super::places::{apart, tick};
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, short, tflops};
-use crate::picture::{HPos, NAME, NOTE};
+use crate::picture::{Anchor, NAME, NOTE};
 
-/// At powers of two.
-pub fn speed(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
-    draw(record, name, title, Scale::Logarithmic, u64::is_power_of_two)
-}
-
-/// From 1000³ to 1100³.
-pub fn saw_tooth(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
-    draw(record, name, title, Scale::Even, |edge| (1000..=1100).contains(&edge))
-}
-
-/// The chart, or `None` if there are too few sizes for a line.
-fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) -> bool) -> Result<Option<String>> {
+/// The chart of the wanted edges, or `None` if there are too few for a line.
+pub fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) -> bool) -> Option<String> {
     let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(|size| size.is_cube() && wanted(size.m)).collect();
     sizes.sort_by_key(|size| size.m);
-    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return Ok(None) };
+    let (first, last) = (sizes.first()?, sizes.last()?);
     let speeds = on_gpu(record).into_iter().flat_map(|name| sizes.iter().filter_map(move |size| size.gflops(name)));
-    let Some(most) = speeds.reduce(f64::max).filter(|_| sizes.len() >= 3) else { return Ok(None) };
+    let most = speeds.reduce(f64::max).filter(|_| sizes.len() >= 3)?;
     let step = tick(most / 1e3, 8.0);
     let limit = (most / 1e3 / step).ceil() * step;
     let mut told = Vec::new();
@@ -44,25 +33,24 @@ fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) 
         let speeds = (0..=(limit / step).round() as u32).map(|at| f64::from(at) * step).collect();
         let x = Axis { scale, range: first.m as f64..last.m as f64, marks: edges };
         let y = Axis { scale: Scale::Even, range: 0.0..limit, marks: speeds };
-        let speed = |speed: &f64| format!("{}", (speed * 1e3).round() / 1e3);
-        let mut plot = Plot::new(canvas, [left, right, top], [x, y], [&|edge| format!("{edge}"), &speed], false)?;
+        let speed = |speed: f64| format!("{}", (speed * 1e3).round() / 1e3);
+        let plot = Plot::new(canvas, [left, WIDTH - right, top], [x, y], [&|edge| format!("{edge}"), &speed], false);
         let mut labels = Vec::new();
         for name in on_gpu(record) {
             let points: Vec<(f64, f64)> =
                 sizes.iter().filter_map(|size| Some((size.m as f64, size.gflops(name)? / 1e3))).collect();
             let look = look(record, name);
-            plot.curve(canvas, look.place, &points, look.colour, look.library)?;
+            plot.curve(canvas, look.place, &points, look.colour, look.library);
             labels.extend(points.last().map(|&end| (name, look, plot.pixels(end).1 + 4.0)));
         }
         let right = WIDTH - right;
-        canvas.text(left - 8.0, top - 14.0, HPos::Right, NOTE, "TFLOP/s");
-        canvas.text(f64::midpoint(left, right), BOTTOM + 40.0, HPos::Center, NOTE, "M = N = K");
+        canvas.text(left - 8.0, top - 14.0, Anchor::Right, NOTE, "TFLOP/s");
+        canvas.text(f64::midpoint(left, right), BOTTOM + 40.0, Anchor::Center, NOTE, "M = N = K");
         let heights: Vec<f64> = labels.iter().map(|label| label.2).collect();
         for ((name, look, _), height) in labels.iter().zip(apart(&heights, 16.0, BOTTOM)) {
             canvas.marker(look.place, (right + 14.0, height - 4.5), look.colour);
-            canvas.text(right + 25.0, height, HPos::Left, NAME, &short(name));
+            canvas.text(right + 25.0, height, Anchor::Left, NAME, &short(name));
         }
-        Ok(())
-    })?;
-    Ok(Some(svg))
+    });
+    Some(svg)
 }

@@ -1,7 +1,7 @@
-//! Charts of a record: the ladder, speed over size, the saw-tooth of the tiles, and the roofline.
+//! Charts of a record: the path of the rungs, speed over size, the saw-tooth of the tiles, and the roofline.
 //!
-//! Each follows the reader's light or dark theme, has its own background, and says in `<title>` and `<desc>` what it
-//! shows. Series differ in colour, in marker and by the label beside them.
+//! Each has its own background, and says in `<title>` and `<desc>` what it shows. Series differ in colour, in marker and by the
+//! label beside them.
 
 mod ladder;
 mod lines;
@@ -10,71 +10,51 @@ pub mod plot;
 mod roofline;
 pub mod sheet;
 
-use anyhow::{Context, Result};
 use course::record::{Record, SizeRecord};
-
-/// What draws a chart of this name and title; `None` if the record has nothing to draw.
-type Draw = fn(&Record, &str, &str) -> Result<Option<String>>;
+use plot::Scale;
 
 pub struct Chart {
     /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
     pub name: &'static str,
     /// What it shows, in a line, from the GPU's name and the size of the ladder.
     title: fn(&str, &str) -> String,
-    /// Whether the rungs inside the steps are shown.
-    rungs: bool,
-    draw: Draw,
+    /// What draws a chart of this name and title; `None` if the record has nothing to draw.
+    draw: fn(&Record, &str, &str) -> Option<String>,
 }
 
-pub const CHARTS: [Chart; 5] = [
+pub const CHARTS: [Chart; 4] = [
+    Chart { name: "path", title: |gpu, size| format!("The rungs of all steps at {size} on {gpu}"), draw: ladder::draw },
     Chart {
-        name: "ladder",
-        title: |gpu, size| format!("The steps at {size} on {gpu}"),
-        rungs: false,
-        draw: ladder::draw,
+        name: "speed",
+        title: |gpu, _| format!("Speed over size on {gpu}"),
+        draw: |record, name, title| {
+            lines::draw(&record.steps_only(), name, title, Scale::Logarithmic, u64::is_power_of_two)
+        },
     },
-    Chart {
-        name: "path",
-        title: |gpu, size| format!("The rungs of all steps at {size} on {gpu}"),
-        rungs: true,
-        draw: ladder::draw,
-    },
-    Chart { name: "speed", title: |gpu, _| format!("Speed over size on {gpu}"), rungs: false, draw: lines::speed },
     Chart {
         name: "saw-tooth",
         title: |gpu, _| format!("Speed from 1000³ to 1100³ on {gpu}"),
-        rungs: false,
-        draw: lines::saw_tooth,
+        draw: |record, name, title| {
+            lines::draw(&record.steps_only(), name, title, Scale::Even, |edge| (1000..=1100).contains(&edge))
+        },
     },
     Chart {
         name: "roofline",
         title: |gpu, size| format!("Roofline of {gpu} with the steps at {size}"),
-        rungs: false,
-        draw: roofline::draw,
+        draw: |record, name, title| roofline::draw(&record.steps_only(), name, title),
     },
 ];
 
 impl Chart {
     /// The SVG, or `None` if the record has nothing to draw.
-    pub fn draw(&self, record: &Record) -> Result<Option<String>> {
-        let title = (self.title)(&record.device.name, &ladder_size(record));
-        if self.rungs && !record.has_rungs() {
-            return Ok(None);
-        }
-        let record = if self.rungs { record.clone() } else { record.steps_only() };
-        (self.draw)(&record, self.name, &title)
-            .with_context(|| format!("the chart {} of a record of {}", self.name, record.device.name))
+    pub fn draw(&self, record: &Record) -> Option<String> {
+        (self.draw)(record, self.name, &self.title(record))
     }
 
-    /// Text that takes the place of the chart where it cannot be seen.
-    pub fn alternative(&self, record: &Record) -> String {
-        let size = ladder_size(record);
-        format!("{} ({size})", (self.title)(&record.device.name, &size)).replace([']', '['], "")
+    /// What it shows, in a line.
+    pub fn title(&self, record: &Record) -> String {
+        (self.title)(&record.device.name, &record.ladder_size().map_or_else(String::new, SizeRecord::words))
     }
-}
-
-fn ladder_size(record: &Record) -> String {
-    record.ladder_size().map_or_else(String::new, SizeRecord::words)
 }
 
 #[cfg(test)]
@@ -96,14 +76,9 @@ mod tests {
                 record.sizes.push(size);
             }
         }
-        assert!(
-            CHARTS.iter().any(|chart| chart.rungs && chart.draw(&record).unwrap().is_none()),
-            "there is no rung yet"
-        );
-        record.steps[0].rung = true;
         for chart in CHARTS {
-            let svg = chart.draw(&record).unwrap().unwrap_or_else(|| panic!("{} draws nothing", chart.name));
-            assert_eq!(chart.draw(&record).unwrap().unwrap(), svg);
+            let svg = chart.draw(&record).unwrap_or_else(|| panic!("{} draws nothing", chart.name));
+            assert_eq!(chart.draw(&record).unwrap(), svg);
             assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
             assert!(svg.contains("<title id=") && svg.contains("<desc id="));
             assert!(svg.contains("prefers-color-scheme:dark"));
@@ -116,6 +91,6 @@ mod tests {
     fn a_record_without_times_has_no_chart() {
         let mut none = example();
         none.sizes.clear();
-        assert!(CHARTS.iter().all(|chart| chart.draw(&none).unwrap().is_none()));
+        assert!(CHARTS.iter().all(|chart| chart.draw(&none).is_none()));
     }
 }

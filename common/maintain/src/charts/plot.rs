@@ -1,17 +1,8 @@
-//! A plot of values over values, within a chart: axes that are even or logarithmic, with marks at chosen values, and lines.
+//! A plot of values over values, within a picture: axes that are even or logarithmic, with marks at chosen values, and lines.
 
-use std::fmt::Display;
 use std::ops::Range;
 
-use anyhow::{Result, anyhow};
-use plotters::chart::{ChartBuilder, ChartContext, LabelAreaPosition};
-use plotters::coord::cartesian::Cartesian2d;
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::prelude::SVGBackend;
-use plotters::series::{DashedLineSeries, LineSeries};
-use plotters::style::ShapeStyle;
-
-use crate::picture::{Canvas, Colour, GRID, MUTED, NOTE, units};
+use crate::picture::{Anchor, Canvas, Colour, GRID, MUTED, NOTE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -19,31 +10,17 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// An axis. Those of `plotters` choose their marks themselves, or cannot be formatted once marks are chosen.
 pub struct Axis {
     pub scale: Scale,
     pub range: Range<f64>,
     pub marks: Vec<f64>,
 }
 
-impl Ranged for Axis {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+impl Axis {
+    /// How far along the axis a value is, from 0 to 1.
+    fn share(&self, value: f64) -> f64 {
         let place = |value: f64| if self.scale == Scale::Logarithmic { value.log2() } else { value };
-        let (first, last) = (place(self.range.start), place(self.range.end));
-        let share = (place(*value) - first) / (last - first);
-        limit.0 + (f64::from(limit.1 - limit.0) * share).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // There are no marks of less weight.
-        if hint.weight().allow_light_points() { Vec::new() } else { self.marks.clone() }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.clone()
+        (place(value) - place(self.range.start)) / (place(self.range.end) - place(self.range.start))
     }
 }
 
@@ -52,89 +29,74 @@ pub const HEIGHT: f64 = 512.0;
 pub const BOTTOM: f64 = 424.0;
 
 /// Words of a mark on an axis.
-type Words<'a> = &'a dyn Fn(&f64) -> String;
+type Words<'a> = &'a dyn Fn(f64) -> String;
 
 /// The axes as they are drawn, and what is drawn in between.
-pub struct Plot<'a>(ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>);
+pub struct Plot {
+    axes: [Axis; 2],
+    /// The sides of the plot, in pixels.
+    left: f64,
+    right: f64,
+    top: f64,
+}
 
-impl<'a> Plot<'a> {
-    /// Draws the axes with these pixels left free on the left, on the right and above.
-    pub fn new(canvas: &Canvas<'a>, free: [f64; 3], axes: [Axis; 2], words: [Words; 2], grid: bool) -> Result<Self> {
-        let ([left, right, top], [x, y]) = (free, axes);
-        let mut chart = ChartBuilder::on(&canvas.area())
-            .margin_left(units(4.0))
-            .margin_top(units(top))
-            .margin_right(units(right))
-            .margin_bottom(units(HEIGHT - BOTTOM - 26.0))
-            .set_label_area_size(LabelAreaPosition::Left, units(left - 4.0))
-            .set_label_area_size(LabelAreaPosition::Bottom, units(26.0))
-            .build_cartesian_2d(x, y)
-            .map_err(failed)?;
-        let mut mesh = chart.configure_mesh();
-        if !grid {
-            mesh.disable_x_mesh();
+impl Plot {
+    /// Draws the axes between these sides, in pixels: left, right and top.
+    pub fn new(canvas: &mut Canvas, sides: [f64; 3], axes: [Axis; 2], words: [Words; 2], grid: bool) -> Self {
+        let [left, right, top] = sides;
+        let plot = Self { axes, left, right, top };
+        let [x_axis, y_axis] = &plot.axes;
+        for &mark in &y_axis.marks {
+            let (_, y) = plot.pixels((x_axis.range.start, mark));
+            canvas.line(&[(left - 5.0, y), (right, y)], GRID, 1.0, false);
+            canvas.text(left - 9.0, y + 4.0, Anchor::Right, NOTE, &words[1](mark));
         }
-        mesh.bold_line_style(GRID.line(1.0))
-            .axis_style(MUTED.line(1.0))
-            .label_style(NOTE.style())
-            .set_all_tick_mark_size(units(5.0))
-            .x_label_formatter(&words[0])
-            .y_label_formatter(&words[1])
-            .draw()
-            .map_err(failed)?;
-        Ok(Self(chart))
+        for &mark in &x_axis.marks {
+            let (x, _) = plot.pixels((mark, y_axis.range.start));
+            let end = if grid { top } else { BOTTOM };
+            canvas.line(&[(x, BOTTOM + 5.0), (x, end)], GRID, 1.0, false);
+            canvas.text(x, BOTTOM + 20.0, Anchor::Center, NOTE, &words[0](mark));
+        }
+        canvas.line(&[(left, top), (left, BOTTOM), (right, BOTTOM)], MUTED, 1.0, false);
+        plot
     }
 
-    pub fn line(&mut self, points: &[(f64, f64)], style: ShapeStyle, dashed: bool) -> Result<()> {
-        let points = points.iter().copied();
-        if dashed {
-            self.0.draw_series(DashedLineSeries::new(points, units(7.0), units(4.0), style)).map_err(failed)?;
-        } else {
-            self.0.draw_series(LineSeries::new(points, style)).map_err(failed)?;
-        }
-        Ok(())
+    pub fn line(&self, canvas: &mut Canvas, points: &[(f64, f64)], colour: Colour, width: f64, dashed: bool) {
+        let points: Vec<(f64, f64)> = points.iter().map(|&point| self.pixels(point)).collect();
+        canvas.line(&points, colour, width, dashed);
     }
 
     /// A line with a marker at each point: that of the contender in this place.
-    pub fn curve(
-        &mut self,
-        canvas: &mut Canvas,
-        place: usize,
-        points: &[(f64, f64)],
-        colour: Colour,
-        dashed: bool,
-    ) -> Result<()> {
-        self.line(points, colour.line(2.0), dashed)?;
+    pub fn curve(&self, canvas: &mut Canvas, place: usize, points: &[(f64, f64)], colour: Colour, dashed: bool) {
+        self.line(canvas, points, colour, 2.0, dashed);
         for &point in points {
             canvas.marker(place, self.pixels(point), colour);
         }
-        Ok(())
     }
 
     /// The place of a point on the sheet.
-    pub fn pixels(&self, point: (f64, f64)) -> (f64, f64) {
-        let (x, y) = self.0.backend_coord(&point);
-        (f64::from(x) / f64::from(units(1.0)), f64::from(y) / f64::from(units(1.0)))
+    pub fn pixels(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let [x_axis, y_axis] = &self.axes;
+        let along = |from: f64, to: f64, share: f64| from + (to - from) * share;
+        (along(self.left, self.right, x_axis.share(x)), along(BOTTOM, self.top, y_axis.share(y)))
     }
-}
-
-fn failed(error: impl Display) -> anyhow::Error {
-    anyhow!("the chart cannot be drawn: {error}")
 }
 
 #[cfg(test)]
 mod tests {
-    use plotters::coord::ranged1d::BoldPoints;
-
     use super::*;
 
     #[test]
     fn values_lie_evenly_or_by_their_factors() {
-        let even = Axis { scale: Scale::Even, range: 0.0..100.0, marks: vec![0.0, 50.0] };
-        assert_eq!([0.0, 25.0, 100.0].map(|value| even.map(&value, (1000, 0))), [1000, 750, 0]);
-        let log = Axis { scale: Scale::Logarithmic, range: 256.0..4096.0, marks: vec![256.0] };
-        assert_eq!([256.0, 512.0, 1024.0, 4096.0].map(|value| log.map(&value, (10, 410))), [10, 110, 210, 410]);
-        assert_eq!(log.key_points(BoldPoints(5)), [256.0]);
-        assert_eq!(log.key_points(5), [0.0; 0]);
+        let axis = |scale, range| Axis { scale, range, marks: vec![] };
+        let plot = Plot {
+            axes: [axis(Scale::Even, 0.0..100.0), axis(Scale::Logarithmic, 256.0..4096.0)],
+            left: 10.0,
+            right: 50.0,
+            top: BOTTOM - 4.0,
+        };
+        for (point, place) in [((0.0, 256.0), (10.0, BOTTOM)), ((25.0, 512.0), (20.0, BOTTOM - 1.0))] {
+            assert_eq!(format!("{:?}", plot.pixels(point)), format!("{place:?}"));
+        }
     }
 }

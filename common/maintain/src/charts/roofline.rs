@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
 use course::record::Record;
 
 use super::places::apart;
 use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, short, tflops};
-use crate::picture::{HPos, MUTED, NAME, NOTE};
+use crate::picture::{Anchor, MUTED, NAME, NOTE};
 
 /// A logarithmic axis with a mark at each power of ten.
 fn decades(range: Range<f64>) -> Axis {
@@ -18,9 +17,9 @@ fn decades(range: Range<f64>) -> Axis {
 }
 
 /// The chart, or `None` if the record has no peaks or no traffic.
-pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> {
-    let Some(figures) = record.figures.filter(|figures| figures.memory_gb_per_s > 0.0) else { return Ok(None) };
-    let Some(size) = record.ladder_size() else { return Ok(None) };
+pub fn draw(record: &Record, name: &str, title: &str) -> Option<String> {
+    let figures = record.figures.filter(|figures| figures.memory_gb_per_s > 0.0)?;
+    let size = record.ladder_size()?;
     let points: Vec<(&str, f64, f64)> = size
         .entries
         .iter()
@@ -28,7 +27,7 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
         .filter(|(_, intensity, _)| intensity.is_finite() && *intensity > 0.0)
         .collect();
     if points.is_empty() {
-        return Ok(None);
+        return None;
     }
     let (peak, rate) = (figures.fp32_peak_gflops, figures.memory_gb_per_s);
     let knee = peak / rate;
@@ -51,26 +50,25 @@ pub fn draw(record: &Record, name: &str, title: &str) -> Result<Option<String>> 
     let (left, right, top) = (92.0, 150.0, 48.0);
     let svg = sheet::draw(&sheet, record, |canvas| {
         let axes = [decades(x_least..x_most), decades(y_least..y_most)];
-        let speed = |gflops: &f64| tflops(*gflops).replace(".0 ", " ");
-        let mut plot = Plot::new(canvas, [left, right, top], axes, [&|flop| format!("{flop}"), &speed], true)?;
+        let speed = |gflops: f64| tflops(gflops).replace(".0 ", " ");
+        let plot = Plot::new(canvas, [left, WIDTH - right, top], axes, [&|flop| format!("{flop}"), &speed], true);
         // The roof: memory's rate, then the peak.
         let start = (y_least / rate).max(x_least);
         let roof = [(start, start * rate), (knee, peak), (x_most, peak)];
-        plot.line(&roof, MUTED.line(1.5), false)?;
+        plot.line(canvas, &roof, MUTED, 1.5, false);
         let (x, y) = plot.pixels((x_most, peak));
-        canvas.text(x, y - 8.0, HPos::Right, NOTE, &format!("FP32 peak, {}", tflops(peak)));
+        canvas.text(x, y - 8.0, Anchor::Right, NOTE, &format!("FP32 peak, {}", tflops(peak)));
         let (x, y) = plot.pixels((start, start * rate));
-        canvas.text(x + 36.0, y - 8.0, HPos::Left, NOTE, &format!("device memory, {rate:.0} GB/s"));
+        canvas.text(x + 36.0, y - 8.0, Anchor::Left, NOTE, &format!("device memory, {rate:.0} GB/s"));
         let words = "flop per byte that requests ask of global memory (32-byte sectors, counted by the simulator)";
-        canvas.text(f64::midpoint(left, WIDTH - right), BOTTOM + 40.0, HPos::Center, NOTE, words);
+        canvas.text(f64::midpoint(left, WIDTH - right), BOTTOM + 40.0, Anchor::Center, NOTE, words);
         let heights: Vec<f64> = points.iter().map(|point| plot.pixels((point.1, point.2)).1 + 4.0).collect();
         for ((name, intensity, gflops), height) in points.iter().zip(apart(&heights, 16.0, BOTTOM - 4.0)) {
             let look = look(record, name);
             let place = plot.pixels((*intensity, *gflops));
             canvas.marker(look.place, place, look.colour);
-            canvas.text(place.0 + 10.0, height, HPos::Left, NAME, &short(name));
+            canvas.text(place.0 + 10.0, height, Anchor::Left, NAME, &short(name));
         }
-        Ok(())
-    })?;
-    Ok(Some(svg))
+    });
+    Some(svg)
 }

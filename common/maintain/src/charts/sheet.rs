@@ -1,11 +1,10 @@
 //! What every chart has: a width, a title above, below it where the numbers are from, and contenders that look alike
 //! in all of them.
 
-use anyhow::Result;
 use course::record::{CUBLAS, Record};
 use course::steps::split;
 
-use crate::picture::{self, Canvas, Colour, Frame, HEADING, HPos, INK, Kind, NOTE, SERIES};
+use crate::picture::{self, Anchor, Canvas, Colour, Frame, HEADING, INK, Kind, NOTE, SERIES};
 
 pub const WIDTH: f64 = 860.0;
 
@@ -19,14 +18,14 @@ pub struct Sheet<'a> {
     pub description: &'a str,
 }
 
-pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas) -> Result<()>) -> Result<String> {
+pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas)) -> String {
     let Sheet { name, title, height, description } = *sheet;
-    let frame = Frame { kind: Kind::Chart, name, width: WIDTH as u32, height: height as u32, title, description };
+    let frame = Frame { kind: Kind::Chart, name, width: WIDTH, height, title, description };
     picture::draw(&frame, |canvas| {
-        canvas.text(16.0, 26.0, HPos::Left, HEADING, title);
-        canvas.text(16.0, height - 28.0, HPos::Left, NOTE, &record.provenance());
-        canvas.text(16.0, height - 12.0, HPos::Left, NOTE, &format!("median of samples; {}", record.l2.words()));
-        paint(canvas)
+        canvas.text(16.0, 26.0, Anchor::Left, HEADING, title);
+        canvas.text(16.0, height - 28.0, Anchor::Left, NOTE, &record.provenance());
+        canvas.text(16.0, height - 12.0, Anchor::Left, NOTE, &format!("median of samples; {}", record.l2.words()));
+        paint(canvas);
     })
 }
 

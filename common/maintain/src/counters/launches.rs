@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Sizes at which every step is compared: a cube, and two that are multiples of no tile.
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
-/// The same for a step that can do none of these: what fits one block.
+/// Sizes for a step that can do none of these: what fits one block.
 const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
 /// Besides, where a kernel takes another form there: a K that is long enough for tensor cores, a row, and a few columns.
 const OTHER_SIZES: [[u64; 3]; 5] = [[256, 256, 1024], [200, 264, 1032], [129, 67, 1037], [1, 129, 300], [129, 3, 300]];

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
+use crate::picture::{self, Anchor, Frame, INK, Kind, NOTE, SERIES};
 use beyond::accuracy::measured::Measured;
 use beyond::accuracy::values::Values;
 
@@ -31,26 +31,25 @@ pub fn errors() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "tensor-errors",
-        width: width as u32,
-        height: HEIGHT as u32 - 40,
+        width,
+        height: HEIGHT - 40.0,
         title: "The worst error of a product of positive numbers, over the length of its sums",
         description: &format!("{}. {}", told.join("; "), record.provenance),
     };
-    picture::draw(&frame, |canvas| {
+    Ok(picture::draw(&frame, |canvas| {
         let powers = |from: i32, to: i32, step: usize| (from..=to).step_by(step).map(|at| 2_f64.powi(at)).collect();
         let x = Axis { scale: Scale::Logarithmic, range: 1.0..65_536.0, marks: powers(0, 16, 2) };
         let tens = (-8..=-3).map(|at| 10_f64.powi(at)).collect();
         let y = Axis { scale: Scale::Logarithmic, range: 1e-8..2e-3, marks: tens };
-        let words: [&dyn Fn(&f64) -> String; 2] = [&|k| format!("{k}"), &|error| format!("{error:.0e}")];
-        let mut plot = Plot::new(canvas, [left, right, top], [x, y], words, true)?;
+        let words: [&dyn Fn(f64) -> String; 2] = [&|k| format!("{k}"), &|error| format!("{error:.0e}")];
+        let plot = Plot::new(canvas, [left, width - right, top], [x, y], words, true);
         for (number, (name, words)) in CONTENDERS.iter().enumerate() {
             let library = name.starts_with("cuBLAS");
             let colour = if library { INK } else { SERIES[number] };
-            plot.curve(canvas, number, &of(name), colour, library)?;
+            plot.curve(canvas, number, &of(name), colour, library);
             canvas.key(number, (width - right + 14.0, top + 10.0 + number as f64 * 20.0), colour, words);
         }
-        canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "worst error, relative to |A|·|B|");
-        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "K");
-        Ok(())
-    })
+        canvas.text(8.0, top - 16.0, Anchor::Left, NOTE, "worst error, relative to |A|·|B|");
+        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, Anchor::Center, NOTE, "K");
+    }))
 }

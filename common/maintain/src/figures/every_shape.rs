@@ -3,16 +3,16 @@
 use anyhow::Result;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::picture::{self, Frame, HPos, INK, Kind, NOTE, SERIES};
+use crate::picture::{self, Anchor, Frame, INK, Kind, NOTE, SERIES};
 use beyond::shapes::squares::{CONTENDERS, RECORD, Squares};
 
 /// The figure's name.
 pub const SAW_TOOTH: &str = "every-shape-saw-tooth";
 pub fn saw_tooth() -> Result<String> {
-    draw(&Squares::read(RECORD)?)
+    Ok(draw(&Squares::read(RECORD)?))
 }
 
-fn draw(record: &Squares) -> Result<String> {
+fn draw(record: &Squares) -> String {
     let lines = CONTENDERS.map(|(name, us)| (name, record.speeds(us)));
     let all: Vec<(f64, f64)> = lines.iter().flat_map(|(_, points)| points.clone()).collect();
     let most = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).fold(0.0, f64::max);
@@ -29,8 +29,8 @@ fn draw(record: &Squares) -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: SAW_TOOTH,
-        width: width as u32,
-        height: HEIGHT as u32 - 40,
+        width,
+        height: HEIGHT - 40.0,
         title: "Speed over the size of square products",
         description: &format!("{}. {}", told.join("; "), record.provenance),
     };
@@ -40,17 +40,16 @@ fn draw(record: &Squares) -> Result<String> {
         };
         let x = Axis { scale: Scale::Even, range: first..last.max(first + 1.0), marks: marks(512.0, first, last) };
         let y = Axis { scale: Scale::Even, range: 0.0..top_speed.max(1.0), marks: marks(10.0, 0.0, top_speed) };
-        let words: [&dyn Fn(&f64) -> String; 2] = [&|size| format!("{size}"), &|speed| format!("{speed}")];
-        let mut plot = Plot::new(canvas, [left, right, top], [x, y], words, true)?;
+        let words: [&dyn Fn(f64) -> String; 2] = [&|size| format!("{size}"), &|speed| format!("{speed}")];
+        let plot = Plot::new(canvas, [left, width - right, top], [x, y], words, true);
         for (number, (name, points)) in lines.iter().enumerate() {
             let library = *name == "cuBLAS";
             let colour = if library { INK } else { SERIES[5 - 2 * number] };
-            plot.curve(canvas, number, points, colour, library)?;
+            plot.curve(canvas, number, points, colour, library);
             canvas.key(number, (width - right + 14.0, top + 10.0 + number as f64 * 20.0), colour, name);
         }
-        canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "TFLOP/s");
-        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "M = N = K");
-        Ok(())
+        canvas.text(8.0, top - 16.0, Anchor::Left, NOTE, "TFLOP/s");
+        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, Anchor::Center, NOTE, "M = N = K");
     })
 }
 
@@ -66,7 +65,7 @@ mod tests {
             Square { size: 1024 + at * 128, cublas_us: us, before_us: us * 1.3, after_us: us * 0.9, right: true }
         };
         let record = Squares { provenance: "a GPU".into(), squares: (0..10).map(square).collect() };
-        let svg = draw(&record).unwrap();
+        let svg = draw(&record);
         assert!(svg.contains("every_shape: least 44.4 TFLOP/s at ") && svg.contains("a GPU"), "{svg}");
     }
 }

@@ -5,22 +5,21 @@ use beyond::several::grid::Grid;
 use beyond::several::run::Outcome;
 
 use crate::charts::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
-use crate::picture::{self, BLUE, Canvas, Colour, Frame, GREEN, HPos, Kind, LABEL, NAME, NOTE, SERIES, TITLE};
+use crate::picture::{self, Anchor, BLUE, Canvas, Colour, Frame, GREEN, Kind, LABEL, NAME, NOTE, SERIES, TITLE};
 use beyond::several::records::{self, Records};
 
 /// What is drawn as long as nothing has been measured.
-fn nothing(name: &str) -> Result<String> {
+fn nothing(name: &str) -> String {
     let title = "Not measured yet";
-    let frame = Frame { kind: Kind::Figure, name, width: 360, height: 40, title, description: title };
+    let frame = Frame { kind: Kind::Figure, name, width: 360.0, height: 40.0, title, description: title };
     picture::draw(&frame, |drawing| {
         drawing.text(
             8.0,
             24.0,
-            HPos::Left,
+            Anchor::Left,
             LABEL,
             "not measured yet: step06_prefetch/beyond/several/record.sh measures it",
         );
-        Ok(())
     })
 }
 
@@ -41,7 +40,9 @@ pub fn timeline() -> Result<String> {
     const LEFT: f64 = 60.0;
     const ROW: f64 = 15.0;
     let all = records::all()?;
-    let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else { return nothing("several-timeline") };
+    let (Some(on), Some(off)) = (product(&all, true), product(&all, false)) else {
+        return Ok(nothing("several-timeline"));
+    };
     let products = [on, off];
     let gpus = products[0].gpus as f64;
     let story = 62.0 + gpus * (2.0 * ROW + 6.0);
@@ -54,12 +55,12 @@ pub fn timeline() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "several-timeline",
-        width: WIDTH as u32,
-        height: (2.0 * story + 20.0) as u32,
+        width: WIDTH,
+        height: 2.0 * story + 20.0,
         title: "When panels travel to each GPU, and when they are multiplied",
         description: &format!("Recorded by the GPUs' own events at {EDGE}³: {}.", told.join(", ")),
     };
-    picture::draw(&frame, |drawing| {
+    Ok(picture::draw(&frame, |drawing| {
         for (number, outcome) in products.iter().enumerate() {
             let top = number as f64 * story;
             let title = if outcome.overlap {
@@ -67,29 +68,28 @@ pub fn timeline() -> Result<String> {
             } else {
                 "overlap off: panels travel when nothing is multiplied"
             };
-            drawing.text(8.0, top + 16.0, HPos::Left, TITLE, title);
+            drawing.text(8.0, top + 16.0, Anchor::Left, TITLE, title);
             gpu_rows(drawing, outcome, [LEFT, top + 26.0, (WIDTH - LEFT - 20.0) / longest, ROW]);
             let below = top + 26.0 + gpus * (2.0 * ROW + 6.0) + 12.0;
             let x = LEFT + end(outcome) * (WIDTH - LEFT - 20.0) / longest;
-            drawing.text(x, below, HPos::Right, NOTE, &format!("{:.1} ms", end(outcome)));
+            drawing.text(x, below, Anchor::Right, NOTE, &format!("{:.1} ms", end(outcome)));
         }
         let bottom = 2.0 * story + 8.0;
         drawing.legend(LEFT, bottom, BLUE, 0.85, "a panel of A and one of B travel");
         drawing.legend(LEFT + 260.0, bottom, GREEN, 0.85, "multiplied");
-        Ok(())
-    })
+    }))
 }
 
 fn gpu_rows(drawing: &mut Canvas, outcome: &Outcome, [left, top, scale, row]: [f64; 4]) {
     for (rank, spans) in outcome.timeline.iter().enumerate() {
         let y = top + rank as f64 * (2.0 * row + 6.0);
-        drawing.text(8.0, y + row + 4.0, HPos::Left, LABEL, &format!("GPU {rank}"));
+        drawing.text(8.0, y + row + 4.0, Anchor::Left, LABEL, &format!("GPU {rank}"));
         for span in spans {
             let (colour, down) = if span.multiplied { (GREEN, row) } else { (BLUE, 0.0) };
             let (x, width) = (left + span.from_ms * scale, (span.to_ms - span.from_ms) * scale);
             drawing.rect(x + 0.5, y + down, (width - 1.0).max(0.5), row - 1.0, colour, 0.85);
             if width > 24.0 {
-                drawing.text(x + width / 2.0, y + down + row - 4.0, HPos::Center, LABEL, &span.panel.to_string());
+                drawing.text(x + width / 2.0, y + down + row - 4.0, Anchor::Center, LABEL, &span.panel.to_string());
             }
         }
     }
@@ -107,7 +107,7 @@ struct Line {
 /// Each GPU's speed over that of one alone, over the number of GPUs.
 pub fn scaling() -> Result<String> {
     let all = records::all()?;
-    let Some(machine) = records::machine(&all) else { return nothing("several-scaling") };
+    let Some(machine) = records::machine(&all) else { return Ok(nothing("several-scaling")) };
     let numbers: Vec<usize> = (0..=10).map(|power| 1 << power).collect();
     let model = |of: &dyn Fn(Grid) -> f64| numbers.iter().map(|&gpus| (gpus as f64, of(Grid::of(gpus)))).collect();
     let measured = |edge: u64, overlap: bool| {
@@ -166,35 +166,29 @@ pub fn scaling() -> Result<String> {
     let frame = Frame {
         kind: Kind::Figure,
         name: "several-scaling",
-        width: width as u32,
-        height: HEIGHT as u32 - 40,
+        width,
+        height: HEIGHT - 40.0,
         title: "Each GPU's speed over that of one alone: the model's lines and the measured points",
         description: &format!("The model says: {}.", told.join("; ")),
     };
-    picture::draw(&frame, |canvas| {
+    Ok(picture::draw(&frame, |canvas| {
         let x =
             Axis { scale: Scale::Logarithmic, range: 1.0..1024.0, marks: numbers.iter().map(|&n| n as f64).collect() };
         let y = Axis { scale: Scale::Even, range: 0.0..1.0, marks: (0..=5).map(|at| f64::from(at) / 5.0).collect() };
-        let share = |share: &f64| format!("{share:.1}");
-        let mut plot = Plot::new(canvas, [left, right, top], [x, y], [&|gpus| format!("{gpus}"), &share], false)?;
+        let share = |share: f64| format!("{share:.1}");
+        let plot = Plot::new(canvas, [left, width - right, top], [x, y], [&|gpus| format!("{gpus}"), &share], false);
         for (number, line) in lines.iter().enumerate() {
-            plot.line(&line.model, line.colour.line(2.0), line.dashed)?;
+            plot.line(canvas, &line.model, line.colour, 2.0, line.dashed);
             for &point in &line.measured {
                 canvas.marker(number, plot.pixels(point), line.colour);
             }
             let height = top + 14.0 + number as f64 * 20.0;
-            canvas.line(
-                (width - right + 12.0, height - 4.0),
-                (width - right + 30.0, height - 4.0),
-                line.colour,
-                2.0,
-                1.0,
-            );
-            canvas.marker(number, (width - right + 21.0, height - 4.0), line.colour);
-            canvas.text(width - right + 38.0, height, HPos::Left, NAME, line.name);
+            let [from, middle, to] = [12.0, 21.0, 30.0].map(|x| (width - right + x, height - 4.0));
+            canvas.line(&[from, to], line.colour, 2.0, line.dashed);
+            canvas.marker(number, middle, line.colour);
+            canvas.text(width - right + 38.0, height, Anchor::Left, NAME, line.name);
         }
-        canvas.text(8.0, top - 16.0, HPos::Left, NOTE, "speed of a GPU over one alone");
-        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, HPos::Center, NOTE, "GPUs");
-        Ok(())
-    })
+        canvas.text(8.0, top - 16.0, Anchor::Left, NOTE, "speed of a GPU over one alone");
+        canvas.text(f64::midpoint(left, width - right), BOTTOM + 40.0, Anchor::Center, NOTE, "GPUs");
+    }))
 }

@@ -45,7 +45,6 @@ pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::basics::workspace;
     use common::measure::LeastTime;
 
     use super::*;
@@ -54,7 +53,7 @@ mod tests {
     #[test]
     fn a_kernel_that_is_not_of_this_course_has_no_bound() {
         let records = [("h100".to_owned(), example())];
-        let page = Page { path: workspace::root(), records: &records };
+        let page = Page { records: &records };
         assert!(at_one_size(&page, &[]).unwrap().starts_with("| kernel | bound by | "));
     }
 
@@ -67,7 +66,7 @@ mod tests {
             entry.least_time = Some(least);
         }
         let records = [("with bounds".to_owned(), record)];
-        let page = Page { path: workspace::root(), records: &records };
+        let page = Page { records: &records };
         let one = at_one_size(&page, &[]).unwrap();
         assert!(one.contains("| FMA units | ") && one.contains("| 1.25 × |"), "{one}");
     }

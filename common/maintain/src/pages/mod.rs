@@ -18,7 +18,6 @@ use common::basics::workspace;
 use course::files::read;
 use course::record;
 
-use crate::charts::CHARTS;
 use crate::generated::Generated;
 use crate::{chapters, figures};
 use timed::Page;
@@ -43,18 +42,11 @@ pub fn run(options: &Options) -> Result<bool> {
     for (path, svg) in figures::all(&wanted)? {
         generated.file(&path, &svg)?;
     }
-    for (name, record) in &records {
-        for chart in CHARTS {
-            let path = timed::chart_path(name, &chart);
-            if wanted(&path)
-                && let Some(svg) = chart.draw(record)?
-            {
-                generated.file(&path, &svg)?;
-            }
-        }
+    for (path, svg) in timed::charts(&records).filter(|(path, _)| wanted(path)) {
+        generated.file(&path, &svg)?;
     }
     for path in chapters::all()?.into_iter().filter(|path| wanted(path)) {
-        let page = Page { path: &path, records: &records };
+        let page = Page { records: &records };
         let fresh = markers::replace(&read(&path)?, |words| parts::make(&page, words));
         generated.file(&path, &fresh.with_context(|| workspace::display(&path))?)?;
     }

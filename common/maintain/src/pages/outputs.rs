@@ -16,7 +16,7 @@ pub fn whole(words: &[&str]) -> Result<String> {
     block(&typed, &text)
 }
 
-/// The same, from the first line on that begins in a certain way.
+/// A command and what it prints, from the first line on that begins in a certain way.
 pub fn from(words: &[&str], start: &str) -> Result<String> {
     let (typed, text) = run(words)?;
     let first = text.lines().position(|line| line.starts_with(start));

@@ -69,7 +69,7 @@ const PARTS: &[Part] = &[
         shows: "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel",
         make: path::of_step,
     },
-    Part { name: "chart", shows: "CHART [RECORD]: a chart and the source of its numbers", make: timed::chart },
+    Part { name: "chart", shows: "CHART [RECORD]: a chart, on a page of docs/src", make: timed::chart },
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {
         name: "acceptance",
@@ -100,7 +100,6 @@ pub fn make(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
 
@@ -109,7 +108,7 @@ mod tests {
         for (at, name) in names().enumerate() {
             assert!(names().take(at).all(|other| other != name), "{name}");
         }
-        let page = Page { path: Path::new("README.md"), records: &[] };
+        let page = Page { records: &[] };
         let error = make(&page, &["cake"]).unwrap_err().to_string();
         assert!(error.contains("\"cake\"") && error.contains("ladder") && error.contains("diff"), "{error}");
         assert!(make(&page, &[]).is_err());
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_part_that_fails_says_what_it_wants() {
-        let page = Page { path: Path::new("README.md"), records: &[] };
+        let page = Page { records: &[] };
         let error = format!("{:#}", make(&page, &["diff", "step01_cpu_naive"]).unwrap_err());
         assert!(error.contains("KERNEL KERNEL") && error.contains("name two steps"), "{error}");
     }

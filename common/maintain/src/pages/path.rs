@@ -53,13 +53,12 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::basics::workspace;
 
     use super::*;
 
     #[test]
     fn the_path_of_a_step_ends_with_its_kernel() {
-        let page = Page { path: workspace::root(), records: &[] };
+        let page = Page { records: &[] };
         let text = of_step(&page, &["step04_tiled"]).unwrap();
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert!(rows[0].starts_with("| `1_multiples` | +") && rows[1].starts_with("| `kernel` | +6 −3"), "{text}");

@@ -1,24 +1,24 @@
 //! Parts made from records: tables of speed, charts, the list of records. No number is typed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use common::basics::units::ms;
 use common::basics::workspace;
+use common::measure::timing::L2;
 use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
 
-use crate::charts::{CHARTS, Chart, sheet};
+use crate::charts::{CHARTS, sheet};
 use crate::record::acceptance::{self, Acceptance};
 use common::basics::table;
 
 /// Where the charts lie: within the book, so that it takes them along.
 const FOLDER: &str = "docs/src/results";
 
-/// A page and what its parts are made from.
+/// What the parts of a page are made from.
 pub struct Page<'a> {
-    pub path: &'a Path,
     /// The records of `docs/results` and their names.
     pub records: &'a [(String, Record)],
 }
@@ -34,9 +34,11 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The file of a record's chart.
-pub fn chart_path(record: &str, chart: &Chart) -> PathBuf {
-    workspace::root().join(FOLDER).join(format!("{record}-{}.svg", chart.name))
+/// The charts of all records: path and SVG.
+pub fn charts(records: &[(String, Record)]) -> impl Iterator<Item = (PathBuf, String)> {
+    let path = |record: &str, chart: &str| workspace::root().join(FOLDER).join(format!("{record}-{chart}.svg"));
+    let all = records.iter().flat_map(|(name, record)| CHARTS.iter().map(move |chart| (name, record, chart)));
+    all.filter_map(move |(name, record, chart)| Some((path(name, chart.name), chart.draw(record)?)))
 }
 
 /// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use; without
@@ -48,7 +50,7 @@ pub fn with_record(
 ) -> Result<String> {
     let found = match wanted {
         Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
-        None => page.foremost(|record| record.l2 == common::measure::timing::L2::Warm),
+        None => page.foremost(|record| record.l2 == L2::Warm),
     };
     match found {
         Some((name, record)) => show(name, record),
@@ -56,19 +58,15 @@ pub fn with_record(
     }
 }
 
-/// A chart.
+/// A chart, for a page of `docs/src`.
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
-    let chart = chart
-        .with_context(|| format!("there is no chart {kind:?}; write ladder, path, speed, saw-tooth or roofline"))?;
+    let chart =
+        chart.with_context(|| format!("there is no chart {kind:?}; write path, speed, saw-tooth or roofline"))?;
     with_record(page, words.first(), |name, record| {
-        if chart.draw(record)?.is_none() {
-            return Ok(format!("*Record `{name}` has nothing to draw here.*"));
-        }
-        let link = relative(page.path, &chart_path(name, chart));
         // Where the numbers are from is said in the chart.
-        Ok(format!("![{}]({link})", chart.alternative(record)))
+        Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
     })
 }
 
@@ -101,7 +99,7 @@ pub fn source(name: &str, record: &Record) -> String {
     )
 }
 
-/// The same below a table of one step and its rungs: what else changed does not matter there.
+/// Where the numbers of one step and its rungs come from: what else changed does not matter there.
 pub fn source_of_step(name: &str, record: &Record, step: &str) -> String {
     let mut record = record.clone();
     record.steps.retain(|known| known.name == step || known.rung && steps::split(&known.name).0 == step);
@@ -217,21 +215,6 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-/// A path as a link from a page.
-fn relative(page: &Path, to: &Path) -> String {
-    let root = workspace::root();
-    let parts = |path: &Path| -> Vec<String> {
-        let path = path.strip_prefix(root).unwrap_or(path);
-        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
-    };
-    let (page, to) = (parts(page), parts(to));
-    let folder = &page[..page.len().saturating_sub(1)];
-    let common = folder.iter().zip(&to).take_while(|(a, b)| a == b).count();
-    let mut link = vec!["..".to_owned(); folder.len() - common];
-    link.extend_from_slice(&to[common..]);
-    link.join("/")
-}
-
 pub fn results(records: &[(String, Record)]) -> Result<String> {
     let row = |(name, record): &(String, Record)| {
         let outdated = record.outdated();
@@ -266,7 +249,7 @@ mod tests {
     #[test]
     fn a_table_is_made_from_the_record_that_is_named_or_the_latest() {
         let records = [("h100".to_owned(), example())];
-        let page = Page { path: &workspace::root().join("README.md"), records: &records };
+        let page = Page { records: &records };
         for words in [&[][..], &["h100"]] {
             let fresh = ladder(&page, words).unwrap();
             assert!(fresh.contains("| step 4 | the title of step04_two |"), "{fresh}");
@@ -274,30 +257,22 @@ mod tests {
             assert!(fresh.contains("driver 580.1") && fresh.contains("Outdated"), "{fresh}");
         }
         assert!(ladder(&page, &["h300"]).unwrap().contains("no record yet"));
-        let none = Page { path: page.path, records: &[] };
+        let none = Page { records: &[] };
         assert!(ladder(&none, &[]).unwrap().contains("no record yet"));
     }
 
     #[test]
-    fn a_chart_is_linked_from_where_the_page_is() {
+    fn a_chart_is_that_of_its_record() {
         let records = [("h100".to_owned(), example())];
-        for (path, link) in [
-            ("README.md", "(docs/src/results/h100-ladder.svg)"),
-            ("docs/src/step04_tiled/README.md", "(../results/h100-ladder.svg)"),
-            ("step04_tiled/README.md", "(../docs/src/results/h100-ladder.svg)"),
-        ] {
-            let page = Page { path: &workspace::root().join(path), records: &records };
-            let fresh = chart(&page, &["ladder"]).unwrap();
-            assert!(fresh.contains(link), "{fresh}");
-        }
-        let page = Page { path: Path::new("README.md"), records: &records };
+        let page = Page { records: &records };
+        assert!(chart(&page, &["speed"]).unwrap().ends_with("(results/h100-speed.svg)"));
         assert!(chart(&page, &["cake"]).unwrap_err().to_string().contains("cake"));
     }
 
     #[test]
     fn a_step_has_its_own_table_and_every_size_is_in_the_large_one() {
         let records = [("h100".to_owned(), example())];
-        let page = Page { path: Path::new("README.md"), records: &records };
+        let page = Page { records: &records };
         let own = of_step(&page, &["step04_two", "h100"]).unwrap();
         assert!(own.contains("| 1024³ |") && own.contains("| 4096³ |") && own.contains("25.60"), "{own}");
         assert!(own.contains("Outdated: step04_two changed since"), "{own}");

@@ -11,7 +11,7 @@ const KINDS: usize = 4096;
 pub struct Work {
     /// Single-precision multiply-adds of warps, each a turn of the FMA units, whatever lanes take part.
     pub fma: u64,
-    /// Instructions of warps that the assembler neither removes nor adds to: multiply-adds and accesses to memory.
+    /// Warp instructions that the assembler neither removes nor adds to: multiply-adds and accesses to memory.
     pub issued: u64,
     /// Passes through the data path that shared memory and the first-level cache have in common: the wavefronts of shared
     /// memory, and for a load from global memory one for each four lines of 128 bytes or each word of a thread, whichever are

@@ -96,34 +96,26 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
     }
 }
 
-/// A sum or difference with a carry, which may come in, go out, or both.
+/// A sum with a carry, which may come in, go out, or both. A difference is the sum of a, of what b lacks to all ones, and of the
+/// carry, which is one if none comes in: so there is one flag for both, as in the hardware.
 #[inline(never)]
 fn carry(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
-    let before = if inst.c == NONE { 0 } else { predicates[inst.c as usize] };
-    let after = if detail.wide[0] {
-        let (a, b) = (r.read::<u64>(inst.a), r.read::<u64>(inst.b));
-        let mut out = [0; 32];
-        let after = lanes(|lane| {
-            let (x, y, more) = (a[lane], b[lane], u64::from(before >> lane & 1));
-            let (part, first) = if detail.negate { x.overflowing_sub(y) } else { x.overflowing_add(y) };
-            let (sum, second) = if detail.negate { part.overflowing_sub(more) } else { part.overflowing_add(more) };
-            out[lane] = sum;
-            first || second
-        });
+    let (wide, flip) = (detail.wide[0], if detail.negate { u64::MAX } else { 0 });
+    let before = if inst.c == NONE { flip as u32 } else { predicates[inst.c as usize] };
+    let bits = if wide { 64 } else { 32 };
+    let mut out = [0u64; 32];
+    let after = lanes(|lane| {
+        let get = |register| if wide { r.lane(register, lane) } else { u64::from(r.lane::<u32>(register, lane)) };
+        let (a, b) = (get(inst.a), (get(inst.b) ^ flip) & (u64::MAX >> (64 - bits)));
+        let sum = u128::from(a) + u128::from(b) + u128::from(before >> lane & 1);
+        out[lane] = sum as u64;
+        sum >> bits != 0
+    });
+    if wide {
         r.write(inst.d, mask, &out);
-        after
     } else {
-        let (a, b) = (r.read::<u32>(inst.a), r.read::<u32>(inst.b));
-        let mut out = [0; 32];
-        let after = lanes(|lane| {
-            let (x, y, more) = (i64::from(a[lane]), i64::from(b[lane]), i64::from(before >> lane & 1));
-            let sum = if detail.negate { x - y - more } else { x + y + more };
-            out[lane] = sum as u32;
-            sum >> 32 != 0
-        });
-        r.write(inst.d, mask, &out);
-        after
-    };
+        r.write(inst.d, mask, &out.map(|sum| sum as u32));
+    }
     set(predicates, inst.e, mask, after);
 }
 

@@ -95,8 +95,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     let mut fresh = vec![];
     for &number in &wanted {
         let variable = &declared[number as usize];
-        let (address, new) =
-            memory.variable(module.id, number, &variable.name, variable.bytes, variable.element_bytes)?;
+        let (address, new) = memory.variable(module.id, number, variable)?;
         addresses[number as usize] = address.0;
         if new {
             fresh.push(number);

@@ -118,7 +118,9 @@ impl<'a> Worker<'a> {
             let mut over = false;
             // Warps that did nothing but ask whether something has happened.
             let mut idle = 0;
-            for index in 0..self.warps.len() {
+            let count = self.warps.len();
+            for turn in 0..count {
+                let index = if self.launch.reversed { count - 1 - turn } else { turn };
                 if self.warps[index].waiting_at.is_some() || self.warps[index].done {
                     continue;
                 }

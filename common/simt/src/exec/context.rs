@@ -19,9 +19,11 @@ pub(super) struct Launch<'a> {
     pub config: &'a LaunchConfig,
     /// Its observers are told of every instruction.
     pub steps: bool,
-    pub params: Vec<u8>,
+    /// Blocks and warps have their turns in the opposite order.
+    pub reversed: bool,
+    pub params: &'a [u8],
     /// Addresses of the module's variables, by number in the program.
-    pub variables: Vec<u64>,
+    pub variables: &'a [u64],
     pub shared_bytes: u32,
     /// Where all blocks meet, if the kernel asks for such a place.
     pub grid_barrier: u64,

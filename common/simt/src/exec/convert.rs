@@ -68,10 +68,54 @@ fn number(detail: &Detail, value: Real, a: u64) -> u64 {
     }
 }
 
-/// `cvt.rn.f16x2.f32 d, a, b`: `a` in the upper half.
-pub(crate) fn convert_pair(detail: &Detail, a: u64, b: u64) -> u64 {
-    let one = |bits| number(detail, Real::read(bits, Format::of(detail.source), detail.ftz), bits);
-    one(a) << 16 | one(b)
+/// The binade above those of other formats, which `e4m3` has instead of infinity: its only NaN is all ones.
+const TOP: Real = Real::Finite { negative: false, bits: 2, exponent: 0 };
+
+/// A number of eight bits, made of an exact one: too large ones become the largest.
+fn brief(detail: &Detail, value: Real) -> u64 {
+    let format = Format::of(detail.kind);
+    let half = Real::Finite { negative: false, bits: 1, exponent: -1 };
+    let bits = match (detail.kind, value) {
+        (_, Real::Nan) => format.magnitude(),
+        (Type::E4m3x2, value) => {
+            let bits = value.round(format, Rounding::Nearest);
+            let above = value.times(half).round(format, Rounding::Nearest) + (1 << format.places());
+            let top = bits & format.magnitude() >= format.infinity();
+            let sign = bits & !format.magnitude();
+            if top { sign | (above & !sign).min(format.magnitude() - 1) } else { bits }
+        }
+        (_, value) => {
+            let bits = value.round(format, Rounding::Nearest);
+            if bits & format.magnitude() == format.infinity() { bits - 1 } else { bits }
+        }
+    };
+    if detail.relu && bits > format.magnitude() && !matches!(value, Real::Nan) { 0 } else { bits }
+}
+
+/// What a number of the source's format stands for.
+fn read(detail: &Detail, bits: u64) -> Real {
+    let format = Format::of(detail.source);
+    let magnitude = bits & format.magnitude();
+    if detail.source == Type::E4m3x2 && magnitude >= format.infinity() && magnitude != format.magnitude() {
+        return Real::read(bits - (1 << format.places()), format, false).times(TOP);
+    }
+    Real::read(bits, format, detail.ftz)
+}
+
+/// Two numbers converted and put side by side, `a` above `b`: `cvt.rn.f16x2.f32`, and `cvt.pack`, which puts them below `c`.
+pub(crate) fn convert_pair(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
+    let Detail { kind, source, .. } = *detail;
+    if !is_real(source) && !source.is_brief() {
+        let bits = 8 * kind.bytes();
+        return c << (2 * bits) | cut(convert(detail, a) as i128, kind) << bits | cut(convert(detail, b) as i128, kind);
+    }
+    let one = |bits| match kind {
+        Type::E4m3x2 | Type::E5m2x2 => brief(detail, read(detail, bits)),
+        _ => number(detail, read(detail, bits), bits),
+    };
+    let together = source.is_packed() || source.is_brief();
+    let a = if together { a >> (4 * source.bytes()) } else { a };
+    one(a) << (4 * kind.bytes()) | one(b)
 }
 
 /// Whether a comparison holds.

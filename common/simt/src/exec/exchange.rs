@@ -19,6 +19,20 @@ fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
+/// The lane that a shuffle reads in a lane, and whether it is one of its segment; if not, that is the lane itself.
+pub(crate) fn source(mode: u8, lane: usize, by: u32, bounds: u32) -> (usize, bool) {
+    let (clamp, segment) = ((bounds & 31) as i32, (bounds >> 8 & 31) as i32);
+    let (by, me) = ((by & 31) as i32, lane as i32);
+    let max = me & segment | clamp & !segment;
+    let (from, inside) = match mode {
+        sub::UP => (me - by, me - by >= max),
+        sub::DOWN => (me + by, me + by <= max),
+        sub::BFLY => (me ^ by, me ^ by <= max),
+        _ => (me & segment | by & !segment, me & segment | by & !segment <= max),
+    };
+    (if inside { from as usize & 31 } else { lane }, inside)
+}
+
 /// Instructions that exchange values between the lanes of a warp.
 #[inline(never)]
 pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
@@ -67,21 +81,9 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             let mut out = [0; 32];
             let mut inside = 0;
             for lane in each(mask) {
-                let (clamp, segment) = ((c[lane] & 31) as i32, (c[lane] >> 8 & 31) as i32);
-                let (by, me) = ((b[lane] & 31) as i32, lane as i32);
-                let max = me & segment | clamp & !segment;
-                let min = me & segment;
-                let (mut from, ok) = match inst.sub {
-                    sub::UP => (me - by, me - by >= max),
-                    sub::DOWN => (me + by, me + by <= max),
-                    sub::BFLY => (me ^ by, me ^ by <= max),
-                    _ => (min | by & !segment, min | by & !segment <= max),
-                };
-                if !ok {
-                    from = me;
-                }
+                let (from, ok) = source(inst.sub, lane, b[lane], c[lane]);
                 inside |= u32::from(ok) << lane;
-                out[lane] = value[from as usize & 31];
+                out[lane] = value[from];
             }
             if inst.d != NONE {
                 r.write(inst.d, mask, &out);

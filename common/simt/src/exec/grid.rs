@@ -94,9 +94,11 @@ impl<'a> Grid<'a> {
     ) -> Option<(Worker<'a>, Box<dyn WatchedBlock + 'w>)> {
         let config = self.launch.config;
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        if turn >= grid_blocks(self.launch, self.only) {
+        let count = grid_blocks(self.launch, self.only);
+        if turn >= count {
             return None;
         }
+        let turn = if self.launch.reversed { count - 1 - turn } else { turn };
         let number = self.only.map_or(turn, |only| only[turn as usize]);
         if number > self.last.load(Ordering::Relaxed) {
             return None;

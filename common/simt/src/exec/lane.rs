@@ -178,7 +178,7 @@ pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
                 $(Function::$lane => Operation::call(&$by_lane, detail, values),)*
                 $(Function::$half => halves(&$by_half, detail, values),)*
                 Function::Cvt => convert(detail, values[0]),
-                Function::CvtPack => convert_pair(detail, values[0], values[1]),
+                Function::CvtPack => convert_pair(detail, values),
                 Function::Slct => slct(detail, values),
                 Function::Set => set(detail, values),
                 Function::SetPacked => {

@@ -16,7 +16,8 @@ pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
 }
 
 /// The bits of A·B + C whose numbers are added one after the other: in double precision, or integers, whose sums are exact.
-fn in_order(&Product { a, b, c, kinds: [result, left, right, before], length, columns }: &Product<'_>) -> Vec<u64> {
+fn in_order(product: &Product<'_>) -> Vec<u64> {
+    let Product { a, b, c, kinds: [result, left, right, before], length, columns, saturates } = *product;
     let read = |elements: &[u64], kind: Type| elements.iter().map(|&bits| number(bits, kind)).collect::<Vec<_>>();
     let (a, b, mut c) = (read(a, left), read(b, right), read(c, before));
     for (sums, row) in c.chunks_exact_mut(columns).zip(a.chunks_exact(length)) {
@@ -26,7 +27,8 @@ fn in_order(&Product { a, b, c, kinds: [result, left, right, before], length, co
             }
         }
     }
-    c.iter().map(|&value| bits(value, result)).collect()
+    let end = |value: f64| if saturates { value.clamp(i32::MIN.into(), i32::MAX.into()) } else { value };
+    c.iter().map(|&value| bits(end(value), result)).collect()
 }
 
 /// What an element's bits stand for. The integers are small enough for double precision.
@@ -99,7 +101,7 @@ pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Che
 pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
     let matrix = &context.code.matrices[inst.imm as usize];
-    let MatrixOp::Multiply(fragments) = &matrix.op else { return Ok(()) };
+    let MatrixOp::Multiply(fragments, saturates) = &matrix.op else { return Ok(()) };
     let mut rest = &matrix.registers[..];
     let registers = fragments.each_ref().map(|fragment| {
         let (own, others) = rest.split_at(fragment.registers as usize);
@@ -114,6 +116,7 @@ pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, 
         kinds: fragments.map(|fragment| fragment.kind),
         length: fragments[1].columns as usize,
         columns: fragments[0].columns as usize,
+        saturates: *saturates,
     };
     let results = multiplied(TensorCore::of(context.code.target), &product);
     scatter(&fragments[0], registers[0], r, &results);

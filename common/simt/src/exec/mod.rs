@@ -51,6 +51,7 @@ use crate::observe::{Analysis, LaunchInfo, Watch};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
 use context::{Launch, Outcome};
+pub(crate) use exchange::source;
 use grid::run;
 use print::Printed;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,6 +101,10 @@ pub fn launch_some<A: Analysis>(
     launch_blocks(kernel, memory, config, args, analysis, Some(blocks))
 }
 
+/// Words of global memory, and warp instructions, up to which a launch whose threads may wait for each other is run twice.
+const SECOND_WORDS: usize = 1 << 24;
+const SECOND_USED: u64 = 1 << 22;
+
 fn launch_blocks(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
@@ -136,8 +141,9 @@ fn launch_blocks(
         memory,
         config,
         steps: analysis.steps(),
-        params,
-        variables,
+        reversed: false,
+        params: &params,
+        variables: &variables,
         shared_bytes,
         grid_barrier: barrier.map_or(0, |pointer| pointer.0),
         executed: AtomicU64::new(0),
@@ -146,9 +152,29 @@ fn launch_blocks(
         atomic: Mutex::new(()),
         printed: Mutex::new(Printed::default()),
     };
+    let waits = kernel.code.communicates || kernel.code.polls;
+    let before = if waits && analysis.second().is_some() { memory.copy(SECOND_WORDS) } else { None };
     let failure = run(&launch, analysis, only);
     let (executed, used) = (launch.executed.load(Ordering::Relaxed), launch.used());
-    let printed = launch.printed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let printed = std::mem::take(&mut *launch.printed.lock().unwrap_or_else(PoisonError::into_inner));
+    let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
+    if let (Some(mut copy), Some(second)) = (before, second) {
+        memory.exchange(&mut copy);
+        second.begin_again();
+        // A kernel that waits for blocks with lower numbers does not come to an end in this order.
+        let limit = config.instruction_limit.min(4 * used + SECOND_USED);
+        let config = LaunchConfig { instruction_limit: limit, ..*config };
+        let counts = [(); 3].map(|()| AtomicU64::new(0));
+        let [executed, idle, spared] = counts;
+        let printed = Mutex::new(Printed::default());
+        let atomic = Mutex::new(());
+        run(
+            &Launch { config: &config, reversed: true, executed, idle, spared, atomic, printed, ..launch },
+            second,
+            only,
+        );
+        memory.exchange(&mut copy);
+    }
     memory.print(&printed.text());
     if let Some(barrier) = barrier {
         memory.free(barrier)?;

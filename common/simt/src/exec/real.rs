@@ -19,6 +19,8 @@ impl Format {
         match kind {
             Type::F16 | Type::F16x2 => Self { fraction: 10, exponent: 5 },
             Type::Bf16 | Type::Bf16x2 => Self { fraction: 7, exponent: 8 },
+            Type::E4m3x2 => Self { fraction: 3, exponent: 4 },
+            Type::E5m2x2 => Self { fraction: 2, exponent: 5 },
             Type::Tf32 => Self { fraction: 10, exponent: 8 },
             Type::F32 => Self { fraction: 23, exponent: 8 },
             _ => Self { fraction: 52, exponent: 11 },
@@ -45,7 +47,8 @@ impl Format {
         2 - (1 << (self.exponent - 1))
     }
 
-    const fn infinity(self) -> u64 {
+    /// The bits of infinity, which no larger exponent follows.
+    pub const fn infinity(self) -> u64 {
         ((1 << self.exponent) - 1) << self.fraction
     }
 

@@ -133,7 +133,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
-        if STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run) {
+        if STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run | Op::Follow) {
             if left == 0 {
                 break Stop::Yield;
             }
@@ -173,6 +173,10 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             // Watched one by one are the instructions that it stands for.
             Op::Run if STEPS => continue,
+            Op::Follow => {
+                show(warp, context, inst, r, mask);
+                continue;
+            }
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
@@ -275,12 +279,19 @@ unsafe fn run<I: Isa, const STEPS: bool>(
 /// Tells an observer that wants to know of each instruction.
 #[inline(always)]
 fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
-    if let (true, Some(observer)) = (STEPS && inst.op != Op::Enter, &mut context.observer) {
-        let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
-        let (shared, memory) = (&*context.shared, context.launch.memory);
-        let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
-        observer.executed(&step);
+    if STEPS && inst.op != Op::Enter {
+        show(warp, context, inst, r, lanes);
     }
+}
+
+/// Shows an observer what the registers hold.
+#[inline(never)]
+fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+    let Some(observer) = &mut context.observer else { return };
+    let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
+    let (shared, memory) = (&*context.shared, context.launch.memory);
+    let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
+    if inst.op == Op::Follow { observer.follow(&step) } else { observer.executed(&step) }
 }
 
 /// What kernels do seldom, out of line, so that the loop above stays small.
@@ -294,7 +305,7 @@ fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mas
         Op::Atom => access::atomic(context, inst, r, warp.number, mask),
         Op::CopyAsync => access::copy_async(context, inst, r, warp, mask),
         Op::Matrix => match context.code.matrices[inst.imm as usize].op {
-            MatrixOp::Multiply(_) => multiply(context, inst, r, warp.number, mask),
+            MatrixOp::Multiply(..) => multiply(context, inst, r, warp.number, mask),
             _ => access::matrix(context, inst, r, warp.number, mask),
         },
         Op::Warpgroup => warpgroup(warp, context, inst, r, mask),

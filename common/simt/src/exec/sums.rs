@@ -52,6 +52,8 @@ pub(crate) struct Product<'a> {
     /// Columns of A, and of B.
     pub length: usize,
     pub columns: usize,
+    /// Sums of integers stop at the ends of their type.
+    pub saturates: bool,
 }
 
 /// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below, and
@@ -104,7 +106,7 @@ fn term(bits: u64, kind: Type) -> Option<Term> {
 
 /// The bits of the elements of A·B + C, in row order.
 pub(crate) fn product(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
-    let Product { a, b, c, kinds: [result, kind, ..], length, columns } = *product;
+    let Product { a, b, c, kinds: [result, kind, ..], length, columns, .. } = *product;
     let [left, right] = [a, b].map(|bits| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>());
     let step = ((core.step / kind.bytes()) as usize).max(1);
     let mut terms = vec![Term::default(); length];

@@ -105,8 +105,9 @@ fn multiply(
     // Lines of B are its columns.
     let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
     let before = if adds { gather(&result, own, r) } else { vec![0; 16 * columns] };
-    let kinds = [product.sum, product.kind, product.kind, product.sum];
-    let operands = Product { a: &left, b: &by_row, c: &before, kinds, length, columns };
+    let kinds = [product.sum, product.kind, product.right, product.sum];
+    let saturates = product.saturates;
+    let operands = Product { a: &left, b: &by_row, c: &before, kinds, length, columns, saturates };
     scatter(&result, own, r, &multiplied(TensorCore::HOPPER, &operands));
     Ok(of_a)
 }

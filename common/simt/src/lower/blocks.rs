@@ -1,7 +1,8 @@
 //! Whether threads and blocks of a kernel may learn of each other within a launch.
 
-use super::code::{Start, Traffic};
+use super::code::{Code, Start, Traffic};
 use super::inst::{Atomic, AtomicOp, Inst, NONE, Op};
+use super::matrix::MatrixOp;
 use super::origins::{Origin, origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
@@ -55,14 +56,22 @@ pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     }
     let origins = origins(decoded, start);
     let mut traffic = Traffic::default();
-    for Inst { op, a, b, .. } in decoded.raws.iter().map(|raw| raw.inst) {
-        let (bases, address) = match op {
-            Op::LdGlobal | Op::LdGeneric => (&mut traffic.loads, a),
-            Op::CopyAsync => (&mut traffic.loads, b),
-            Op::StGlobal | Op::StGeneric | Op::Atom => (&mut traffic.writes, a),
-            _ => continue,
+    let Code { atomics, matrices, .. } = &decoded.code;
+    for (pc, Inst { op, a, b, imm, .. }) in (0..).zip(decoded.raws.iter().map(|raw| raw.inst)) {
+        let start = |address: u32| origins[address as usize].only();
+        let moved = |store: bool| match matrices[imm as usize].op {
+            MatrixOp::Move { space, store: stores, .. } => space != Space::Shared && stores == store,
+            _ => false,
         };
-        bases.insert(origins[address as usize].only());
+        match op {
+            Op::LdGlobal | Op::LdGeneric => traffic.loads.push((pc, start(a))),
+            Op::CopyAsync => traffic.loads.push((pc, start(b))),
+            Op::Matrix if moved(false) => traffic.loads.push((pc, start(a))),
+            Op::Atom if atomics[imm as usize].space == Space::Shared => {}
+            Op::StGlobal | Op::StGeneric | Op::Atom => _ = traffic.writes.insert(start(a)),
+            Op::Matrix if moved(true) => _ = traffic.writes.insert(start(a)),
+            _ => {}
+        }
     }
     traffic
 }

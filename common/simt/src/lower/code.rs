@@ -40,10 +40,14 @@ pub(crate) struct Code {
     pub param_bytes: u32,
     /// Variables of the module that the kernel uses: numbers in the program.
     pub variables: Vec<u32>,
-    /// Registers that some path reads before it sets them: their names.
+    /// Registers that may have no value because some path reads them before it sets them, and those that shuffles set: their names.
     pub maybe_unset: Vec<String>,
-    /// Instructions that read or set these: instruction number, number of the register, how.
-    pub unset_steps: Vec<(u32, u32, Use)>,
+    /// How many of them a path reads before it sets them: the first ones.
+    pub doubtful: u32,
+    /// How many registers are followed: all of these, and what is computed from them.
+    pub followed: u32,
+    /// Instructions that read or set them, in order.
+    pub steps: Vec<Step>,
     /// The registers that instructions write, by instruction number.
     pub writes: Vec<Write>,
     /// Some access to memory is narrower than a word.
@@ -116,10 +120,10 @@ pub(crate) enum Start {
     Variable(u32),
 }
 
-/// Where a kernel's plain loads and its writes of global memory start; none stands for anywhere.
+/// Where a kernel's loads (by instruction) and its writes of global memory start; none stands for anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub loads: HashSet<Option<Start>>,
+    pub loads: Vec<(u32, Option<Start>)>,
     pub writes: HashSet<Option<Start>>,
 }
 
@@ -132,7 +136,7 @@ impl Traffic {
             (Some(load), Some(write)) => load == write,
             _ => true,
         };
-        self.loads.iter().any(|load| self.writes.iter().any(|write| meet(load, write)))
+        self.loads.iter().any(|(_, load)| self.writes.iter().any(|write| meet(load, write)))
     }
 }
 
@@ -186,11 +190,42 @@ pub(crate) enum Role {
     CountedBarrier,
 }
 
-/// How an instruction uses a register.
+/// How the result of an instruction follows from operands of which some have no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
-    Read,
-    /// Read by all lanes, to decide which of them execute the instruction.
-    Guard,
-    Set,
+pub(crate) enum Flow {
+    /// It has no value if one of the operands has none.
+    Any,
+    /// The third operand chooses between the first two.
+    Select,
+    /// Of two predicates, which the one decides alone if it is false (`and`) or true (`or`).
+    Both { decides: bool },
+    /// A comparison that is combined with a predicate, its third operand, which decides alone if it is this.
+    Compare { decides: bool },
+    /// It comes from another lane.
+    Shuffle { mode: u8 },
+    /// It is made of the operands of all lanes.
+    Lanes,
+    /// It has a value whatever the operands are, and these had better have one: a branch, an access, a barrier.
+    Decides,
+}
+
+/// An instruction that reads or sets what is followed.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub instruction: u32,
+    pub flow: Flow,
+    /// The guard: its number if it is followed, where it lies, and whether it is negated.
+    pub guard: Option<(u32, Home, bool)>,
+    /// Numbers of the operands; `NONE` for one that always has a value.
+    pub uses: Vec<u32>,
+    pub defs: Vec<u32>,
+    /// The operands whose values matter.
+    pub values: Vec<Home>,
+}
+
+impl Step {
+    /// Whether what becomes of them hangs on what is in registers at that moment.
+    pub fn asks(&self) -> bool {
+        !self.values.is_empty() || self.guard.is_some() && !(self.uses.is_empty() && self.defs.is_empty())
+    }
 }

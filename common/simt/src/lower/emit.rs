@@ -49,7 +49,8 @@ const POLL: u32 = 2048;
 
 /// Puts the instructions in the order of execution, with the runs and the tables they name by number.
 fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut Code) {
-    let Code { insts, runs, tables, .. } = code;
+    let Code { insts, runs, tables, steps, .. } = code;
+    let mut asks = steps.iter().filter(|step| step.asks()).map(|step| step.instruction as usize).peekable();
     insts.reserve(raws.len() + blocks.len());
     let mut entry_of = vec![0; blocks.len()];
     let mut branches = vec![];
@@ -69,6 +70,9 @@ fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut 
                 runs.push(run);
                 index += count;
                 continue;
+            }
+            if asks.next_if_eq(&index).is_some() {
+                insts.push(Inst { pc: index as u32, ..Inst::new(Op::Follow) });
             }
             if !raws[index].targets.is_empty() {
                 branches.push((insts.len(), index));

@@ -67,10 +67,12 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
         }
         Op::Matrix | Op::Warpgroup => match &code.matrices[inst.imm as usize].op {
             // The lanes share the work.
-            MatrixOp::Multiply([d, a, ..]) if !d.kind.is_integer() => {
+            MatrixOp::Multiply([d, a, ..], _) if !d.kind.is_integer() => {
                 (2 * (d.rows * d.columns * a.columns / 32) as u16, false)
             }
-            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => ((product.columns * product.length()) as u16, false),
+            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) if !product.sum.is_integer() => {
+                ((product.columns * product.length()) as u16, false)
+            }
             _ => (0, false),
         },
         op => (op.flops().into(), op == Op::FmaF32),

@@ -58,6 +58,8 @@ macro_rules! operations {
             /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands
             /// for follow, for when it cannot be.
             Run,
+            /// Nothing but a word to whoever follows what registers hold: the instruction after it is about to be executed.
+            Follow,
             // The rows of the table.
             $($vector,)*
             $($predicate,)*

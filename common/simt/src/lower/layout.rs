@@ -2,7 +2,7 @@
 
 use super::inst::SystemCall;
 use super::shared::SharedArray;
-use crate::ast::{Function, Item, Operand, Refusal, Space, Statement, Variable};
+use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
 use std::collections::{HashMap, HashSet};
@@ -42,6 +42,12 @@ pub(super) enum Flat<'a> {
     Statement(usize, &'a Statement),
     /// End of a function laid out in line.
     Back(Arc<str>),
+    /// A result or a parameter of a call: what takes the value, and the value, each with its frame.
+    Pass {
+        to: (usize, Operand),
+        from: (usize, Operand),
+        position: Position,
+    },
 }
 
 /// The kernel, laid out.
@@ -80,7 +86,7 @@ impl<'a> Layout<'a> {
             laid: 0,
             callers: vec![],
         };
-        layout.lay(index, &[], None)?;
+        layout.lay(index, &HashMap::new(), None)?;
         Ok(layout)
     }
 
@@ -114,8 +120,8 @@ impl<'a> Layout<'a> {
         offset as u32
     }
 
-    /// Lays out a function; `bound` are the places of its results and parameters.
-    fn lay(&mut self, index: usize, bound: &[Address], back: Option<Arc<str>>) -> Result<(), Error> {
+    /// Lays out a function; `bound` are the places of variables that its caller has.
+    fn lay(&mut self, index: usize, bound: &HashMap<u32, Address>, back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
         if let Some(Refusal { line, text, reason }) = &function.refused {
@@ -132,8 +138,8 @@ impl<'a> Layout<'a> {
                     Address::Unplaced
                 }
                 Space::Shared => Address::Shared(self.shared(Some(index), number)),
-                Space::Param if (number as usize) < bound.len() => bound[number as usize],
-                Space::Param if function.entry && (number as usize) < function.params => {
+                Space::Param if bound.contains_key(&number) => bound[&number],
+                Space::Param if function.entry && (number as usize) < function.params.len() => {
                     let offset = param_offset.next_multiple_of(variable.align.max(1));
                     param_offset = offset.saturating_add(variable.bytes as u32);
                     if variable.bytes > 32_764 || param_offset > 32_764 {
@@ -142,7 +148,10 @@ impl<'a> Layout<'a> {
                     Address::Param(offset)
                 }
                 Space::Local | Space::Param => Address::Local(self.local(variable.bytes, variable.align)),
-                _ => return refuse("a variable of this space inside a function"),
+                _ => match self.inner.inner.get(&(index, number)) {
+                    Some(&module) => Address::Module(module),
+                    None => return refuse("a variable of this space inside a function"),
+                },
             };
             if self.local_bytes > LARGEST_LOCAL {
                 return refuse(&format!("more than {LARGEST_LOCAL} bytes of local memory a thread"));
@@ -191,6 +200,9 @@ impl<'a> Layout<'a> {
             }
         }
         let Some(name) = name else { return refuse("an indirect call") };
+        if self.inner.comes_later(&name, statement.position.ptx) {
+            return Err(Error::parse(statement.position.ptx, format!("{name} is called before it is declared")));
+        }
         if SystemCall::named(&name).is_some() {
             self.flat.push(Flat::Statement(frame, statement));
             return Ok(());
@@ -206,22 +218,36 @@ impl<'a> Layout<'a> {
         if self.callers.len() > DEEPEST_CALL {
             return refuse("calls nested this deep");
         }
-        if function.register_params {
-            return refuse("a function whose parameters are registers");
-        }
-        if results.len() != function.returns || arguments.len() != function.params {
+        if results.len() != function.results.len() || arguments.len() != function.params.len() {
             return refuse("a call with other parameters than the function declares");
         }
-        let mut bound = vec![];
-        for operand in results.iter().chain(arguments) {
-            match operand {
-                Operand::Local { id, offset: 0 } => bound.push(self.frames[frame].places[*id as usize]),
-                _ => return refuse("parameters of a call that are not `.param` variables"),
+        let (mut bound, mut before, mut after) = (HashMap::new(), vec![], vec![]);
+        let callee = self.frames.len();
+        for (formal, actual) in function.params.iter().zip(arguments) {
+            match (formal, actual) {
+                (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
+                    bound.insert(id, self.frames[frame].places[*own as usize]);
+                }
+                _ => before.push(((callee, formal.clone()), (frame, actual.clone()))),
             }
         }
+        for (formal, actual) in function.results.iter().zip(results) {
+            match (formal, actual) {
+                (_, Operand::Sink) => {}
+                (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
+                    bound.insert(id, self.frames[frame].places[*own as usize]);
+                }
+                _ => after.push(((frame, actual.clone()), (callee, formal.clone()))),
+            }
+        }
+        let position = statement.position;
+        let pass = |(to, from)| Flat::Pass { to, from, position };
+        self.flat.extend(before.into_iter().map(pass));
         // A label no source can contain.
-        let back: Arc<str> = format!("return {}", self.frames.len()).into();
-        self.lay(index, &bound, Some(back))
+        let back: Arc<str> = format!("return {callee}").into();
+        self.lay(index, &bound, Some(back))?;
+        self.flat.extend(after.into_iter().map(pass));
+        Ok(())
     }
 
     /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.

@@ -7,8 +7,8 @@ use crate::ast::Space;
 /// What a warp does with matrices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MatrixOp {
-    /// D = A·B + C: the fragments of D, A, B and C.
-    Multiply([Fragment; 4]),
+    /// D = A·B + C: the fragments of D, A, B and C, and whether sums of integers stop at the ends of their type.
+    Multiply([Fragment; 4], bool),
     /// `ldmatrix`: `count` matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
     Rows { count: u32, exchanged: bool },
     /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.

@@ -1,14 +1,14 @@
 //! A place for every value: presets first, then the registers that live at a time, and predicates by themselves.
 
-use super::allocate::{Liveness, liveness};
-use super::code::{Code, Home, Use, Write};
+use super::allocate::liveness;
+use super::code::Write;
 use super::flow::Block;
+use super::follow::{follow, home};
 use super::inst::{GUARD_NEGATED, NONE};
 use super::products::products;
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
 use crate::error::Error;
-use std::collections::HashMap;
 
 /// Registers and constants of a thread, in words: many times what a GPU has, and 128 MiB for a block of 1,024 threads.
 const MOST_PLANES: u32 = 1 << 15;
@@ -18,7 +18,7 @@ const MOST_PLANES: u32 = 1 << 15;
 pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>, Error> {
     let effects: Vec<Effect> = decoded.raws.iter().map(Raw::effect).collect();
     decoded.code.products = products(decoded, &effects);
-    let Decoded { raws, values, code } = decoded;
+    let Decoded { values, code, .. } = &mut *decoded;
     let liveness = liveness(&effects, blocks, values.len());
 
     // Presets first: they are written once and never change.
@@ -47,8 +47,8 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
         return Err(Error::unsupported(1, "", reason));
     }
     (code.planes, code.predicates) = (planes, predicates);
-    note_unset(raws, values, &effects, &liveness, code);
     code.writes = writes(values, &effects, &of);
+    follow(decoded, &effects, &liveness, &of);
     Ok(of)
 }
 
@@ -58,36 +58,9 @@ fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
     for (instruction, effect) in (0u32..).zip(effects) {
         for &number in effect.defs.iter().filter(|&&number| of[number as usize] != NONE) {
             let (value, at) = (&values[number as usize], of[number as usize]);
-            let home = match value.slots() {
-                _ if value.kind == Type::Pred => Home::Predicate(at),
-                2 => Home::Double(at),
-                _ => Home::Word(at),
-            };
             let float = matches!(value.kind, Type::F32 | Type::F64);
-            writes.push(Write { instruction, name: value.name.clone(), home, float });
+            writes.push(Write { instruction, name: value.name.clone(), home: home(value, at), float });
         }
     }
     writes
-}
-
-/// Notes which registers some path reads before it sets them, and the instructions that use those.
-fn note_unset(raws: &[Raw], values: &[Value], effects: &[Effect], liveness: &Liveness, code: &mut Code) {
-    let name = |value: u32| &values[value as usize].name;
-    let declared = |value: &u32| values[*value as usize].preset.is_none() && !name(*value).is_empty();
-    let unset: Vec<u32> = liveness.maybe_unset.iter().copied().filter(declared).collect();
-    let number_of: HashMap<u32, u32> = unset.iter().copied().zip(0u32..).collect();
-    for ((pc, effect), raw) in (0u32..).zip(effects).zip(raws) {
-        let guard = raw.guard.map(|(value, _)| value);
-        for (list, how) in [(&effect.uses, Use::Read), (&effect.defs, Use::Set)] {
-            // A guarded write counts as a read when slots are given out, but it reads nothing.
-            let real = |value: &&u32| how == Use::Set || !effect.defs.contains(value);
-            for value in list.iter().filter(real) {
-                if let Some(&number) = number_of.get(value) {
-                    let how = if how == Use::Read && guard == Some(*value) { Use::Guard } else { how };
-                    code.unset_steps.push((pc, number, how));
-                }
-            }
-        }
-    }
-    code.maybe_unset = unset.iter().map(|&value| name(value).clone()).collect();
 }

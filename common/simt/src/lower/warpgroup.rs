@@ -22,8 +22,9 @@ const LINE: u32 = 32;
 /// and in `c` the predicate that says whether D is added, if that is not known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Product {
-    /// The type of A and B.
+    /// The type of A, and that of B, which is another one where one of two integers has a sign.
     pub kind: Type,
+    pub right: Type,
     /// The type of C and D.
     pub sum: Type,
     /// Columns of B.
@@ -33,6 +34,8 @@ pub(crate) struct Product {
     /// The elements of a column of A, and of a row of B, follow each other in memory.
     pub transposed: [bool; 2],
     pub negated: [bool; 2],
+    /// Sums of integers stop at the ends of their type.
+    pub saturates: bool,
     pub scale: Scale,
 }
 

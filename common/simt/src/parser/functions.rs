@@ -2,8 +2,9 @@
 
 use super::cursor::{Cursor, unsupported};
 use super::scope::{Body, Scope};
+use super::variables::DECLARATIONS;
 use crate::Error;
-use crate::ast::{Function, Item, Position, Refusal, Space, Statement, Type};
+use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Type};
 use crate::lexer::Kind;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ impl Cursor<'_> {
             scopes: vec![Scope::default()],
         };
         if !entry && self.is(b'(') {
-            body.function.returns = self.parameters(&mut body)?;
+            body.function.results = self.parameters(&mut body)?;
         }
         body.function.name = self.word("a function's name")?.text.into();
         if self.is(b'(') {
@@ -31,6 +32,9 @@ impl Cursor<'_> {
                     self.next();
                     break;
                 }
+                // A prototype may do without.
+                (Kind::End, _) => break,
+                (Kind::Word, text) if DECLARATIONS.contains(&text) || text == ".version" => break,
                 (Kind::Mark(b'{'), _) => {
                     self.next();
                     body.function.defined = true;
@@ -83,11 +87,11 @@ impl Cursor<'_> {
         Ok(body.function)
     }
 
-    fn parameters(&mut self, body: &mut Body) -> Result<usize, Error> {
+    fn parameters(&mut self, body: &mut Body) -> Result<Vec<Operand>, Error> {
         self.expect(b'(')?;
-        let mut count = 0;
+        let mut parameters = vec![];
         if self.eat(b')') {
-            return Ok(0);
+            return Ok(parameters);
         }
         loop {
             let token = self.next();
@@ -95,18 +99,17 @@ impl Cursor<'_> {
                 ".param" => {
                     let (align, kind, lanes) = self.variable_type()?;
                     let variable = self.variable(Space::Param, false, align, kind, lanes)?;
-                    body.declare_variable(variable);
-                    count += 1;
+                    parameters.push(Operand::Local { id: body.declare_variable(variable), offset: 0 });
                 }
-                ".reg" => {
-                    body.function.register_params = true;
-                    self.word("a type")?;
-                    self.word("a name")?;
+                ".reg" if !body.function.entry => {
+                    let (kind, elements) = self.register_type()?;
+                    let name = self.word("a register's name")?;
+                    parameters.push(body.declare_register(name.text, kind, elements));
                 }
                 _ => return Err(Error::parse(token.line, format!("expected `.param`, found `{}`", token.text))),
             }
             if self.eat(b')') {
-                return Ok(count);
+                return Ok(parameters);
             }
             self.expect(b',')?;
         }
@@ -201,24 +204,28 @@ impl Cursor<'_> {
         }
     }
 
-    /// `.reg .f32 %f<10>, %a, %b;`
-    fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
-        let mut token = self.word("a type")?;
+    /// The type of registers, and the elements of a vector.
+    fn register_type(&mut self) -> Result<(Type, u8), Error> {
         let mut elements = 1;
         loop {
+            let token = self.word("a type")?;
             match token.text {
                 ".v2" => elements = 2,
                 ".v4" => elements = 4,
                 ".align" => {
                     self.unsigned("an alignment")?;
                 }
-                _ => break,
+                text => match text.strip_prefix('.').and_then(Type::named) {
+                    Some(kind) => return Ok((kind, elements)),
+                    None => return Err(Error::parse(token.line, format!("`{text}` is not the type of a register"))),
+                },
             }
-            token = self.word("a type")?;
         }
-        let Some(kind) = token.text.strip_prefix('.').and_then(Type::named) else {
-            return Err(Error::parse(token.line, format!("`{}` is not the type of a register", token.text)));
-        };
+    }
+
+    /// `.reg .f32 %f<10>, %a, %b;`
+    fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
+        let (kind, elements) = self.register_type()?;
         loop {
             let name = self.word("a register's name")?;
             if self.eat(b'<') {

@@ -14,10 +14,7 @@ use crate::Error;
 use crate::ast::Program;
 use crate::lexer::{Kind, tokens};
 use cursor::{Cursor, unsupported};
-
-/// First words of what a file declares.
-const DECLARATIONS: [&str; 10] =
-    [".visible", ".extern", ".weak", ".common", ".entry", ".func", ".global", ".const", ".shared", ".local"];
+use variables::DECLARATIONS;
 
 /// Reads a whole file.
 pub(crate) fn parse(source: &str) -> Result<Program, Error> {

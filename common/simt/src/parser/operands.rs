@@ -1,7 +1,7 @@
 //! Operands of instructions.
 
 use super::cursor::Cursor;
-use super::scope::Body;
+use super::scope::{Body, register};
 use crate::Error;
 use crate::ast::Operand;
 use crate::lexer::Kind;
@@ -13,6 +13,9 @@ impl Cursor<'_> {
         if self.eat(b'|') {
             let second = self.single(body)?;
             return Ok(Operand::Pair(Box::new(first), Box::new(second)));
+        }
+        if let (Operand::Register { negated: false, .. }, true) = (&first, self.is(b'+') || self.is(b'-')) {
+            return Ok(Operand::Sum { register: Box::new(first), addend: self.displacement()? });
         }
         Ok(first)
     }
@@ -83,10 +86,9 @@ impl Cursor<'_> {
                     return Ok(Operand::Sink);
                 }
                 if let Some(id) = body.register(token.text) {
-                    return Ok(Operand::Register { id, negated: false });
+                    return Ok(register(id));
                 }
                 if let Some(elements) = body.vector(token.text) {
-                    let register = |id| Operand::Register { id, negated: false };
                     return Ok(Operand::Vector(elements.into_iter().map(register).collect()));
                 }
                 if let Some(id) = body.variable(token.text) {

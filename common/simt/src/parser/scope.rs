@@ -30,30 +30,39 @@ pub(super) struct Body {
     pub scopes: Vec<Scope>,
 }
 
+pub(super) fn register(id: u32) -> Operand {
+    Operand::Register { id, negated: false }
+}
+
 impl Body {
     /// Declares a variable of the innermost scope.
-    pub(super) fn declare_variable(&mut self, variable: Variable) {
+    pub(super) fn declare_variable(&mut self, variable: Variable) -> u32 {
         let id = self.function.variables.len() as u32;
         if let Some(scope) = self.scopes.last_mut() {
             scope.variables.insert(variable.name.clone(), id);
         }
         self.function.variables.push(variable);
+        id
     }
 
     /// Declares a register of the innermost scope, or a vector of them.
-    pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u8) {
-        let Some(scope) = self.scopes.last_mut() else { return };
+    pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u8) -> Operand {
+        let Some(scope) = self.scopes.last_mut() else { return Operand::Sink };
         let registers = &mut self.function.registers;
         let mut new = |name: String| {
             registers.push(Register { name, kind });
             registers.len() as u32 - 1
         };
         if elements == 1 {
-            scope.registers.insert(name.into(), new(name.into()));
-        } else {
-            let parts = ELEMENTS[..usize::from(elements)].iter().map(|element| new(format!("{name}.{element}")));
-            scope.vectors.insert(name.into(), parts.collect());
+            let id = new(name.into());
+            scope.registers.insert(name.into(), id);
+            return register(id);
         }
+        let parts = ELEMENTS[..usize::from(elements)].iter().map(|element| new(format!("{name}.{element}")));
+        let parts: Vec<u32> = parts.collect();
+        let vector = Operand::Vector(parts.iter().map(|&id| register(id)).collect());
+        scope.vectors.insert(name.into(), parts);
+        vector
     }
 
     /// Finds a name in the innermost scope that has it; that of a range is declared when it is used first.

@@ -5,6 +5,10 @@ use crate::Error;
 use crate::ast::{Operand, Space, Type, Variable};
 use crate::lexer::Kind;
 
+/// First words of what a file declares.
+pub(super) const DECLARATIONS: [&str; 10] =
+    [".visible", ".extern", ".weak", ".common", ".entry", ".func", ".global", ".const", ".shared", ".local"];
+
 /// Declarations larger than this are refused: no device has such memory, and the host must not run out.
 const LARGEST_VARIABLE: u64 = 1 << 40;
 /// Initialisers larger than this are refused.

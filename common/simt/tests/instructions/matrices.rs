@@ -12,7 +12,7 @@ type Types = [&'static str; 4];
 
 const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";
 
-fn bytes(kind: &str) -> usize {
+pub fn bytes(kind: &str) -> usize {
     match kind {
         "f64" => 8,
         "f32" | "tf32" | "s32" => 4,
@@ -197,10 +197,17 @@ fn products_of_registers() {
         let part = |at: usize| fragment(at, types[at], shape, &operands[at - 1]);
         let expected = fragment(0, types[0], shape, &product(shape, &operands));
         let arrays = [part(1), part(2), part(3), vec![0; expected.len()]];
-        match run(&mma_kernel(shape, types), &arrays) {
+        let kernel = mma_kernel(shape, types);
+        match run(&kernel, &arrays) {
             Ok(found) if found == expected => {}
             Ok(_) => wrong.push(format!("{shape:?} {types:?} is wrong")),
             Err(error) => wrong.push(format!("{shape:?} {types:?}: {error}")),
+        }
+        if types[0] == "s32" {
+            let finite: Vec<i64> =
+                product(shape, &operands).iter().map(|&value| value.clamp(i32::MIN.into(), i32::MAX.into())).collect();
+            let found = run(&kernel.replace("row.col.", "row.col.satfinite."), &arrays).unwrap();
+            assert!(found == fragment(0, types[0], shape, &finite) && found != expected, "{shape:?} {types:?}");
         }
     }
     assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), cases.len(), wrong.join("\n"));

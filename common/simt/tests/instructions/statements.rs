@@ -154,6 +154,17 @@ fn carries() {
         let borrow = i128::from(a < b);
         if i128::from(a) - i128::from(c) - borrow < 0 { u64::MAX } else { 0 }
     });
+    // There is one flag: what a difference leaves is that nothing was borrowed, and a sum adds it as it is.
+    let flag = |first: &str, a: u32, b: u32| {
+        if first == "add" { a.checked_add(b).is_none() } else { a >= b }
+    };
+    for (first, second) in [("add", "add"), ("add", "sub"), ("sub", "add"), ("sub", "sub")] {
+        let body = format!("{{.reg .b32 %t; {first}.cc.u32 %t, %a, %b; {second}c.u32 %d, %c, %b;}}");
+        check(&body, &W, |a, b, c| {
+            let more = u64::from(flag(first, a as u32, b as u32));
+            c + more + if second == "add" { b } else { b ^ 0xffff_ffff }
+        });
+    }
     // The high word of a product of 64 bits, from products of 32.
     let product = "mul.lo.u32 %l, %al, %bl; mul.hi.u32 %h, %al, %bl; {.reg .b32 %m, %n; mov.u32 %m, 0; mad.lo.cc.u32 %h, %al, %bh, %h; \
         madc.hi.cc.u32 %m, %al, %bh, %m; addc.u32 %n, 0, 0; mad.lo.cc.u32 %h, %ah, %bl, %h; madc.hi.cc.u32 %m, %ah, %bl, %m; \
@@ -161,6 +172,70 @@ fn carries() {
     check(&format!("{halves} {product} }}"), &long, |a, b, _| ((u128::from(a) * u128::from(b)) >> 64) as u64);
     check("mad.lo.cc.u64 %d, %a, %b, %c; madc.hi.u64 %d, %a, %b, 0;", &all, |a, b, c| {
         ((u128::from(a) * u128::from(b) + u128::from(c)) >> 64) as u64
+    });
+}
+
+/// Numbers of eight bits, against all there are.
+#[test]
+fn numbers_of_eight_bits() {
+    // Fraction bits, bias, the largest number.
+    for (name, fraction, bias, largest) in [("e4m3", 3, 7, 0x7e), ("e5m2", 2, 15, 0x7b)] {
+        let value = |bits: u64| {
+            let (digits, power) = (bits & ((1 << fraction) - 1), (bits >> fraction) as i32);
+            let digits = digits + if power == 0 { 0 } else { 1 << fraction };
+            digits as f32 * 2f32.powi(power.max(1) - bias - fraction)
+        };
+        let nearest = |x: f32| {
+            let sign = if x.is_sign_negative() { 0x80 } else { 0 };
+            let away = |bits: &u64| (value(*bits) - x.abs().min(1e6)).abs();
+            // Of two that are as near the even one.
+            let order = |a: &u64, b: &u64| away(a).total_cmp(&away(b)).then((a % 2).cmp(&(b % 2)));
+            if x.is_nan() { 0x7f } else { sign | (0..=largest).min_by(order).unwrap() }
+        };
+        let to = format!("{{.reg .b16 %h; cvt.rn.satfinite.{name}x2.f32 %h, %a, %b; cvt.u32.u16 %d, %h;}}");
+        check(&to, &["b32", "f32", "f32"], |a, b, _| nearest(f(a)) << 8 | nearest(f(b)));
+        let relu = to.replace("satfinite", "satfinite.relu");
+        let positive = |x: f32| if x < 0.0 || x.to_bits() == 1 << 31 { 0 } else { nearest(x) };
+        check(&relu, &["b32", "f32", "f32"], |a, b, _| positive(f(a)) << 8 | positive(f(b)));
+        let back = format!(
+            "{{.reg .b16 %h, %low, %high, %g; .reg .f32 %x, %y; .reg .b32 %q; cvt.u16.u32 %h, %a; \
+             cvt.rn.f16x2.{name}x2 %q, %h; mov.b32 {{%low, %high}}, %q; cvt.f32.f16 %x, %low; cvt.f32.f16 %y, %high; \
+             add.f32 %x, %x, %y; cvt.rn.satfinite.{name}x2.f16x2 %g, %q; cvt.u32.u16 %q, %g; mov.b64 %d, {{%q, %x}};}}"
+        );
+        check(&back, &["b64", "b32"], |a, _, _| {
+            let number = |bits: u64| {
+                let x = match bits & 0x7f {
+                    0x7c if name == "e5m2" => f32::INFINITY,
+                    magnitude if magnitude > largest => f32::NAN,
+                    magnitude => value(magnitude),
+                };
+                if bits & 0x80 == 0 { x } else { -x }
+            };
+            let [low, high] = [a & 0xff, a >> 8 & 0xff];
+            let again = |bits: u64| nearest(number(bits));
+            bits(number(low) + number(high)) << 32 | again(high) << 8 | again(low)
+        });
+    }
+}
+
+#[test]
+fn vectors_and_packs() {
+    check(
+        "{.reg .b32 %x, %y; mov.b32 %x, %a; mov.b32 %y, %b; mov.v2.b32 {%x, %y}, {%y, %x}; sub.u32 %d, %x, %y;}",
+        &W,
+        |a, b, _| b.wrapping_sub(a),
+    );
+    let cut = |value: u64, low: i32, high: i32| (value as i32).clamp(low, high) as u32 as u64;
+    check("cvt.pack.sat.s16.s32 %d, %a, %b;", &W, |a, b, _| {
+        let cut = |value| cut(value, -32768, 32767) & 0xffff;
+        cut(a) << 16 | cut(b)
+    });
+    check("cvt.pack.sat.u8.s32.b32 %d, %a, %b, %c;", &W, |a, b, c| c << 16 | cut(a, 0, 255) << 8 | cut(b, 0, 255));
+    // A register and a constant.
+    check("mov.b32 %d, %a + 5;", &W, |a, _, _| a.wrapping_add(5));
+    check("add.u32 %d, %a, %b - 5;", &W, |a, b, _| a.wrapping_add(b).wrapping_sub(5));
+    check("{.reg .b64 %q; createpolicy.fractional.L2::evict_last.b64 %q, 1.0; add.u32 %d, %a, 1;}", &W, |a, _, _| {
+        a.wrapping_add(1)
     });
 }
 

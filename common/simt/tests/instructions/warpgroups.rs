@@ -1,7 +1,7 @@
 //! Products of matrices by four warps, `wgmma`, in every form that is accepted, against plain loops. Where elements lie in registers
 //! and in shared memory is written here as the PTX manual draws it.
 
-use super::matrices::{encode, fragment, pack, product, run_on, values};
+use super::matrices::{bytes, encode, fragment, pack, product, run_on, values};
 use simt::Error;
 use std::fmt::Write as _;
 
@@ -31,6 +31,8 @@ struct Case {
     /// As it stands in the instruction: a number or the predicate `%p`, which is true, or `%q`, which is false.
     scale: &'static str,
     signs: [i64; 2],
+    /// Sums of integers stop at the ends of their type.
+    finite: bool,
 }
 
 const PLAIN: Stored = Stored { row: 16, transposed: false };
@@ -42,11 +44,12 @@ const FIRST: Case = Case {
     right: Stored { row: 128, transposed: false },
     scale: "1",
     signs: [1, 1],
+    finite: false,
 };
 
 impl Case {
     fn bytes(&self) -> usize {
-        if self.kind == "tf32" { 4 } else { 2 }
+        bytes(self.kind)
     }
 
     fn k(&self) -> usize {
@@ -91,9 +94,9 @@ fn place(stored: Stored, start: usize, lines: usize, k: usize, bytes: usize) -> 
 
 /// A kernel of four warps. Its parameters: registers of A, words of shared memory, descriptors, C and D by registers.
 fn kernel(case: &Case, words: usize) -> String {
-    let Case { kind, sum, n, left, right, scale, signs } = *case;
+    let Case { kind, sum, n, left, right, scale, signs, finite } = *case;
     let k = case.k();
-    let sums = n * if sum == "f32" { 4 } else { 2 } / 8;
+    let sums = n * bytes(sum) / 8;
     let list = |name: &str, count: usize| {
         let names: Vec<_> = (0..count).map(|at| format!("%{name}{at}")).collect();
         format!("{{{}}}", names.join(", "))
@@ -116,20 +119,21 @@ fn kernel(case: &Case, words: usize) -> String {
         moves(sums, &|at| format!("ld.global.b32 %d{at}, [%at+{}];\n", 4 * at)),
     );
     let flags = match (kind, left) {
-        ("tf32", _) => String::new(),
+        ("tf32" | "s8" | "u8", _) => String::new(),
         (_, Left::Registers) => format!(", {}", i32::from(right.transposed)),
         (_, Left::Shared(left)) => format!(", {}, {}", i32::from(left.transposed), i32::from(right.transposed)),
     };
+    // Integers are not negated.
+    let signs = if sum == "s32" { String::new() } else { format!(", {}, {}", signs[0], signs[1]) };
+    let words = if finite { ".satfinite" } else { "" };
     let first = if left == Left::Registers { list("a", 4) } else { "%left".into() };
     writeln!(
         text,
         "fence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n\
-         wgmma.mma_async.sync.aligned.m64n{n}k{k}.{sum}.{kind}.{kind} {}, {first}, %right, {scale}, {}, {}{flags};\n\
+         wgmma.mma_async.sync.aligned.m64n{n}k{k}{words}.{sum}.{kind}.{kind} {}, {first}, %right, {scale}{signs}{flags};\n\
          wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n\
          ld.param.u64 %base, [d]; mad.wide.u32 %at, %t, {}, %base;\n{}ret;\n}}",
         list("d", sums),
-        signs[0],
-        signs[1],
         4 * sums,
         moves(sums, &|at| format!("st.global.b32 [%at+{}], %d{at};\n", 4 * at)),
     )
@@ -182,7 +186,12 @@ fn check(case: &Case) -> Result<bool, Error> {
     let adds = matches!(case.scale, "1" | "%p");
     let signed = |values: &[i64], sign: i64| values.iter().map(|value| sign * value).collect();
     let before = if adds { c.clone() } else { vec![0; 64 * n] };
-    let expected = product((64, n, k), &[signed(&a, case.signs[0]), signed(&b, case.signs[1]), before]);
+    let mut expected = product((64, n, k), &[signed(&a, case.signs[0]), signed(&b, case.signs[1]), before]);
+    if case.finite {
+        for value in &mut expected {
+            *value = (*value).clamp(i32::MIN.into(), i32::MAX.into());
+        }
+    }
     let expected = by_warps(0, case.sum, (n, k), n, &expected);
     let arrays = [
         by_warps(1, case.kind, (n, k), k, &a),
@@ -216,6 +225,13 @@ fn cases() -> Vec<Case> {
             for signs in [[1, 1], [1, -1], [-1, 1], [-1, -1]] {
                 cases.push(Case { scale, signs, ..case });
             }
+        }
+    }
+    for (kind, finite) in [("s8", false), ("s8", true), ("u8", false)] {
+        for row in rows {
+            let case = Case { kind, sum: "s32", finite, right: Stored { row, transposed: false }, ..FIRST };
+            cases.extend([8, 24, 32, 256].map(|n| Case { n, ..case }));
+            cases.push(Case { left: Left::Shared(PLAIN), ..case });
         }
     }
     cases

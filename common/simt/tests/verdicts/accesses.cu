@@ -240,3 +240,68 @@ PROMISED(apart_and_not) {
     __syncthreads();
     if (T < 32) out[64 + T] = data[63 - T];
 }
+// 2 x 32: volatile access between threads
+KERNEL(atomic_and_volatile_store_of_two_blocks) {
+    if (T == 0 && B == 0) atomicAdd(data, 1);
+    if (T == 0 && B == 1) volatile_store(data, 5);
+}
+// 2 x 32: data race
+KERNEL(volatile_store_and_plain_store_of_two_blocks) {
+    if (T == 0 && B == 0) volatile_store(data, 5);
+    if (T == 0 && B == 1) data[0] = 5;
+}
+// An atomic operation of one type and a plain access of another width.
+#define WIDE(p) ((unsigned long long*)(p))
+// 2 x 32: data race
+KERNEL(wide_atomic_and_narrow_load_of_two_blocks) {
+    if (T == 0 && B == 0) atomicAdd(WIDE(data), 1ull);
+    if (T == 0 && B == 1) out[0] = data[1];
+}
+// 1 x 64: data race
+KERNEL(wide_atomic_and_narrow_store_of_two_warps) {
+    if (T == 0) atomicMax(WIDE(data), 1ull);
+    if (T == 32) data[1] = 7;
+}
+// 1 x 64: data race
+KERNEL(atomic_and_byte_of_two_warps) {
+    if (T == 0) atomicAdd(data, 1);
+    if (T == 32) out[0] = ((char*)data)[3];
+}
+// 2 x 32: data race
+KERNEL(atomic_and_short_of_two_blocks) {
+    if (T == 0 && B == 0) atomicAdd(data, 1);
+    if (T == 0 && B == 1) ((short*)data)[1] = 3;
+}
+// 1 x 64: data race
+KERNEL(wide_atomic_and_narrow_load_of_shared_memory) {
+    __shared__ unsigned long long sums[2];
+    if (T < 2) sums[T] = 0;
+    __syncthreads();
+    if (T == 0) atomicAdd(sums, 1ull);
+    if (T == 32) out[0] = ((int*)sums)[1];
+}
+// 2 x 32: atomic accesses of different widths
+KERNEL(wide_atomic_and_narrow_atomic_of_two_blocks) {
+    if (T == 0 && B == 0) atomicAdd(WIDE(data), 1ull);
+    if (T == 0 && B == 1) atomicAdd(data + 1, 1);
+}
+
+__constant__ int table[64];
+// 1 x 32: store of table[0] in constant memory
+KERNEL(store_into_constant_memory) {
+    int* to = T < 40 ? (int*)table : out;
+    to[T] = data[T];
+}
+// 1 x 32: clean
+KERNEL(load_from_constant_memory) {
+    const int* from = data[40] == 0 ? table : data;
+    out[T] = from[T];
+}
+
+// What was never set is followed until it decides something.
+// 1 x 64: clean
+KERNEL(set_where_it_is_used) {
+    int value;
+    if (T < 40) value = data[T];
+    if (T < 40) out[T] = value;
+}

@@ -46,6 +46,17 @@ LOCK(lock_taken_relaxed, TAKE, NOTHING, NOTHING, store_release(flag, 0))
 LOCK(two_locks_for_one_place, atomicCAS(flag + B % 2, 0, 1), __threadfence(), __threadfence(), atomicExch(flag + B % 2, 0))
 // 8 x 32: data race
 LOCK(one_block_takes_no_lock, B == 5 ? 0 : TAKE, __threadfence(), __threadfence(), if (B != 5) GIVE)
+// One side alone lacks its fence, and may be the one that runs first.
+// 8 x 32: data race
+LOCK(first_block_takes_without_fence, TAKE, if (B != 0) __threadfence(), __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(last_block_takes_without_fence, TAKE, if (B != 7) __threadfence(), __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(first_block_gives_without_fence, TAKE, __threadfence(), if (B != 0) __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(last_block_gives_without_fence, TAKE, __threadfence(), if (B != 7) __threadfence(), GIVE)
+// 8 x 32: data race
+LOCK(last_block_gives_with_block_fence, TAKE, __threadfence(), if (B == 7) __threadfence_block(); else __threadfence(), GIVE)
 // 1 x 128: data race
 KERNEL(every_thread_without_a_lock) {
     data[0] += 1;
@@ -102,6 +113,10 @@ SHARED_LOCK(shared_lock, __threadfence_block(), __threadfence_block())
 SHARED_LOCK(shared_lock_without_fence_when_taken, NOTHING, __threadfence_block())
 // 1 x 256: data race
 SHARED_LOCK(shared_lock_without_fence_when_given, __threadfence_block(), NOTHING)
+// 1 x 256: data race
+SHARED_LOCK(first_warp_takes_without_fence, if (T >= 32) __threadfence_block(), __threadfence_block())
+// 1 x 256: data race
+SHARED_LOCK(last_warp_gives_without_fence, __threadfence_block(), if (T < 224) __threadfence_block())
 
 #define TICKET(name, turn, then, before, next)                                         \
     KERNEL(name) {                                                                     \

@@ -104,6 +104,47 @@ STEPS(never_waited_for, STORED, PROXY, SYNC, REGISTERS, NOTHING, NOTHING, SYNC)
 // 1 x 128: register of a product accessed before the wait, shared memory overwritten under a product
 STEPS(waited_for_too_few, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(1), SYNC)
 
+#define TOUCH_IF(condition, value)                                                     \
+    asm volatile("{.reg .pred p; setp.ne.s32 p, %1, 0; @p neg.f32 %0, %0;}" : "+f"(value) : "r"((int)(condition)))
+// 1 x 128: register of a product accessed before the wait
+STEPS(sum_changed_under_a_guard, STORED, PROXY, SYNC, REGISTERS, TOUCH_IF(T == 77, d[3]), WAIT(0), SYNC)
+// 1 x 128: clean
+STEPS(sum_changed_under_a_guard_by_nobody, STORED, PROXY, SYNC, REGISTERS, TOUCH_IF(data[T] == 12345, d[3]), WAIT(0), SYNC)
+
+// One lane fences, and another tells the other warps.
+#define TOLD_BY_ANOTHER_LANE(name, meet)                                               \
+    KERNEL(name) {                                                                     \
+        __shared__ __align__(1024) Tile tile;                                          \
+        __shared__ int ready;                                                          \
+        float d[4] = {0, 0, 0, 0};                                                     \
+        int a[4];                                                                      \
+        if (T == 0) ready = 0;                                                         \
+        load(a, data);                                                                 \
+        SYNC;                                                                          \
+        if (T < 32) {                                                                  \
+            tile[T] = data[T];                                                         \
+            tile[T + 32] = data[T + 32];                                               \
+            __syncwarp();                                                              \
+            if (T == 3) PROXY;                                                         \
+            meet;                                                                      \
+            if (T == 5) {                                                              \
+                __threadfence_block();                                                 \
+                atomicExch(&ready, 1);                                                 \
+            }                                                                          \
+        }                                                                              \
+        while (atomicAdd(&ready, 0) == 0) {}                                           \
+        __threadfence_block();                                                         \
+        REGISTERS;                                                                     \
+        MULTIPLY(d, a, tile);                                                          \
+        COMMIT;                                                                        \
+        WAIT(0);                                                                       \
+        out[T] = d[0];                                                                 \
+    }
+// 1 x 128: clean
+TOLD_BY_ANOTHER_LANE(proxy_fence_told_by_another_lane, __syncwarp())
+// 1 x 128: shared memory written without a proxy fence
+TOLD_BY_ANOTHER_LANE(proxy_fence_not_told_by_another_lane, NOTHING)
+
 // A group that is not closed is not waited for.
 // 1 x 128: register of a product accessed before the wait
 KERNEL(not_committed) {

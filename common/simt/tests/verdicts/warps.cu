@@ -179,3 +179,31 @@ KERNEL(sync_in_one_branch) {
     }
     out[T] = line[31 - T];
 }
+// 1 x 48: shuffle from a lane that is not there
+KERNEL(shuffle_from_a_lane_that_the_block_does_not_have) {
+    out[T] = __shfl_down_sync(0xffffffff, T, 8);
+}
+// 1 x 32: shuffle from a lane that is not there
+KERNEL(shuffle_from_a_lane_that_has_ended) {
+    if (T >= 20) return;
+    out[T] = __shfl_xor_sync(0xffffffff, T, 16);
+}
+// 1 x 48: shuffle from a lane that is not there
+KERNEL(sum_over_a_whole_warp_that_is_half_there) {
+    int sum = data[T];
+    for (int by = 16; by > 0; by /= 2) sum += __shfl_down_sync(0xffffffff, sum, by);
+    if (T % 32 == 0) out[T / 32] = sum;
+}
+// 1 x 48: clean
+KERNEL(sum_over_half_a_warp) {
+    int sum = data[T];
+    for (int by = 8; by > 0; by /= 2) sum += __shfl_down_sync(0xffffffff, sum, by);
+    if (T % 16 == 0) out[T / 16] = sum;
+}
+// 1 x 48: clean
+KERNEL(one_lane_adds_for_its_warp) {
+    int start;
+    if (T % 32 == 0) start = atomicAdd(flag, 32);
+    start = __shfl_sync(0xffffffff, start, 0);
+    out[start + T % 32] = T;
+}

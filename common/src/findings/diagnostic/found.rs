@@ -34,7 +34,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
     let times = grouped(hazard.count);
     let note = match (hazard.count, hazard.parties.len()) {
         (..=1, _) | (_, 0) => None,
-        _ if is_barrier(hazard) => Some(format!("this happened {times} times; the first one is shown")),
+        _ if is_barrier(hazard) || hazard.kind == HazardKind::EndedLane => {
+            Some(format!("this happened {times} times; the first one is shown"))
+        }
         (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
         _ => Some(format!("these two accesses met {times} times; one pair is shown")),
     };
@@ -151,8 +153,9 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
         (HazardKind::StaleLoad, _) => " is read through the read-only path, although the kernel has written it",
         (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
         (HazardKind::UninitialisedLocal, _) => " has not been written by the thread that reads it",
-        (HazardKind::UninitialisedGlobal, _) => " holds whatever was there before the launch",
+        (HazardKind::UninitialisedGlobal, _) => " is read before anything was written to it",
         (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
+        (HazardKind::EndedLane, _) => " takes its value from a lane that has ended or does not come to the shuffle",
         (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
         (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
         (HazardKind::MismatchedBarriers, _) => {

@@ -61,6 +61,12 @@ pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
             "let the mask in {} name every lane that comes there, or let only the lanes that it names come there",
             at(&lane.location)
         ),
+        (HazardKind::EndedLane, [shuffle, use_of_it]) => format!(
+            "let every lane that {} reads from come to it, with no return before, or leave out what it gives at {} where that lane \
+             is not there",
+            at(&shuffle.location),
+            at(&use_of_it.location)
+        ),
         (HazardKind::VolatileOrder, [a, b]) => format!(
             "make the accesses at {} and {} atomic, or put a __syncwarp() or a __syncthreads() between them: volatile only \
              keeps the compiler from leaving an access out",

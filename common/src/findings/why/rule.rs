@@ -14,7 +14,7 @@ pub struct Sample {
 pub enum Rule {
     /// The two indices are exchanged.
     Exchanged,
-    /// The same within tiles of this edge.
+    /// The two indices are exchanged within tiles of this edge.
     ExchangedInTiles(u64),
     /// The place in memory is own · `own` + k · `k` + `start`, as if the matrix had other rows.
     Strides {

@@ -38,7 +38,7 @@ impl Machine {
         self.rounds(m, n).ceil() * self.round_ms(depth)
     }
 
-    /// The same if the next panel's tiles follow as soon as an SM is free.
+    /// Milliseconds for one panel if the next panel's tiles follow as soon as an SM is free.
     fn followed_ms(&self, m: u64, n: u64, depth: u64) -> f64 {
         // There are two panels at a time at most.
         self.rounds(m, n).max(0.5) * self.round_ms(depth)
@@ -104,7 +104,7 @@ impl Machine {
         alone / self.product_ms(grid, n, None, overlap) / grid.gpus() as f64
     }
 
-    /// The same for problems that grow with the memory of all GPUs: the one GPU has a problem n×n×n.
+    /// The speed of each GPU over that of one alone, for problems that grow with the memory of all GPUs: the one GPU has a problem n×n×n.
     pub fn weak(&self, grid: Grid, n: u64) -> f64 {
         let gpus = grid.gpus() as f64;
         let larger = ((n as f64 * gpus.sqrt()) as u64).next_multiple_of(128);

@@ -44,7 +44,7 @@ fn outcomes(path: &Path) -> Result<Vec<Outcome>> {
     read(path)?.lines().map(parse).collect()
 }
 
-/// The same product with two kernels: one adds to C with `+=`, the other atomically.
+/// One product with two kernels: one adds to C with `+=`, the other atomically.
 pub fn ways_to_add() -> Result<[Vec<Outcome>; 2]> {
     let of = |name| outcomes(&workspace::root().join("docs/results/several").join(name));
     Ok([of("plus-equals.jsonl")?, of("atomic.jsonl")?])

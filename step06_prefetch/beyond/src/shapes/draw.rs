@@ -10,7 +10,7 @@ pub fn shapes(seed: u64, count: usize) -> Vec<[u64; 3]> {
     drawn(seed, count, SIDES[1])
 }
 
-/// The same with a K of up to [`DEEPEST`].
+/// So many shapes, drawn like those of [`shapes`], with a K of up to [`DEEPEST`].
 pub fn deep_shapes(seed: u64, count: usize) -> Vec<[u64; 3]> {
     drawn(seed, count, DEEPEST)
 }

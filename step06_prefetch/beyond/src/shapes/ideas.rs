@@ -9,7 +9,7 @@ use crate::every_shape::{self, IDEAS};
 
 /// Plans that are expected to take up to so many times as long as the best are measured, too.
 const NEAR: f64 = 1.3;
-/// The same among those without an idea, and at most so many of them.
+/// Of the plans without an idea, how near to the best one must be expected to be measured, and at most how many are.
 const NEAR_WITHOUT: (f64, usize) = (1.1, 3);
 
 /// Plans for one problem.

@@ -23,7 +23,7 @@ pub struct Times {
     pub measured: String,
     /// For each shape, what each plan had to do: the specialisation, its work, and how many µs it took.
     pub shapes: Vec<Vec<(String, Work, f64)>>,
-    /// The same for the sizes of `course compare`.
+    /// What each plan had to do and how many µs it took, for the sizes of `course compare`.
     #[serde(default)]
     pub listed: Vec<Vec<(String, Work, f64)>>,
 }

@@ -331,6 +331,8 @@ fn repeated_loads_count_as_each_by_itself() {
     };
     assert_eq!(counted(true), counted(false));
     assert_eq!(counted(true).0.shared_load_requests, 3 * 6 * 3);
+    let blocks: u64 = counted(true).1.unwrap().kinds().map(|(_, blocks)| blocks).sum();
+    assert_eq!(blocks, 1);
 }
 
 /// Counts every access by itself.

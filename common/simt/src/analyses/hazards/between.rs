@@ -92,16 +92,18 @@ fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, Fir
     all.sort_by_key(|(_, event)| (event.block, event.instruction(), event.thread()));
     let writes = || all.iter().filter(|(sort, _)| sort.writes);
     let kind = |(one, first): &(Sort, Event), (two, second): &(Sort, Event)| {
-        let verdict = one.unordered(*two, false).filter(|_| first.block != second.block)?;
-        Some(verdict.kind()).filter(|kind| !kind.is_warning())
+        Some(one.unordered(*two, false).filter(|_| first.block != second.block)?.kind())
     };
-    let pairs =
-        writes().enumerate().flat_map(|(index, first)| writes().skip(index + 1).map(move |second| (first, second)));
-    let both_write = pairs.into_iter().find_map(|(first, second)| Some((kind(first, second)?, first, second)));
+    // Of those that are wrong the first, or of those that only need a warning.
+    let worst = |pairs: &mut dyn Iterator<Item = _>| {
+        let found = pairs.filter_map(|(first, second)| Some((kind(first, second)?, first, second)));
+        found.min_by_key(|(kind, ..)| kind.is_warning())
+    };
+    let behind = |index: usize| writes().skip(index + 1);
+    let both_write =
+        worst(&mut writes().enumerate().flat_map(|(index, first)| behind(index).map(move |second| (first, second))));
     let reads = || all.iter().filter(|(sort, _)| !sort.writes);
-    let one_reads = reads()
-        .flat_map(|read| writes().map(move |write| (write, read)))
-        .find_map(|(write, read)| Some((kind(write, read)?, write, read)));
+    let one_reads = worst(&mut reads().flat_map(|read| writes().map(move |write| (write, read))));
     let side = |&(sort, event): &(Sort, Event)| Side {
         block: u64::from(event.block),
         thread: event.thread(),

@@ -19,7 +19,7 @@ use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::{Reading, SharedShadow};
 use crate::lanes::{each, select};
-use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Observer, WarpgroupStep};
+use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Executed, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,6 +101,9 @@ impl BlockHazards {
     }
 
     fn global(&mut self, access: &Access<'_>) {
+        if access.written == 0 && self.setup.reads_unwritten(access.instruction) {
+            return;
+        }
         let Self { setup, clock, coverage, log, fences, .. } = self;
         let mut global = self.global.lock().unwrap_or_else(PoisonError::into_inner);
         global.access(setup, coverage, clock, log, access);
@@ -137,12 +140,13 @@ impl Observer for BlockHazards {
     }
 
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        if self.registers.any() {
-            self.registers.guarded(&self.setup, &mut self.log, warp, instruction, lanes);
-        }
         if self.accumulators.any() && lanes != 0 {
             self.accumulators.run(&self.setup, &mut self.log, warp, instruction, instruction + 1, true);
         }
+    }
+
+    fn follow(&mut self, step: &Executed<'_>) {
+        self.registers.follow(&self.setup, &mut self.log, step);
     }
 
     fn access(&mut self, access: &Access<'_>) {

@@ -224,6 +224,34 @@ impl Cell {
         true
     }
 
+    /// Notes a plain write of one thread if whatever was done here has been ordered by barriers.
+    #[inline]
+    pub(super) fn write_quickly(&mut self, new: Event, row: &[u32]) -> bool {
+        let quick = self.is_settled(new, row);
+        if quick {
+            *self = Self::written_by(new);
+        }
+        quick
+    }
+
+    /// Whether whatever was done here has been ordered by barriers.
+    #[inline]
+    pub(super) fn is_settled(&self, new: Event, row: &[u32]) -> bool {
+        let settled = |old: Event| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
+        let [a, b] = &self.reads;
+        self.more == 0 && settled(self.write) && settled(a.event) && settled(b.event)
+    }
+
+    /// After a plain write, and nothing else.
+    pub(super) fn written_by(write: Event) -> Self {
+        Self { write, ..Self::default() }
+    }
+
+    /// The same by another lane, if this is what the first lanes of warps did.
+    pub(super) fn of_lane(&self, lane: usize) -> Self {
+        Self { write: self.write.by_lane(lane), reads: self.reads.map(|slot| slot.of_lane(lane)), more: self.more }
+    }
+
     /// Whether anybody has written here.
     pub(super) fn written(&self, lists: &Lists) -> bool {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)

@@ -79,6 +79,11 @@ impl Slot {
         known.unwrap_or_else(|| self.event.by_lane(lane))
     }
 
+    /// The same by another lane, if this is what the first lane did.
+    pub(super) fn of_lane(self, lane: usize) -> Self {
+        Self { event: self.event.by_lane(lane), lanes: self.lanes << lane, before: self.before & !31 | lane as u32 }
+    }
+
     /// Whether the accesses were made by this warp at this time.
     #[inline]
     pub(super) fn same_moment(&self, event: Event) -> bool {
@@ -95,6 +100,15 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_one_warp_does_at_one_time_is_one_moment() {
+        let slot = Slot::one(Event::new(3, 40, 7, 11));
+        assert!(slot.same_moment(Event::new(3, 63, 7, 12)));
+        for (block, thread, time) in [(2, 40, 7), (3, 64, 7), (3, 40, 8)] {
+            assert!(!slot.same_moment(Event::new(block, thread, time, 11)));
+        }
+    }
 
     #[test]
     fn an_event_gives_back_what_it_was_made_of() {

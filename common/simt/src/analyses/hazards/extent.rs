@@ -27,7 +27,8 @@ pub(super) struct Extent {
     pub shared_bytes: u64,
     pub local_bytes: u64,
     pub has_copies: bool,
-    pub doubtful_registers: u64,
+    /// Registers that are followed because they may have no value.
+    pub followed_registers: u64,
     /// Registers that products of a warpgroup work on.
     pub product_registers: u64,
     /// Warps of a block that a shadow keeps for each place: two, or all of them.
@@ -46,7 +47,7 @@ impl Extent {
             shared_bytes: kernel.shared_bytes(config).into(),
             local_bytes: code.local_bytes.into(),
             has_copies: !code.copies.is_empty(),
-            doubtful_registers: code.maybe_unset.len() as u64,
+            followed_registers: code.followed.into(),
             product_registers: code.products.registers.len() as u64,
             most_warps: if fenced(&code.facts) || counted(&code.facts) { warps } else { 2.min(warps) },
             communicates: code.communicates,

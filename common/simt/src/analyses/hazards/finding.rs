@@ -74,8 +74,12 @@ pub(super) struct Found(BTreeMap<Key, Finding>);
 impl Found {
     pub(super) fn add(&mut self, kind: HazardKind, finding: Finding) {
         let key = (kind, finding.first.instruction, finding.second.map_or(u32::MAX, |side| side.instruction));
-        // A warning is said once.
-        let key = if kind.is_warning() { (kind, 0, 0) } else { key };
+        // A warning is said once, and so is a register, however many things it decides.
+        let key = match finding.spot {
+            _ if kind.is_warning() => (kind, 0, 0),
+            Spot::Register(number) => (kind, number, u32::MAX),
+            _ => key,
+        };
         self.0.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);
     }
 

@@ -3,7 +3,7 @@
 //! Where blocks cannot wait for each other, every block has such a shadow of its own, and `between` compares them. Where
 //! they can, one shadow is for all blocks, which then run in order.
 
-use super::cell::{Cell, Lists};
+use super::cell::{Cell, Lists, Sort};
 use super::clock::Clock;
 use super::coverage::Coverage;
 use super::duplicates::meetings;
@@ -172,6 +172,9 @@ impl GlobalShadow {
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
+                continue;
+            }
+            if sort == Sort::WRITE && compare && note && cell.write_quickly(new, row) {
                 continue;
             }
             let conflict = if compare { cell.conflict(lists, clock, new, sort, decided) } else { None };

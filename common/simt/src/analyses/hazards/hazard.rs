@@ -58,7 +58,9 @@ kinds! {
     UninitialisedLocal = "uninitialised local memory read",
     /// An output array was read where no thread had written.
     UninitialisedGlobal = "uninitialised output read",
-    /// A register was read that had not been set.
+    /// A value that a shuffle took from a lane that has ended, or does not execute it, is used.
+    EndedLane = "shuffle from a lane that is not there",
+    /// A register that had not been set decides a branch, is part of an address, or is stored.
     UnsetRegister = "unset register read",
     /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
     WrongArray = "shared access past the end of its array",

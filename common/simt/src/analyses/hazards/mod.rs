@@ -32,13 +32,14 @@
 //! read what another writes, because what it then does may depend on it. What is shown of several hazards of one sort is the
 //! first by block, place and thread.
 //!
-//! As with every search of this kind, a lock that orders two accesses in this run orders them for the verdict.
+//! A lock that orders two accesses in a run orders them for its verdict. So where threads may wait for each other, a launch that is not
+//! too large runs twice, the second time with blocks and warps in the opposite order, and what only that finds is said as well.
 //!
 //! # The files
 //!
 //! Each knows only those before it: `event` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
 //! `cell` (the shadow of one place); `finding`, `setup` (the launch), `log` (a block's findings); `fences`; the rules
-//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `shared`,
+//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `rows` and `shared`,
 //! `coverage` of outputs, `global`, `between` blocks; of products of a warpgroup `accumulators`, `operands` and `proxies`; `naming`; `block`, which hands what happens to the rules.
 
 mod accumulators;
@@ -63,6 +64,7 @@ mod naming;
 mod operands;
 mod proxies;
 mod registers;
+mod rows;
 mod setup;
 mod shared;
 #[cfg(test)]
@@ -73,7 +75,7 @@ pub use block::BlockHazards;
 pub use hazard::{Action, Hazard, HazardKind, Party};
 
 use super::declarations::Extents;
-use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+use crate::observe::{Analysis, BlockInfo, LaunchInfo, Watch};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
 use coverage::Coverage;
@@ -92,6 +94,9 @@ pub struct Hazards {
     extents: HashMap<String, Extents>,
     launch: Option<Launch>,
     merged: Mutex<Merged>,
+    coverage: Arc<Coverage>,
+    /// The launch runs for the second time.
+    again: bool,
 }
 
 /// What a launch accesses of global memory, as far as one can say before it.
@@ -109,6 +114,7 @@ pub struct Touched {
 #[derive(Debug)]
 struct Launch {
     setup: Arc<Setup>,
+    /// Where the blocks that run now count what they write.
     coverage: Arc<Coverage>,
     /// The shadow of global memory for all blocks, where they may wait for each other.
     global: Option<Arc<Mutex<GlobalShadow>>>,
@@ -118,6 +124,8 @@ struct Launch {
 #[derive(Debug, Default)]
 struct Merged {
     found: Found,
+    /// In the opposite order of blocks and warps.
+    again: Found,
     summaries: Summaries,
     /// Observers that watch no block at the moment.
     idle: Vec<BlockHazards>,
@@ -163,19 +171,21 @@ impl Hazards {
     /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
     /// out once.
     pub fn found(&self) -> Vec<Hazard> {
-        let Some(Launch { setup, coverage, .. }) = &self.launch else { return vec![] };
+        let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
         let merged = std::mem::take(&mut *self.merged.lock().unwrap_or_else(PoisonError::into_inner));
-        let Merged { mut found, summaries, .. } = merged;
+        let Merged { mut found, mut again, summaries, .. } = merged;
         summaries.races(setup, &mut found);
-        // A read that raced came too early as well; the race says it better.
-        let races = found.iter().filter(|(kind, _)| *kind == HazardKind::Race);
-        let sides = races.flat_map(|(_, race)| [Some(race.first), race.second]).flatten();
-        let raced: HashSet<u32> = sides.map(|side| side.instruction).collect();
-        found.retain(|kind, finding| {
-            kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
-        });
-        let mut hazards = Naming { setup, extents: &self.extents }.hazards(&found);
-        hazards.extend(coverage.hazards(setup));
+        for found in [&mut found, &mut again] {
+            // A read that raced came too early as well; the race says it better.
+            let races = found.iter().filter(|(kind, _)| *kind == HazardKind::Race);
+            let sides = races.flat_map(|(_, race)| [Some(race.first), race.second]).flatten();
+            let raced: HashSet<u32> = sides.map(|side| side.instruction).collect();
+            found.retain(|kind, finding| {
+                kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
+            });
+        }
+        let mut hazards = Naming { setup, extents: &self.extents }.hazards(&found, &again);
+        hazards.extend(self.coverage.hazards(setup));
         excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
         hazards
@@ -206,8 +216,22 @@ impl Analysis for Hazards {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let setup = Arc::new(Setup::new(launch, &self.outputs));
         let global = setup.communicates().then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
-        self.launch = Some(Launch { coverage: Arc::new(Coverage::new(&setup)), global, setup });
+        (self.coverage, self.again) = (Arc::new(Coverage::new(&setup)), false);
+        self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
         *self.merged.get_mut().unwrap_or_else(PoisonError::into_inner) = Merged::default();
+    }
+
+    fn second(&mut self) -> Option<&mut dyn Watch> {
+        Some(self)
+    }
+
+    fn begin_again(&mut self) {
+        self.again = true;
+        let Some(Launch { setup, coverage, global }) = &mut self.launch else { return };
+        // What is written then is written for the second time.
+        self.coverage = std::mem::take(coverage);
+        *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
+        self.merged.get_mut().unwrap_or_else(PoisonError::into_inner).idle.clear();
     }
 
     fn in_order(&self) -> bool {
@@ -228,8 +252,8 @@ impl Analysis for Hazards {
     fn end(&self, block: Option<BlockHazards>) {
         let Some(mut block) = block else { return };
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
-        merged.found.take(&mut block.log.found);
-        if !block.setup.communicates() {
+        if self.again { &mut merged.again } else { &mut merged.found }.take(&mut block.log.found);
+        if !block.setup.communicates() && !self.again {
             merged.summaries.add(&block.setup, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
         }
         merged.idle.push(block);

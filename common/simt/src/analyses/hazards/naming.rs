@@ -7,6 +7,12 @@ use crate::analyses::declarations::Extents;
 use crate::{Array, Place, Space};
 use std::collections::{BTreeMap, HashMap};
 
+/// A line of the source: file and number.
+type Line = (u32, u32);
+
+/// The kind, the sort and number of the array, and the lines of both sides.
+type Key = (HazardKind, (u32, u64), Line, Option<Line>);
+
 /// What names are made from.
 pub(super) struct Naming<'a> {
     pub setup: &'a Setup,
@@ -15,18 +21,20 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// The hazards, in the order of their kinds.
-    pub(super) fn hazards(&self, found: &Found) -> Vec<Hazard> {
+    /// The hazards, in the order of their kinds; of those found `again` only what is new.
+    pub(super) fn hazards(&self, found: &Found, again: &Found) -> Vec<Hazard> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();
             let parties = sides.map(|side| self.party(side)).collect();
             Hazard { kind, place: self.place(finding.spot), parties, count: finding.count, time: finding.time }
         };
-        self.by_line(found).into_iter().map(hazard).collect()
+        let mut merged = self.by_line(again);
+        merged.extend(self.by_line(found));
+        merged.into_iter().map(|((kind, ..), finding)| hazard((kind, finding))).collect()
     }
 
     /// One finding for each pair of source lines and array, whichever came first: an unrolled loop is one line to the reader.
-    fn by_line(&self, found: &Found) -> Vec<(HazardKind, Finding)> {
+    fn by_line(&self, found: &Found) -> BTreeMap<Key, Finding> {
         let line = |side: Side| self.setup.kernel.source_line(side.instruction).unwrap_or((u32::MAX, side.instruction));
         let array = |spot: Spot| match spot {
             Spot::Shared(address) => (0, self.setup.shared_array(address).map_or(0, |(index, _)| index as u64 + 1)),
@@ -38,13 +46,13 @@ impl Naming<'_> {
             // The reader sees one array.
             Spot::Accumulator(_) => (6, 0),
         };
-        let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
+        let mut merged: BTreeMap<Key, Finding> = BTreeMap::new();
         for (kind, &finding) in found.iter() {
             let (a, b) = (line(finding.first), finding.second.map(line));
             let key = (kind, array(finding.spot), a.min(b.unwrap_or(a)), b.map(|b| b.max(a)));
             merged.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);
         }
-        merged.into_iter().map(|((kind, ..), finding)| (kind, finding)).collect()
+        merged
     }
 
     fn party(&self, side: Side) -> Party {

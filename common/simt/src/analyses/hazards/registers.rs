@@ -1,69 +1,157 @@
-//! The rule of registers: none is read before the thread has set it.
+//! The rule of registers: what a thread never set decides no branch, is no part of an address, and is not stored.
+//!
+//! A compiler computes with such values where nobody needs the result, so they are followed through moves, choices, arithmetic
+//! and shuffles, and each is reported once, where it first decides something.
 
 use super::extent::Extent;
 use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
 use super::log::Log;
 use super::setup::Setup;
-use crate::lower::Use;
+use crate::exec::source;
+use crate::lanes::select;
+use crate::lower::{Flow, Home, Step};
+use crate::observe::Executed;
 
-/// Which lanes have set the registers that some path reads first.
+/// A register of a warp.
+#[derive(Debug, Clone, Copy, Default)]
+struct Register {
+    /// Lanes in which it has no value.
+    unset: u32,
+    /// The register that was not set, from which that comes.
+    origin: u32,
+    /// The shuffle that has set it from a lane that is not there, if there is one.
+    shuffle: Option<u32>,
+}
+
+/// Which lanes have no value in the registers that are followed.
 #[derive(Debug)]
 pub(super) struct Registers {
-    warps: usize,
-    /// Lanes that have set each register: by register and warp.
-    set: Vec<u32>,
+    /// How many may be read before they are set: the first ones.
+    doubtful: usize,
+    followed: usize,
+    /// By warp and register.
+    all: Vec<Register>,
 }
 
 impl Registers {
     pub(super) fn new(setup: &Setup) -> Self {
-        Self { warps: setup.warps(), set: vec![0; setup.doubtful_registers().len() * setup.warps()] }
+        let (followed, warps) = (setup.followed(), setup.warps());
+        Self { doubtful: setup.doubtful(), followed, all: vec![Register::default(); followed * warps] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        extent.doubtful_registers * extent.warps * size_of::<u32>() as u64
+        extent.followed_registers * extent.warps * size_of::<Register>() as u64
     }
 
     pub(super) fn restart(&mut self) {
-        self.set.fill(0);
+        for registers in self.all.chunks_exact_mut(self.followed.max(1)) {
+            registers.fill(Register::default());
+            for (origin, register) in (0..).zip(&mut registers[..self.doubtful]) {
+                *register = Register { unset: u32::MAX, origin, shuffle: None };
+            }
+        }
     }
 
     /// Whether any register needs watching.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        !self.set.is_empty()
+        self.followed > 0
     }
 
-    /// A warp runs the instructions `first..end`, those without a guard by the lanes given.
+    /// A warp starts to run the instructions `first..end`: those up to the first that depends on what registers hold then.
     pub(super) fn enter(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, lanes: u32) {
-        for (instruction, number, how) in setup.register_uses(first, end) {
-            let set = &mut self.set[number as usize * self.warps + warp as usize];
-            if how == Use::Set {
-                // A guarded write may set fewer lanes; taking all for set gives no false alarm.
-                *set |= lanes;
-            } else if how == Use::Guard || !setup.is_guarded(instruction) {
-                read(log, warp, instruction, number, lanes & !*set);
+        let steps = setup.steps(first, end);
+        steps.iter().take_while(|step| !step.asks()).for_each(|step| self.step(log, warp, step, lanes, None));
+    }
+
+    /// A warp is about to execute an instruction that depends on what registers hold, and those behind it up to the next such.
+    pub(super) fn follow(&mut self, setup: &Setup, log: &mut Log, at: &Executed<'_>) {
+        let end = setup.block_end(at.instruction);
+        let steps = setup.steps(at.instruction, end);
+        let Some((first, rest)) = steps.split_first() else { return };
+        self.step(log, at.warp, first, at.lanes, Some(at));
+        rest.iter().take_while(|step| !step.asks()).for_each(|step| self.step(log, at.warp, step, at.lanes, None));
+    }
+
+    fn step(&mut self, log: &mut Log, warp: u32, step: &Step, mut lanes: u32, at: Option<&Executed<'_>>) {
+        let all = &mut self.all[warp as usize * self.followed..][..self.followed];
+        let holds = |home: Home| {
+            let values = at.map_or([0; 32], |at| at.values(home));
+            select(u32::MAX, |lane| values[lane] & 1 == 1)
+        };
+        let of = |all: &[Register], number: u32| all.get(number as usize).map_or(0, |register| register.unset);
+        let (mut open, mut ended) = (0, 0);
+        if let Some((number, home, negated)) = step.guard {
+            open = of(all, number) & lanes;
+            if at.is_some() {
+                lanes &= if negated { !holds(home) } else { holds(home) } | open;
             }
         }
-    }
-
-    /// A warp runs an instruction with a guard, by the lanes given.
-    pub(super) fn guarded(&self, setup: &Setup, log: &mut Log, warp: u32, instruction: u32, lanes: u32) {
-        for (_, number, how) in setup.register_uses(instruction, instruction + 1) {
-            if how == Use::Read {
-                let set = self.set[number as usize * self.warps + warp as usize];
-                read(log, warp, instruction, number, lanes & !set);
+        let uses: [u32; 3] = std::array::from_fn(|index| step.uses.get(index).map_or(0, |&number| of(all, number)));
+        let [a, b, c] = uses;
+        let unset = match step.flow {
+            Flow::Decides => {
+                let guard = step.guard.map(|(number, ..)| (number, open));
+                for (number, lanes) in guard.into_iter().chain(step.uses.iter().map(|&number| (number, lanes))) {
+                    if let Some(register) = all.get_mut(number as usize) {
+                        read(log, warp, step.instruction, *register, lanes);
+                        // Once.
+                        register.unset &= !lanes;
+                    }
+                }
+                open = 0;
+                0
+            }
+            Flow::Select => {
+                let chosen = holds(step.values[0]);
+                a & chosen | b & !chosen | c
+            }
+            Flow::Both { decides } => {
+                let [x, y] = [0, 1].map(|index| holds(step.values[index]) ^ if decides { u32::MAX } else { 0 });
+                a & (b | y) | b & (a | x)
+            }
+            Flow::Compare { decides } => {
+                let open = holds(step.values[0]) ^ if decides { u32::MAX } else { 0 };
+                (a | b) & (c | open) | c
+            }
+            Flow::Shuffle { mode } => {
+                let [by, bounds] = [0, 1].map(|index| at.map_or([0; 32], |at| at.values(step.values[index])));
+                let from = |lane: usize| source(mode, lane, by[lane] as u32, bounds[lane] as u32).0;
+                ended = select(lanes, |lane| lanes >> from(lane) & 1 == 0);
+                ended | select(lanes, |lane| a >> from(lane) & 1 == 1) | b | c
+            }
+            Flow::Any | Flow::Lanes => {
+                let unset = step.uses.iter().fold(0, |unset, &number| unset | of(all, number));
+                if step.flow == Flow::Lanes && unset & lanes != 0 { u32::MAX } else { unset }
+            }
+        };
+        let origins = step.uses.iter().chain(step.guard.as_ref().map(|(number, ..)| number));
+        let known =
+            origins.filter_map(|&number| all.get(number as usize)).find(|register| register.unset != 0).copied();
+        for &number in &step.defs {
+            let register = &mut all[number as usize];
+            register.unset = register.unset & !lanes | (unset | open) & lanes;
+            if let Some(Register { origin, shuffle, .. }) = known {
+                (register.origin, register.shuffle) = (origin, shuffle);
+            } else if ended != 0 {
+                (register.origin, register.shuffle) = (number, Some(step.instruction));
             }
         }
     }
 }
 
-/// Notes that some lanes, perhaps none, read a register that they have not set.
-fn read(log: &mut Log, warp: u32, instruction: u32, number: u32, unset: u32) {
+/// Notes that some lanes, perhaps none, need a register that has no value there.
+fn read(log: &mut Log, warp: u32, instruction: u32, register: Register, lanes: u32) {
+    let unset = register.unset & lanes;
     if unset != 0 {
-        let first = log.side(warp * 32 + unset.trailing_zeros(), instruction, Action::Reads);
+        let side = |instruction, action| log.side(warp * 32 + unset.trailing_zeros(), instruction, action);
+        let reads = side(instruction, Action::Reads);
+        let (kind, first, second) = match register.shuffle {
+            Some(shuffle) => (HazardKind::EndedLane, side(shuffle, Action::Executes), Some(reads)),
+            None => (HazardKind::UnsetRegister, reads, None),
+        };
         let count = u64::from(unset.count_ones());
-        let finding = Finding { spot: Spot::Register(number), first, second: None, count, time: log.now };
-        log.found.add(HazardKind::UnsetRegister, finding);
+        log.found.add(kind, Finding { spot: Spot::Register(register.origin), first, second, count, time: log.now });
     }
 }

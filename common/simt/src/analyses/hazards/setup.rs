@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::extent::{counted, fenced, unit};
 use super::hazard::Action;
-use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Use};
+use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Start, Step};
 use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
 /// An allocation of global memory.
@@ -28,15 +28,35 @@ impl Array {
     }
 }
 
+/// The array that the parameter at an offset points into.
+fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
+    let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
+    let address = u64::from_le_bytes(*bytes);
+    let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
+    launch.memory.allocations().iter().position(holds)
+}
+
 /// Whether the parameters at two offsets point into one array.
 fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
-    let array = |offset: u32| {
-        let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
-        let address = u64::from_le_bytes(*bytes);
-        let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
-        launch.memory.allocations().iter().position(holds)
+    array(launch, one).is_some() && array(launch, one) == array(launch, other)
+}
+
+/// For each instruction, whether it loads from an array that this launch does not write, and that was written before.
+fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bool> {
+    let code = &launch.kernel.code;
+    let mut all = vec![false; code.facts.len()];
+    // The number of an array; none of a variable, and nothing of what may be anywhere.
+    let place = |start: &Option<Start>| match (*start)? {
+        Start::Param(offset) => array(launch, offset).map(Some),
+        Start::Variable(_) => Some(None),
     };
-    array(one).is_some() && array(one) == array(other)
+    let Some(writes) = code.traffic.writes.iter().map(place).collect::<Option<Vec<_>>>() else { return all };
+    for (instruction, start) in &code.traffic.loads {
+        let Some(Some(array)) = place(start) else { continue };
+        let output = outputs.contains(&launch.memory.allocations()[array].base());
+        all[*instruction as usize] = !output && !writes.contains(&Some(array));
+    }
+    all
 }
 
 /// What is known of the launch.
@@ -56,6 +76,7 @@ pub(super) struct Setup {
     counted: bool,
     /// What blocks do may depend on the order they run in.
     pub in_order: bool,
+    reads_unwritten: Vec<bool>,
 }
 
 impl Setup {
@@ -72,6 +93,7 @@ impl Setup {
         let code = &launch.kernel.code;
         Self {
             in_order: code.communicates || code.traffic.meets(|a, b| same_array(launch, a, b)),
+            reads_unwritten: reads_unwritten(launch, outputs),
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             grid: launch.config.grid,
@@ -94,6 +116,12 @@ impl Setup {
 
     pub(super) fn warps(&self) -> usize {
         (self.block.count() as usize).div_ceil(32)
+    }
+
+    /// Whether an instruction loads from an array that nobody writes meanwhile, and so can do nothing wrong.
+    #[inline]
+    pub(super) fn reads_unwritten(&self, instruction: u32) -> bool {
+        self.reads_unwritten[instruction as usize]
     }
 
     /// Whether an address belongs to an output.
@@ -198,15 +226,31 @@ impl Setup {
         self.facts(instruction).guarded
     }
 
-    /// Names of the registers that may be read before they are set.
+    /// How many registers may be read before they are set.
+    pub(super) fn doubtful(&self) -> usize {
+        self.code().doubtful as usize
+    }
+
+    /// Names of these, and of those that shuffles set.
     pub(super) fn doubtful_registers(&self) -> &[String] {
         &self.code().maybe_unset
     }
 
-    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
-    pub(super) fn register_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
-        let uses = &self.code().unset_steps;
-        let start = uses.partition_point(|step| step.0 < first);
-        uses[start..].iter().copied().take_while(move |step| step.0 < end)
+    /// How many registers are followed: these first, then what is computed from them.
+    pub(super) fn followed(&self) -> usize {
+        self.code().followed as usize
+    }
+
+    /// Those of the instructions `first..end` that read or set what is followed.
+    pub(super) fn steps(&self, first: u32, end: u32) -> &[Step] {
+        let steps = &self.code().steps;
+        let at = |number: u32| steps.partition_point(|step| step.instruction < number);
+        &steps[at(first)..at(end)]
+    }
+
+    /// Where the block of an instruction ends.
+    pub(super) fn block_end(&self, instruction: u32) -> u32 {
+        let blocks = &self.code().blocks;
+        blocks[blocks.partition_point(|block| block.end <= instruction)].end
     }
 }

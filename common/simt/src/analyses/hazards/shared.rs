@@ -1,6 +1,6 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 
-use super::cell::{Cell, Conflict, Entry, Lists, Sort};
+use super::cell::{Conflict, Entry, Lists, Sort};
 use super::clock::Clock;
 use super::copies::Copies;
 use super::duplicates::meetings;
@@ -11,6 +11,7 @@ use super::groups::groups;
 use super::hazard::HazardKind;
 use super::log::{LaneWrite, Log, Part};
 use super::proxies::Proxies;
+use super::rows::Rows;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -26,7 +27,7 @@ pub(super) struct Reading {
 /// The shadow of a block's shared memory.
 #[derive(Debug)]
 pub(super) struct SharedShadow {
-    cells: Vec<Cell>,
+    cells: Rows,
     lists: Lists,
     /// Whether each unit has been written: one bit each.
     written: Vec<u64>,
@@ -39,7 +40,7 @@ pub(super) struct SharedShadow {
 impl SharedShadow {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
-            cells: vec![Cell::default(); setup.shared_units],
+            cells: Rows::new(setup.shared_units),
             lists: Lists::new(setup.most_warps()),
             written: vec![0; setup.shared_units.div_ceil(64)],
             doubtful: vec![],
@@ -49,11 +50,11 @@ impl SharedShadow {
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let units = extent.units(extent.shared_bytes);
-        Lists::bytes(extent, units) + units / 8
+        Rows::bytes(extent, units) + units / 8
     }
 
     pub(super) fn restart(&mut self) {
-        self.cells.fill(Cell::default());
+        self.cells.restart();
         self.lists.clear();
         self.written.fill(0);
     }
@@ -81,6 +82,13 @@ impl SharedShadow {
         let (time, two_warps) = (clock.time(access.warp), lists.two_warps());
         let plain = !setup.strong(access.instruction);
         let units = (access.bytes >> unit).max(1);
+        if let Some(number) = cells.of(access, unit).filter(|_| plain) {
+            let new = Event::new(clock.block(), access.thread(0), time, access.instruction);
+            let all = (written[number / 2] >> (32 * (number % 2))) as u32 == u32::MAX;
+            if all && cells.read_quickly(number, new, row, two_warps) {
+                return;
+            }
+        }
         for (lane, lanes) in groups(access.addresses, access.lanes) {
             let thread = access.thread(lane);
             let new = Event::new(clock.block(), thread, time, access.instruction);
@@ -119,6 +127,13 @@ impl SharedShadow {
 
     fn stores(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, access: &Access<'_>) {
         let sort = setup.sort(access.instruction, true);
+        if let Some(number) = self.cells.of(access, setup.unit).filter(|_| sort == Sort::WRITE) {
+            let first = Part::of(access, 0);
+            if self.cells.write_quickly(number, event(clock, first), clock.row(access.warp as usize)) {
+                self.written[number / 2] |= u64::from(u32::MAX) << (32 * (number % 2));
+                return;
+            }
+        }
         let met = meetings(access, setup.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
@@ -159,8 +174,13 @@ impl SharedShadow {
 
     /// Checks one lane's write and notes it.
     pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
+        let (new, row) = (event(clock, write.part()), clock.row(write.thread as usize / 32));
         for index in units(setup, write) {
-            self.touch(setup, clock, log, index, write.part(), sort);
+            let quick =
+                sort == Sort::WRITE && self.cells.get_mut(index).is_some_and(|cell| cell.write_quickly(new, row));
+            if !quick {
+                self.touch(setup, clock, log, index, write.part(), sort);
+            }
             self.set_written(index);
         }
     }
@@ -174,7 +194,7 @@ impl SharedShadow {
 
     /// Checks that a product may read a piece of shared memory.
     pub(super) fn product(
-        &self,
+        &mut self,
         setup: &Setup,
         clock: &Clock,
         checks: (&Copies, &Proxies),
@@ -185,7 +205,7 @@ impl SharedShadow {
         let part = read.part;
         copies.check(setup, log, read.address, read.bytes, part);
         for index in units_of(setup, read.address, read.bytes) {
-            let Some(cell) = self.cells.get(index) else { return };
+            let Some(cell) = self.cells.get_mut(index) else { return };
             let address = (index << setup.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
                 uninitialised(setup, copies, log, address, part);
@@ -200,9 +220,9 @@ impl SharedShadow {
     }
 
     /// Checks that the asynchronous proxy sees what has been stored in a piece of shared memory.
-    pub(super) fn fenced(&self, setup: &Setup, clock: &Clock, proxies: &Proxies, log: &mut Log, read: &Reading) {
+    pub(super) fn fenced(&mut self, setup: &Setup, clock: &Clock, proxies: &Proxies, log: &mut Log, read: &Reading) {
         for index in units_of(setup, read.address, read.bytes) {
-            let Some(cell) = self.cells.get(index) else { return };
+            let Some(cell) = self.cells.get_mut(index) else { return };
             let (address, part) = ((index << setup.unit) as u32, read.part);
             match cell.conflict(&self.lists, clock, event(clock, part), Sort { strong: 8, ..Sort::READ }, false) {
                 Some(conflict) => log.conflict(setup, Spot::Shared(address), conflict, part),
@@ -211,8 +231,8 @@ impl SharedShadow {
         }
     }
 
-    fn seen(&self, setup: &Setup, proxies: &Proxies, log: &mut Log, index: usize, part: Part) {
-        let Some(cell) = self.cells.get(index) else { return };
+    fn seen(&mut self, setup: &Setup, proxies: &Proxies, log: &mut Log, index: usize, part: Part) {
+        let Some(cell) = self.cells.get_mut(index) else { return };
         let hidden = |Entry { slot, .. }: &Entry| {
             each(slot.lanes).any(|lane| !proxies.knows(part.thread / 32, slot.event.by_lane(lane)))
         };
@@ -230,8 +250,8 @@ impl SharedShadow {
         self.note(setup, clock, index, part, sort);
     }
 
-    fn compare(&self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
-        let Some(cell) = self.cells.get(index) else { return };
+    fn compare(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+        let Some(cell) = self.cells.get_mut(index) else { return };
         let conflict: Option<Conflict> =
             cell.conflict(&self.lists, clock, event(clock, part), sort, setup.decided(part.instruction));
         if let Some(conflict) = conflict {
@@ -260,6 +280,10 @@ fn event(clock: &Clock, part: Part) -> Event {
 fn stays_inside(setup: &Setup, log: &mut Log, access: &Access<'_>) {
     let Some(array) = setup.origin(access.instruction) else { return };
     let end = array.offset + array.bytes;
+    let within = |at: &u64| *at >= u64::from(array.offset) && *at + u64::from(access.bytes) <= u64::from(end);
+    if access.lanes == u32::MAX && access.addresses.iter().fold(true, |all, at| all & within(at)) {
+        return;
+    }
     for lane in each(access.lanes) {
         let address = access.addresses[lane] as u32;
         if address < array.offset || address + access.bytes > end {

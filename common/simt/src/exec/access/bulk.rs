@@ -61,6 +61,8 @@ pub(super) fn start(
         }
         let copy = BulkCopy { thread, instruction, bytes, from, to: to[lane] as u32, barrier: at[lane] as u32 };
         context.tell(|observer| observer.bulk_copy(&copy));
+        // It counts towards the limit as the copies do that a warp makes of as many bytes.
+        context.executed += u64::from(bytes / 512);
         let under_way = &mut context.transactions.of(copy.barrier).under_way;
         if under_way.len() < MOST_UNDER_WAY {
             under_way.push(copy);

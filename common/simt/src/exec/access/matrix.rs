@@ -23,7 +23,7 @@ pub(crate) fn matrix(context: &mut Context, inst: &Inst, r: Registers, warp: u32
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
-        MatrixOp::Multiply(_) | MatrixOp::Warpgroup(_) => {}
+        MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
         MatrixOp::Rows { count, exchanged } => load_rows(context, inst, r, warp, matrix, count, exchanged)?,
         MatrixOp::Move { fragment, by_column, space, store } => {
             let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];

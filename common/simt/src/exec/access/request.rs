@@ -1,8 +1,9 @@
 //! A request of a warp: built once as the observer's [`Access`], checked, and shown.
 
 use super::elements::{get_lane, parts, write_words};
+use crate::Allocation;
 use crate::ast::Space;
-use crate::error::AccessKind;
+use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::isa::Isa;
 use crate::exec::pattern::Summary;
@@ -76,7 +77,8 @@ pub(super) fn check_global<'a, I: Isa>(
         if inside(&cache) {
             return Ok((Some(cache), summary));
         }
-        if let Some(allocation) = context.launch.memory.holding(low, access.bytes) {
+        let writable = |allocation: &&Allocation| access.written == 0 || !allocation.is_constant();
+        if let Some(allocation) = context.launch.memory.holding(low, access.bytes).filter(writable) {
             let cache = Cache { base: allocation.base().0, bytes: allocation.bytes(), words: allocation.words() };
             if inside(&cache) {
                 context.caches[access.instruction as usize] = cache;
@@ -85,6 +87,14 @@ pub(super) fn check_global<'a, I: Isa>(
         }
     }
     let memory = context.launch.memory;
+    let constant = |lane: &usize| {
+        let known = memory.holding(access.addresses[*lane], 1);
+        access.written != 0 && known.is_some_and(Allocation::is_constant)
+    };
+    if let Some(lane) = each(access.lanes).find(constant) {
+        let text = format!("{} of {} in constant memory", access.kind, memory.place(access.addresses[lane]));
+        return Err(context.fault(FaultKind::Other(text), access.instruction, access.warp, Some(lane as u32)));
+    }
     let inside = |address: u64| memory.holding(address, access.bytes).is_some();
     let good = |lane: usize| access.addresses[lane].is_multiple_of(bytes) && inside(access.addresses[lane]);
     if !each(access.lanes).all(good) {

@@ -50,7 +50,15 @@ fn agree(core: TensorCore, recorded: &Recorded) -> [usize; 2] {
     let Recorded { kinds: [kind, sum], length, parts: [a, b, c, d], .. } = recorded;
     let found = product(
         core,
-        &Product { a, b, c, kinds: [*sum, *kind, *kind, *sum], length: *length, columns: b.len() / length },
+        &Product {
+            a,
+            b,
+            c,
+            kinds: [*sum, *kind, *kind, *sum],
+            length: *length,
+            columns: b.len() / length,
+            saturates: false,
+        },
     );
     [found.iter().zip(d).filter(|(found, said)| found == said).count(), d.len()]
 }
@@ -93,7 +101,8 @@ fn small_numbers_beside_a_large_one() {
     let sum = |core: TensorCore, small: i32| {
         let a = [one(0), one(small), one(small), one(small)];
         let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
-        let found = product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1 });
+        let found =
+            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1, saturates: false });
         f64::from(f32::from_bits(found[0] as u32)) - 1.0
     };
     let unit = 2.0_f64.powi(-23);
@@ -107,7 +116,8 @@ fn small_numbers_beside_a_large_one() {
         let a = [one(0), one(-25), one(-25), minus(0)];
         let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
         f32::from_bits(
-            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1 })[0] as u32,
+            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1, saturates: false })
+                [0] as u32,
         )
     };
     assert_eq!([left(TensorCore::HOPPER), left(TensorCore::AMPERE)], [2.0_f32.powi(-24), 0.0]);

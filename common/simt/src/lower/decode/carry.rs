@@ -41,7 +41,6 @@ impl Decoder<'_> {
         inst.d = self.destination(&operands[0], kind)?;
         let carry = self.carry_flag();
         (inst.c, inst.e) = (if reads { carry } else { NONE }, if writes { carry } else { NONE });
-        // A borrow is the carry of a difference.
         detail.negate = name.starts_with("sub");
         inst.imm = self.detail(detail);
         self.push(inst);

@@ -26,6 +26,10 @@ fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
             (away || nearest) && !cvt.ftz && !cvt.sat
         }
         (Type::F16x2 | Type::Bf16x2, Type::F32) => nearest && !cvt.ftz && !cvt.sat,
+        _ if to.is_brief() || from.is_brief() => {
+            let pairs = matches!((to, from), (_, Type::F32 | Type::F16x2) | (Type::F16x2, _));
+            pairs && matches!(round, Some(Rounding::Nearest)) && !cvt.ftz && cvt.sat == to.is_brief()
+        }
         (Type::F16 | Type::Bf16, Type::F32) if cvt.relu => nearest && !cvt.ftz && !cvt.sat,
         _ if cvt.relu => false,
         (to, from) if integer(to) && integer(from) => round.is_none() && !cvt.ftz && !(cvt.sat && covers(to, from)),
@@ -52,9 +56,13 @@ fn covers(to: Type, from: Type) -> bool {
 
 impl Decoder<'_> {
     pub(super) fn cvt(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        if words.take("pack") {
+            return self.cvt_pack(statement, words);
+        }
         let round = words.pick(Rounding::named);
         let ftz = words.take("ftz");
-        let sat = words.take("sat");
+        let finite = words.take("satfinite");
+        let sat = words.take("sat") || finite;
         let relu = words.take("relu");
         let to = self.kind(&mut words)?;
         let from = self.kind(&mut words)?;
@@ -65,13 +73,21 @@ impl Decoder<'_> {
         if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
             return Err(self.refuse("a conversion that does not say how it rounds"));
         }
-        if !exists(&detail, round) {
+        if finite != to.is_brief() || !exists(&detail, round) {
             return Err(self.malformed("a conversion that does not exist"));
         }
-        if to.is_packed() {
-            let [d, a, b] = self.operands::<3>(statement)?;
+        if to.is_packed() || to.is_brief() {
+            if to.is_brief() || from.is_brief() {
+                self.needs_target(89, "a number of eight bits", "it needs")?;
+            }
             detail.function = Function::CvtPack;
-            return self.generic(detail, (&d, Type::B32), &[(&a, from), (&b, from)]);
+            let together = from.is_packed() || from.is_brief();
+            let bits = |kind: Type| if kind.bytes() == 2 { Type::B16 } else { Type::B32 };
+            let from = if together { bits(from) } else { from };
+            let operands = &statement.operands;
+            self.count(statement, if together { 2 } else { 3 })?;
+            let last = operands.len() - 1;
+            return self.generic(detail, (&operands[0], bits(to)), &[(&operands[1], from), (&operands[last], from)]);
         }
         self.count(statement, 2)?;
         let (d, a) = (&statement.operands[0], &statement.operands[1]);
@@ -96,6 +112,25 @@ impl Decoder<'_> {
             return self.compute(op, (d, to_register), &[(a, from_register)]);
         }
         self.generic(detail, (d, to_register), &[(a, from_register)])
+    }
+
+    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: two integers cut to their range, and put below the bits of a third.
+    fn cvt_pack(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let sat = words.take("sat");
+        let (to, from) = (self.kind(&mut words)?, self.kind(&mut words)?);
+        let third = words.left().next().is_some();
+        if third && self.kind(&mut words)? != Type::B32 {
+            return Err(self.malformed("a type this instruction does not have"));
+        }
+        self.done(&words)?;
+        let fits = if third { to.bytes() == 1 } else { to.bytes() == 2 };
+        if !sat || !to.is_integer() || from != Type::S32 || !fits {
+            return Err(self.malformed("a conversion that does not exist"));
+        }
+        self.count(statement, if third { 4 } else { 3 })?;
+        let detail = Detail { source: from, sat, ..Detail::new(Function::CvtPack, to) };
+        let operands: Vec<_> = statement.operands[1..].iter().map(|operand| (operand, Type::B32)).collect();
+        self.generic(detail, (&statement.operands[0], Type::B32), &operands)
     }
 
     pub(super) fn cvta(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::fragment::{Fragment, Spread};
 use crate::lower::inst::{Inst, Op};
 use crate::lower::matrix::{Matrix, MatrixOp};
+use crate::lower::preset::SHARED_WINDOW;
 
 /// Rows of A, columns of B, and the length of both.
 type Shape = (u32, u32, u32);
@@ -98,14 +99,15 @@ impl Decoder<'_> {
                 if !words.take("row") || !words.take("col") {
                     return Err(self.refuse("this layout"));
                 }
+                let saturates = words.take("satfinite");
                 let kinds = self.kinds::<4>(&mut words)?;
-                self.multiply(statement, &words, shape, kinds, None)
+                self.multiply(statement, &words, shape, (kinds, saturates), None)
             }
             _ if words.take("mma") => {
                 let layouts = [self.layout_word(&mut words)?, self.layout_word(&mut words)?];
                 let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
                 // Only products in double precision say how they round.
-                let rounded = words.take("rn");
+                let (rounded, saturates) = (words.take("rn"), words.take("satfinite"));
                 let kinds = if words.left().count() == 2 {
                     let [d, c] = self.kinds::<2>(&mut words)?;
                     [d, Type::F16, Type::F16, c]
@@ -115,7 +117,7 @@ impl Decoder<'_> {
                 if rounded && kinds[1] != Type::F64 {
                     return Err(self.malformed(".rn"));
                 }
-                self.multiply(statement, &words, shape, kinds, Some(layouts))
+                self.multiply(statement, &words, shape, (kinds, saturates), Some(layouts))
             }
             _ => self.move_fragment(statement, words),
         }
@@ -139,14 +141,15 @@ impl Decoder<'_> {
         statement: &Statement,
         words: &Words<'_>,
         shape: Shape,
-        [d, a, b, c]: [Type; 4],
+        ([d, a, b, c], saturates): ([Type; 4], bool),
         layouts: Option<[bool; 2]>,
     ) -> Result<(), Error> {
         self.done(words)?;
         let known = has(if layouts.is_some() { &WMMA } else { &MMA }, a, shape);
         let same = a == b || layouts.is_none() && matches!((a, b), (Type::S8, Type::U8) | (Type::U8, Type::S8));
         let mixed = layouts.is_none() && d != c;
-        if !known || !same || mixed || !adds(a, c) || !adds(a, d) {
+        let clamped = saturates && !d.is_integer();
+        if !known || !same || mixed || clamped || !adds(a, c) || !adds(a, d) {
             return Err(self.refuse("this shape with these types"));
         }
         let least = if layouts.is_some() { wmma_target(a) } else { mma_target(a, shape) };
@@ -169,7 +172,7 @@ impl Decoder<'_> {
             registers.extend(self.fragment(operand, fragment, index == 0)?);
         }
         let results = fragments[0].registers;
-        let op = MatrixOp::Multiply(fragments);
+        let op = MatrixOp::Multiply(fragments, saturates);
         self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix));
         Ok(())
     }
@@ -197,14 +200,17 @@ impl Decoder<'_> {
         let place = words.pick(space).unwrap_or(Space::Generic);
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
-        if !eight || kind != Type::B16 || place != Space::Shared {
+        if !eight || kind != Type::B16 || !matches!(place, Space::Shared | Space::Generic) {
             return Err(self.refuse("this form of the instruction"));
         }
         self.needs_target(75, "ldmatrix", "it needs")?;
         let [to, from] = self.operands::<2>(statement)?;
         let whole = Fragment { kind: Type::B32, rows: 0, columns: 0, spread: Spread::Rows, registers: count };
         let registers = self.fragment(&to, &whole, true)?;
-        let (a, offset, wide) = self.address(&from, Space::Shared)?;
+        let (mut a, offset, wide) = self.address(&from, place)?;
+        if place == Space::Generic {
+            a = self.moved_by(a, SHARED_WINDOW.wrapping_neg());
+        }
         let op = MatrixOp::Rows { count, exchanged };
         self.push_matrix(Matrix { op, registers, results: count, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) });
         Ok(())

@@ -61,6 +61,36 @@ impl Decoder<'_> {
         self.push(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) });
     }
 
+    /// An access of 32 bytes becomes two of 16, of which that which overwrites the address comes last.
+    pub(super) fn wide_access(&mut self, statement: &Statement) -> Result<(), Error> {
+        self.needs_target(100, "an access of 32 bytes", "it needs")?;
+        let loads = statement.words[0] == "ld";
+        let (data, address) = if loads { (0, 1) } else { (1, 0) };
+        let operands = self.operands::<2>(statement)?;
+        let (Operand::Vector(parts), Operand::Address { base, offset }) = (&operands[data], &operands[address]) else {
+            return Err(self.malformed("a vector and an address are needed"));
+        };
+        let (low, high) = parts.split_at(parts.len() / 2);
+        let mut halves = [(low, 0), (high, 16)];
+        if loads && low.contains(base) {
+            halves.reverse();
+        }
+        for (part, more) in halves {
+            let mut half = statement.clone();
+            for word in &mut half.words {
+                *word = match word.as_str() {
+                    "v8" => "v4".into(),
+                    "v4" => "v2".into(),
+                    _ => continue,
+                };
+            }
+            half.operands[data] = Operand::Vector(part.to_vec());
+            half.operands[address] = Operand::Address { base: base.clone(), offset: offset.wrapping_add(more) };
+            self.statement(&half)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn load(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let (place, count, kind) = self.access(&mut words)?;
         let [to, from] = self.operands::<2>(statement)?;
@@ -80,6 +110,15 @@ impl Decoder<'_> {
             Space::Generic => Op::LdGeneric,
         };
         self.push_access(op, values, shape, address);
+        Ok(())
+    }
+
+    /// A parameter of a call, in local memory, from or to a register.
+    pub(super) fn parameter(&mut self, op: Op, value: u32, kind: Type, place: &Operand) -> Result<(), Error> {
+        let address = self.near_address(place, Space::Local)?;
+        let wide = kind.bytes() == 8;
+        let shape = Shape { bytes: kind.bytes(), count: 1, signed: kind.is_signed(), wide, wide_address: true };
+        self.push_access(op, [value, NONE, NONE, NONE], shape, address);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ mod warpgroup;
 mod words;
 
 use crate::Error;
-use crate::ast::{Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
 use crate::lower::order::MemoryOrder;
@@ -52,6 +52,10 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
                 // Whoever called jumps here; label names of this kind are unique.
                 decoder.labels.insert((usize::MAX, name.clone()), decoder.raws.len() as u32);
             }
+            Flat::Pass { to, from, position } => {
+                (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::WEAK);
+                decoder.pass(to, from)?;
+            }
             Flat::Statement(frame, statement) => {
                 decoder.frame = *frame;
                 decoder.position = statement.position;
@@ -79,7 +83,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
         decoder.raws[index].targets.push(target);
     }
     let entry = &decoder.layout.inner.program.functions[decoder.layout.frames[0].function];
-    let param_bytes = entry.variables[..entry.params].iter().fold(0u32, |offset, variable| {
+    let param_bytes = entry.variables[..entry.params.len()].iter().fold(0u32, |offset, variable| {
         offset.next_multiple_of(variable.align.max(1)).saturating_add(variable.bytes as u32)
     });
     let Decoder { layout, raws, values, mut code, .. } = decoder;
@@ -95,11 +99,24 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     Ok(Decoded { raws, values, code })
 }
 
+/// Whether a load or store is of 32 bytes.
+fn wide(words: &[String]) -> bool {
+    let count = words.iter().find_map(|word| word.strip_prefix('v').and_then(|count| count.parse::<u32>().ok()));
+    let kind = words.last().and_then(|word| Type::named(word));
+    count.zip(kind).is_some_and(|(count, kind)| count.saturating_mul(kind.bytes()) == 32)
+}
+
 impl Decoder<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let words = Words::new(statement);
-        if statement.words.iter().any(|word| word == "L2::cache_hint") {
-            return Err(self.refuse("a cache policy"));
+        // What caches do is not modelled.
+        if statement.words.iter().any(|word| word == "L2::cache_hint") && !statement.operands.is_empty() {
+            let mut plain = statement.clone();
+            plain.words.retain(|word| word != "L2::cache_hint");
+            if let Some(policy) = plain.operands.pop() {
+                self.source(&policy, Type::B64)?;
+            }
+            return self.statement(&plain);
         }
         match statement.words[0].as_str() {
             "setp" => self.setp(statement, words),
@@ -110,6 +127,8 @@ impl Decoder<'_> {
             "cvt" => self.cvt(statement, words),
             "cvta" => self.cvta(statement, words),
             "isspacep" => self.isspacep(statement, words),
+            "ld" | "st" if wide(&statement.words) => self.wide_access(statement),
+            "createpolicy" => self.policy(statement),
             "ld" | "ldu" => self.load(statement, words),
             "st" => self.store(statement, words),
             "atom" | "red" => self.atomic(statement, words),
@@ -134,6 +153,12 @@ impl Decoder<'_> {
             _ if carry::carries(statement) => self.carry(statement, words),
             _ => self.plain(statement, words),
         }
+    }
+
+    /// A cache policy: any number.
+    fn policy(&mut self, statement: &Statement) -> Result<(), Error> {
+        let Some(to) = statement.operands.first() else { return Err(self.malformed("no operands")) };
+        self.compute(Op::Mov64, (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
     }
 
     /// An instruction whose words and operands do not matter.

@@ -4,11 +4,11 @@ use super::decoder::Decoder;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{Compare, Detail, Function, Inst, Op};
-use crate::lower::preset::Preset;
+use crate::lower::inst::{Detail, Function, Inst, NONE, Op};
 
 impl Decoder<'_> {
     pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let elements = words.one_of(&[("v2", 2), ("v4", 4)]);
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         if kind.is_half() || kind == Type::Tf32 {
@@ -17,12 +17,10 @@ impl Decoder<'_> {
         self.count(statement, 2)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1]);
         match (to, from) {
+            _ if elements.is_some() => return self.move_vector(to, from, kind),
             (Operand::Vector(parts), _) => return self.unpack(parts, from, kind),
             (_, Operand::Vector(parts)) => return self.pack(to, parts, kind),
             _ => {}
-        }
-        if let (Type::Pred, Operand::Integer(value)) = (kind, from) {
-            return self.constant_predicate(to, *value != 0);
         }
         if kind == Type::Pred {
             let (a, negated) = self.condition(from)?;
@@ -51,14 +49,78 @@ impl Decoder<'_> {
         }
     }
 
-    /// `mov.pred %p1, 0`, of which the compiler makes the start of a flag.
-    fn constant_predicate(&mut self, to: &Operand, value: bool) -> Result<(), Error> {
-        let mut detail = Detail::new(Function::Set, Type::U32);
-        detail.compare = Compare::Ne;
-        let d = self.destination(to, Type::Pred)?;
-        let [a, b] = [u64::from(value), 0].map(|bits| self.preset(Preset::Constant(bits), false));
-        let imm = self.detail(detail);
-        self.push(Inst { d, a, b, imm, ..Inst::new(Op::Setp) });
+    /// Hands a value to or from a function that is called.
+    pub(super) fn pass(&mut self, to: &(usize, Operand), from: &(usize, Operand)) -> Result<(), Error> {
+        if let (Operand::Vector(parts), Operand::Vector(values)) = (&to.1, &from.1)
+            && parts.len() == values.len()
+        {
+            let pairs = parts.iter().zip(values);
+            return pairs
+                .into_iter()
+                .try_for_each(|(to_part, part)| self.pass(&(to.0, to_part.clone()), &(from.0, part.clone())));
+        }
+        // The function, whose frame is the later one, declares the type.
+        let own = if to.0 > from.0 { to } else { from };
+        let kind = self.declared(own).ok_or_else(|| self.refuse("this parameter of a call"))?;
+        self.frame = from.0;
+        let value = match &from.1 {
+            Operand::Local { .. } => {
+                let value = self.unnamed(kind);
+                let address = Operand::Address { base: Box::new(from.1.clone()), offset: 0 };
+                self.parameter(Op::LdLocal, value, kind, &address)?;
+                value
+            }
+            operand if kind == Type::Pred => {
+                let (a, negated) = self.condition(operand)?;
+                let op = if negated { Op::PredNot } else { Op::PredMov };
+                let d = self.unnamed(kind);
+                self.push(Inst { d, a, ..Inst::new(op) });
+                d
+            }
+            operand => self.source(operand, kind)?,
+        };
+        self.frame = to.0;
+        if let Operand::Local { .. } = &to.1 {
+            let address = Operand::Address { base: Box::new(to.1.clone()), offset: 0 };
+            return self.parameter(Op::StLocal, value, kind, &address);
+        }
+        let op = match kind.bytes() {
+            0 => Op::PredMov,
+            8 => Op::Mov64,
+            _ => Op::Mov32,
+        };
+        let d = self.destination(&to.1, kind)?;
+        self.push(Inst { d, a: value, ..Inst::new(op) });
+        Ok(())
+    }
+
+    /// The declared type of a register or variable.
+    fn declared(&self, (frame, operand): &(usize, Operand)) -> Option<Type> {
+        let function = &self.layout.inner.program.functions[self.layout.frames[*frame].function];
+        match operand {
+            Operand::Register { id, .. } => Some(function.registers[*id as usize].kind),
+            Operand::Local { id, .. } => Some(function.variables[*id as usize].kind),
+            _ => None,
+        }
+    }
+
+    /// `mov.v2.f32 {%f1, %f2}, {%f3, %f4}`: element by element, as if all were read before the first is written.
+    fn move_vector(&mut self, to: &Operand, from: &Operand, kind: Type) -> Result<(), Error> {
+        let (Operand::Vector(to), Operand::Vector(from)) = (to, from) else {
+            return Err(self.malformed("an operand that is no vector"));
+        };
+        if to.len() != from.len() {
+            return Err(self.malformed("a vector of another length"));
+        }
+        let op = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
+        let values = from.iter().map(|part| self.source(part, kind)).collect::<Result<Vec<_>, _>>()?;
+        let read = values.into_iter().map(|a| self.temporary(kind, Inst { a, ..Inst::new(op) })).collect::<Vec<_>>();
+        for (part, a) in to.iter().zip(read) {
+            let d = self.result(part, kind)?;
+            if d != NONE {
+                self.push(Inst { d, a, ..Inst::new(op) });
+            }
+        }
         Ok(())
     }
 

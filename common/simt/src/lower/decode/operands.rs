@@ -3,7 +3,7 @@
 use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Space, Type};
-use crate::lower::inst::{Detail, Function, Inst, Op};
+use crate::lower::inst::{Compare, Detail, Function, Inst, Op};
 use crate::lower::layout::Address;
 use crate::lower::preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
@@ -53,6 +53,10 @@ impl Decoder<'_> {
                 let bits = if wide { *double } else { u64::from(*single) };
                 Ok(self.preset(Preset::Constant(bits), wide))
             }
+            Operand::Sum { register, addend } if matches!(kind.bytes(), 4 | 8) => {
+                let (a, b) = (self.source(register, kind)?, self.preset(Preset::Constant(*addend as u64), wide));
+                Ok(self.temporary(kind, Inst { a, b, ..Inst::new(if wide { Op::Add64 } else { Op::Add32 }) }))
+            }
             Operand::Special(name) => match special(name) {
                 Some(special) => Ok(self.preset(Preset::Special(special), wide)),
                 None => Err(self.refuse(format!("the register %{name}"))),
@@ -69,6 +73,9 @@ impl Decoder<'_> {
                 }
                 None if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
                     Err(self.refuse("the address of a function"))
+                }
+                None if self.layout.inner.comes_later(name, self.position.ptx) => {
+                    Err(self.malformed(&format!("{name} is used before it is declared")))
                 }
                 None => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
             },
@@ -104,10 +111,15 @@ impl Decoder<'_> {
     }
 
     /// A predicate operand that may be written `!%p`: value and whether negated.
-    pub(super) fn condition(&self, operand: &Operand) -> Result<(u32, bool), Error> {
+    pub(super) fn condition(&mut self, operand: &Operand) -> Result<(u32, bool), Error> {
         match operand {
             Operand::Register { id, negated } => Ok((self.register(*id, Type::Pred)?, *negated)),
-            Operand::Integer(_) => Err(self.refuse("a constant in the place of a predicate")),
+            // `mov.pred %p1, 0`, of which the compiler makes the start of a flag.
+            Operand::Integer(value) => {
+                let [a, b] = [u64::from(*value != 0), 0].map(|bits| self.preset(Preset::Constant(bits), false));
+                let imm = self.detail(Detail { compare: Compare::Ne, ..Detail::new(Function::Set, Type::U32) });
+                Ok((self.temporary(Type::Pred, Inst { a, b, imm, ..Inst::new(Op::Setp) }), false))
+            }
             _ => Err(self.malformed("an operand that is no predicate")),
         }
     }
@@ -126,6 +138,7 @@ impl Decoder<'_> {
                     4 if matches!(expected, Space::Shared | Space::Local | Space::Param | Space::Const) => {
                         Ok((value, offset, false))
                     }
+                    4 => Err(self.refuse("32-bit addresses")),
                     _ => Err(self.malformed("an address register that does not have 64 bits")),
                 }
             }
@@ -145,7 +158,8 @@ impl Decoder<'_> {
                     Address::Shared(_) => expected == Space::Shared,
                     Address::Local(_) => matches!(expected, Space::Local | Space::Param),
                     Address::Param(_) => expected == Space::Param,
-                    _ => false,
+                    Address::Module(_) => matches!(expected, Space::Global | Space::Const | Space::Generic),
+                    Address::Unplaced => false,
                 };
                 if !fits {
                     return Err(self.malformed("a variable of another memory space"));
@@ -176,9 +190,14 @@ impl Decoder<'_> {
     /// The generic address of a variable whose memory space has this window.
     fn generic_address(&mut self, variable: &Operand, window: u64) -> Result<u32, Error> {
         let a = self.source(variable, Type::U64)?;
-        let detail = Detail { constant: window, wide: [true; 5], ..Detail::new(Function::Offset, Type::U64) };
+        Ok(self.moved_by(a, window))
+    }
+
+    /// An address of 64 bits and a constant.
+    pub(super) fn moved_by(&mut self, a: u32, constant: u64) -> u32 {
+        let detail = Detail { constant, wide: [true; 5], ..Detail::new(Function::Offset, Type::U64) };
         let imm = self.detail(detail);
-        Ok(self.temporary(Type::B64, Inst { a, imm, ..Inst::new(Op::Generic) }))
+        self.temporary(Type::B64, Inst { a, imm, ..Inst::new(Op::Generic) })
     }
 
     /// An address whose displacement fits the instruction; a larger one is added first.
@@ -195,13 +214,10 @@ impl Decoder<'_> {
         Ok((value, offset, wide))
     }
 
-    /// Where a variable of the module is; one in memory is remembered as used.
-    fn variable(&mut self, name: &str) -> Option<Address> {
-        let place = self.layout.find(name)?;
-        if let Address::Module(number) = place {
-            self.code.variables.push(number);
-        }
-        Some(place)
+    /// Where a variable of the module is, if it has been declared by now.
+    fn variable(&self, name: &str) -> Option<Address> {
+        let early = self.layout.inner.comes_later(name, self.position.ptx);
+        self.layout.find(name).filter(|_| !early)
     }
 
     /// The preset that holds a variable's address.
@@ -217,7 +233,10 @@ impl Decoder<'_> {
                 }
             }
             Address::Local(base) | Address::Param(base) => constant(base),
-            Address::Module(number) => Preset::Variable { number, offset },
+            Address::Module(number) => {
+                self.code.variables.push(number);
+                Preset::Variable { number, offset }
+            }
             Address::Unplaced => return Err(self.refuse("this variable")),
         };
         Ok(self.preset(preset, true))

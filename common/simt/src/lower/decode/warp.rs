@@ -3,14 +3,15 @@
 use super::decoder::{Decoder, pair};
 use super::words::Words;
 use crate::Error;
-use crate::ast::{Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 
 impl Decoder<'_> {
     pub(super) fn warp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words[0].as_str();
-        let sync = words.take("sync");
-        if name != "activemask" && !sync {
+        // Before Volta the lanes that are there take part.
+        let sync = words.take("sync") || name == "activemask";
+        if !sync && (self.layout.inner.program.target >= 70 || !matches!(name, "vote" | "shfl")) {
             return Err(self.refuse("warp-wide instructions without .sync"));
         }
         let mode = words.one_of(&[("up", sub::UP), ("down", sub::DOWN), ("bfly", sub::BFLY), ("idx", sub::IDX)]);
@@ -49,7 +50,7 @@ impl Decoder<'_> {
                 self.push(Inst { d, ..Inst::new(Op::ActiveMask) });
             }
             ("shfl", Some(mode), ..) => {
-                self.count(statement, 5)?;
+                self.count(statement, 4 + usize::from(sync))?;
                 let mut inst = Inst { sub: mode, ..Inst::new(Op::Shfl) };
                 inst.d = self.result(first, Type::B32)?;
                 inst.a = self.source(&operands[1], Type::B32)?;
@@ -57,15 +58,15 @@ impl Decoder<'_> {
                 inst.c = self.source(&operands[3], Type::U32)?;
                 inst.e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
                 // The mask is checked by an instruction of its own.
-                let a = self.source(&operands[4], Type::B32)?;
+                let a = self.members(operands.get(4))?;
                 self.push(Inst { a, imm: 1, ..Inst::new(Op::WarpSync) });
                 self.push(inst);
             }
             ("vote", _, Some(mode), _) => {
-                self.count(statement, 3)?;
+                self.count(statement, 2 + usize::from(sync))?;
                 let d = self.destination(first, if mode == sub::BALLOT { Type::B32 } else { Type::Pred })?;
                 let (a, negated) = self.condition(&operands[1])?;
-                let (b, imm) = (self.source(&operands[2], Type::B32)?, i32::from(negated));
+                let (b, imm) = (self.members(operands.get(2))?, i32::from(negated));
                 self.push(Inst { sub: mode, d, a, b, imm, ..Inst::new(Op::Vote) });
             }
             ("match", _, vote, _) => {
@@ -99,5 +100,15 @@ impl Decoder<'_> {
             _ => return Err(self.malformed("a mode this instruction does not have")),
         }
         Ok(())
+    }
+
+    /// The lanes that an instruction names: those that are there if it names none.
+    fn members(&mut self, mask: Option<&Operand>) -> Result<u32, Error> {
+        let Some(mask) = mask else {
+            let d = self.unnamed(Type::B32);
+            self.push(Inst { d, ..Inst::new(Op::ActiveMask) });
+            return Ok(d);
+        };
+        self.source(mask, Type::B32)
     }
 }

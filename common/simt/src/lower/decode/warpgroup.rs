@@ -44,22 +44,28 @@ impl Decoder<'_> {
         if let Some(word) = words.left().find(|word| matches!(*word, "e4m3" | "e5m2" | "b1")) {
             return Err(self.refuse(format!("the type .{word}")));
         }
+        let saturates = words.take("satfinite");
         let [sum, kind, right] = self.kinds::<3>(&mut words)?;
         self.done(&words)?;
         let adds = match kind {
             Type::F16 => matches!(sum, Type::F16 | Type::F32),
             Type::Bf16 | Type::Tf32 => sum == Type::F32,
+            Type::S8 | Type::U8 => sum == Type::S32,
             _ => false,
         };
-        let good = rows == 64 && columns.is_multiple_of(8) && (8..=256).contains(&columns);
-        if !adds || kind != right || !good || length != 32 / kind.bytes() {
+        let integers = sum.is_integer();
+        let same = kind == right || integers && matches!(right, Type::S8 | Type::U8);
+        // Of integers there are fewer shapes.
+        let step = if integers && columns > 24 { 16 } else { 8 };
+        let good = rows == 64 && columns.is_multiple_of(step) && (8..=256).contains(&columns);
+        if !adds || !same || saturates && !integers || !good || length != 32 / kind.bytes() {
             return Err(self.refuse("this shape with these types"));
         }
         let operands = &statement.operands;
         let in_registers = matches!(operands.get(1), Some(Operand::Vector(_)));
         // Only of elements of 16 bits may rows and columns be exchanged, and not of those in registers.
         let flags = if kind.bytes() == 2 { 2 - usize::from(in_registers) } else { 0 };
-        self.count(statement, 6 + flags)?;
+        self.count(statement, if integers { 4 } else { 6 + flags })?;
         let mut inst = Inst::new(Op::Warpgroup);
         let scale = match &operands[3] {
             Operand::Integer(0) => Scale::Never,
@@ -71,12 +77,14 @@ impl Decoder<'_> {
                 Scale::If { negated }
             }
         };
-        let negated = [self.choice(&operands[4], [1, -1])?, self.choice(&operands[5], [1, -1])?];
-        let mut transposed = [false; 2];
-        for (flag, operand) in transposed[2 - flags..].iter_mut().zip(&operands[6..]) {
+        let (mut negated, mut transposed) = ([false; 2], [false; 2]);
+        for (flag, operand) in negated.iter_mut().zip(&operands[4..]) {
+            *flag = self.choice(operand, [1, -1])?;
+        }
+        for (flag, operand) in transposed[2 - flags..].iter_mut().zip(operands.iter().skip(6)) {
             *flag = self.choice(operand, [0, 1])?;
         }
-        let product = Product { kind, sum, columns, in_registers, transposed, negated, scale };
+        let product = Product { kind, right, sum, columns, in_registers, transposed, negated, saturates, scale };
         let result = product.result();
         let mut registers = self.fragment(&operands[0], &result, true)?;
         if in_registers {

@@ -81,7 +81,7 @@ fn mask(word: &str) -> u32 {
 }
 
 /// `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`, with block/thread.
-fn line(hazard: &Hazard) -> String {
+pub(super) fn line(hazard: &Hazard) -> String {
     let mut text = format!("{:?} {}:", hazard.kind, hazard.place);
     for party in &hazard.parties {
         let word = party.location.instruction.split(' ').next().unwrap_or_default().trim_end_matches(';').to_owned();

@@ -1,10 +1,9 @@
 //! What follows from the kernel: narrow accesses, dynamic arrays, lines of the source, extents, registers.
 
-use super::driver::{CLEAN, GLOBAL_LOAD, GLOBAL_STORE, LOAD, Launch, STORE, launch_of};
-use crate::DevicePointer;
+use super::driver::{CLEAN, GLOBAL_LOAD, GLOBAL_STORE, LOAD, Launch, STORE, launch_of, line};
 use crate::analyses::hazards::{Extents, Hazards};
 use crate::analyses::testing::{BODY, Request, begin, kernel, memory, request};
-use crate::observe::Observer;
+use crate::{Arg, DevicePointer, LaunchConfig};
 
 #[test]
 fn narrow_accesses_have_shadows_of_bytes() {
@@ -92,33 +91,80 @@ fn elements_have_indices_where_extents_are_known() {
     );
 }
 
+/// What is found in two blocks of 48 threads that run a kernel; `%r1` is the thread, `%p1` holds in the first 40 of them.
+fn of_launch(body: &str) -> Vec<String> {
+    let head = ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 16 .b8 s[512];
+        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 40;
+        mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;";
+    let kernel = kernel(&format!("{head} {body} ret;"));
+    let (mut memory, a, _) = memory();
+    let mut hazards = Hazards::new();
+    let arguments = [Arg::Pointer(a), Arg::U32(7)];
+    crate::launch(&kernel, &mut memory, &LaunchConfig::new(1, 48), &arguments, &mut hazards).unwrap();
+    hazards.found().iter().map(line).collect()
+}
+
+/// A register that was not set is followed until it decides something; here `%r2` is set where `%p1` holds.
 #[test]
-fn registers_are_set_before_they_are_read() {
-    let body = "
-        .reg .b32 %r<9>; .reg .pred %p<3>;
-        ld.param.u32 %r1, [n]; setp.eq.u32 %p1, %r1, 0;
-        @%p1 bra SKIP; mov.u32 %r2, 1; mov.u32 %r3, 1; SKIP:
-        add.u32 %r4, %r2, %r1; @%p1 add.u32 %r5, %r3, %r1; ret;";
-    let launch = launch_of(body, false);
-    // Lanes that set %r2 and %r3, that read %r2, and whose guard lets them read %r3.
-    let run = |[set_2, set_3]: [u32; 2], read: u32, guarded: u32, warp: u32| {
-        launch.block(3, |block| {
-            let [first, second, add, guard, exit] =
-                ["mov.u32 %r2", "mov.u32 %r3", "add.u32 %r4", "@%p1 add.u32", "ret"].map(|start| block.number(start));
-            // Nothing is set before its instruction.
-            block.watch.enter(warp, 0, 0, first, u32::MAX);
-            block.watch.enter(warp, 0, first, second, set_2);
-            block.watch.enter(warp, 0, second, add, set_3);
-            block.watch.enter(warp, 0, add, exit, read);
-            block.watch.guarded(warp, guard, guarded);
-        });
-        launch.found()
+fn what_was_never_set_decides_nothing() {
+    let set = "@!%p1 bra SKIP; mov.u32 %r2, 5; SKIP:";
+    let store = "st.global.u32 [%rd3], %r3;";
+    let none = |body: &str| assert_eq!(of_launch(&format!("{set} {body}")), CLEAN, "{body}");
+    let found = |body: &str, where_read: &str, count: u32| {
+        let expected = format!("UnsetRegister register %r2: 0/40 reads {where_read}; x{count}");
+        assert_eq!(of_launch(&format!("{set} {body}")), [expected], "{body}");
     };
-    assert_eq!(run([0b111, 0b111], 0b111, 0b110, 0), CLEAN);
-    assert_eq!(
-        run([0b001, 0b100], 0b111, 0b110, 2),
-        ["UnsetRegister register %r2: 3/65 reads add.u32; x2", "UnsetRegister register %r3: 3/65 reads @%p1; x1",]
+    // Nobody needs what is computed, or only those do who have set it.
+    none("selp.b32 %r3, %r1, %r2, %p1;");
+    none("add.u32 %r3, %r2, 1; mul.lo.u32 %r4, %r3, %r3; setp.eq.u32 %p2, %r4, 3;");
+    none(&format!("add.u32 %r3, %r2, 1; @%p1 {store}"));
+    none(&format!("selp.b32 %r3, %r2, %r1, %p1; {store}"));
+    none(&format!("mov.u32 %r3, %r2; @!%p1 mov.u32 %r3, 1; {store}"));
+    none(&format!("setp.eq.u32 %p2, %r2, 5; and.pred %p3, %p1, %p2; @%p3 bra END; mov.u32 %r3, 1; {store} END:"));
+    none(&format!(
+        "not.pred %p4, %p1; setp.eq.u32 %p2, %r2, 5; or.pred %p3, %p2, %p4; @%p3 {}",
+        "st.global.u32 [%rd3], 1;"
+    ));
+    none(&format!("setp.eq.and.u32 %p2, %r2, 5, %p1; @%p2 bra END; mov.u32 %r3, 1; {store} END:"));
+    none(&format!("shfl.sync.idx.b32 %r3, %r2, 0, 31, 0xffff; @%p1 {store}").replace("0xffff;", "0xffffffff;"));
+    // Branches, addresses, what is stored; each once.
+    found("setp.eq.u32 %p2, %r2, 5; @%p2 bra END; END:", "@%p2", 8);
+    found("setp.eq.u32 %p2, %r2, 5; @!%p2 ret;", "@!%p2", 8);
+    found(
+        "and.b32 %r3, %r2, 4; cvt.u64.u32 %rd4, %r3; add.s64 %rd5, %rd1, %rd4; ld.global.u32 %r4, [%rd5];",
+        "ld.global.u32",
+        8,
     );
-    assert_eq!(run([0b011, 0b111], 0b111, 0b010, 1), ["UnsetRegister register %r2: 3/34 reads add.u32; x1"]);
-    assert_eq!(run([0b111, 0], 0b111, 0b010, 0), ["UnsetRegister register %r3: 3/1 reads @%p1; x1"]);
+    found(&format!("add.u32 %r3, %r2, 1; {store}"), "st.global.u32", 8);
+    found(&format!("add.u32 %r3, %r2, 1; {store} {store} bar.sync 0; {store}"), "st.global.u32", 8);
+    found(&format!("selp.b32 %r3, %r1, %r2, %p1; {store}"), "st.global.u32", 8);
+    found(&format!("setp.eq.u32 %p2, %r2, 5; selp.b32 %r3, 1, 2, %p2; {store}"), "st.global.u32", 8);
+    found(&format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; @%p2 {store}"), "@%p2", 8);
+    found(&format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; @%p2 mov.u32 %r3, 2; {store}"), "st.global.u32", 8);
+    found(
+        &format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; or.pred %p3, %p2, %p1; @%p3 bra END; {store} END:"),
+        "@%p3",
+        8,
+    );
+    found("setp.eq.u32 %p2, %r2, 5; vote.sync.ballot.b32 %r3, %p2, 0xffffffff; setp.gt.u32 %p1, %r1, 40; @%p1 bra END; END:
+        setp.ne.u32 %p3, %r1, 40; @%p3 ret; st.global.u32 [%rd3], %r3;", "st.global.u32", 1);
+}
+
+/// A lane that has ended, or that a block does not have, gives no value.
+#[test]
+fn shuffles_read_lanes_that_are_there() {
+    let shuffle = |mode: &str, by: u32| format!("shfl.sync.{mode}.b32 %r3, %r1, {by}, 31, 0xffffffff;");
+    let store = "st.global.u32 [%rd3], %r3;";
+    let found = |body: String| of_launch(&body);
+    let report = |thread: u32, count: u32| {
+        vec![format!(
+            "EndedLane register %r3: 0/{thread} executes it shfl.sync.down.b32; 0/{thread} reads st.global.u32; x{count}"
+        )]
+    };
+    assert_eq!(found(format!("{} {store}", shuffle("bfly", 1))), CLEAN);
+    // The second warp has 16 lanes.
+    assert_eq!(found(format!("{} {store}", shuffle("down", 8))), report(40, 8));
+    assert_eq!(found(format!("{} @%p1 {store}", shuffle("down", 8))), CLEAN);
+    assert_eq!(found(format!("setp.ge.u32 %p2, %r1, 30; @%p2 ret; {} {store}", shuffle("down", 2))), report(28, 2));
+    assert_eq!(found(format!("setp.ge.u32 %p2, %r1, 30; @%p2 ret; {}", shuffle("down", 2))), CLEAN);
 }

@@ -1,0 +1,100 @@
+//! Registers that some path reads before it sets them, what shuffles give, and all that is computed from these: what must be known of
+//! the instructions on their way to follow them until they decide something.
+
+use super::allocate::Liveness;
+use super::code::{Code, Flow, Home, Step};
+use super::inst::{Combine, NONE, Op};
+use super::raw::{Decoded, Effect, Raw, Value};
+use crate::ast::Type;
+
+/// Where a warp keeps a value whose place this is.
+pub(super) fn home(value: &Value, at: u32) -> Home {
+    match value.slots() {
+        _ if value.kind == Type::Pred => Home::Predicate(at),
+        2 => Home::Double(at),
+        _ => Home::Word(at),
+    }
+}
+
+fn flow(raw: &Raw, code: &Code) -> Flow {
+    match raw.inst.op {
+        Op::Selp32 | Op::Selp64 => Flow::Select,
+        Op::PredAnd => Flow::Both { decides: false },
+        Op::PredOr => Flow::Both { decides: true },
+        Op::Setp if raw.inst.c != NONE => {
+            let detail = &code.details[raw.inst.imm as usize];
+            match detail.combine {
+                Combine::And => Flow::Compare { decides: detail.negate },
+                Combine::Or => Flow::Compare { decides: !detail.negate },
+                _ => Flow::Any,
+            }
+        }
+        Op::Shfl => Flow::Shuffle { mode: raw.inst.sub },
+        Op::Vote | Op::Match | Op::Redux => Flow::Lanes,
+        // Those before compute.
+        op if op as u8 >= Op::Bra as u8 => Flow::Decides,
+        _ => Flow::Any,
+    }
+}
+
+/// Notes what is to be followed, and how; `of` are the places of values.
+pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], liveness: &Liveness, of: &[u32]) {
+    let Decoded { raws, values, code } = decoded;
+    let name = |value: u32| &values[value as usize].name;
+    let mut followed: Vec<u32> = liveness.maybe_unset.clone();
+    followed.retain(|&value| values[value as usize].preset.is_none() && !name(value).is_empty());
+    code.doubtful = followed.len() as u32;
+    // A shuffle may read a lane that has ended.
+    let shuffled = raws.iter().filter(|raw| raw.inst.op == Op::Shfl && raw.inst.d != NONE).map(|raw| raw.inst.d);
+    for value in shuffled {
+        if !followed.contains(&value) {
+            followed.push(value);
+        }
+    }
+    code.maybe_unset = followed.iter().map(|&value| name(value).clone()).collect();
+    let flows: Vec<Flow> = raws.iter().map(|raw| flow(raw, code)).collect();
+    let mut users = vec![vec![]; values.len()];
+    for (index, effect) in effects.iter().enumerate().filter(|(index, _)| flows[*index] != Flow::Decides) {
+        effect.uses.iter().for_each(|&value| users[value as usize].push(index));
+    }
+    let mut number = vec![NONE; values.len()];
+    (0u32..).zip(&followed).for_each(|(count, &value)| number[value as usize] = count);
+    let mut next = 0;
+    while let Some(&value) = followed.get(next) {
+        next += 1;
+        for &to in users[value as usize].iter().flat_map(|&index: &usize| &effects[index].defs) {
+            if number[to as usize] == NONE {
+                number[to as usize] = followed.len() as u32;
+                followed.push(to);
+            }
+        }
+    }
+    code.followed = followed.len() as u32;
+    let home_of = |value: u32| home(&values[value as usize], of[value as usize]);
+    for ((pc, raw), flow) in (0u32..).zip(&*raws).zip(flows) {
+        let number = |value: u32| if value == NONE { NONE } else { number[value as usize] };
+        let inst = &raw.inst;
+        let mut effect = Raw { guard: None, ..raw.clone() }.effect();
+        let values: &[u32] = match flow {
+            Flow::Select | Flow::Compare { .. } => &[inst.c],
+            Flow::Both { .. } => &[inst.a, inst.b],
+            Flow::Shuffle { .. } => &[inst.b, inst.c],
+            _ => &[],
+        };
+        if !values.is_empty() {
+            effect.uses = vec![inst.a, inst.b, inst.c];
+        }
+        let guard = raw.guard.map(|(value, negated)| (number(value), home_of(value), negated));
+        let list = |list: &[u32]| list.iter().map(|&value| number(value)).collect::<Vec<_>>();
+        let (mut uses, mut defs) = (list(&effect.uses), list(&effect.defs));
+        defs.retain(|&number| number != NONE);
+        if values.is_empty() {
+            uses.retain(|&number| number != NONE);
+        }
+        let any = uses.iter().chain(&guard.map(|guard| guard.0)).any(|&number| number != NONE);
+        if any || !defs.is_empty() {
+            let values = values.iter().map(|&value| home_of(value)).collect();
+            code.steps.push(Step { instruction: pc, flow, guard, uses, defs, values });
+        }
+    }
+}
