@@ -11,7 +11,7 @@ use common::basics::output::print;
 use common::code::Source;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use crate::steps::Kernel;
+use crate::steps::{Kernel, Role, STEPS};
 
 /// Options of `cargo course diff`.
 #[derive(clap::Args)]
@@ -27,7 +27,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let (one, other) = (named(&options.one)?, named(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
     let text = diff(&one.text, &other.text);
-    let text = format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n", one.display, other.display);
+    let between = between(&options.one, &options.other);
+    let text =
+        format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{between}", one.display, other.display);
     if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
         print(&text)?;
     } else {
@@ -35,6 +37,24 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = AutoStream::auto(std::io::stdout().lock()).write_all(coloured(&text).as_bytes());
     }
     Ok(true)
+}
+
+/// That rungs lie between two steps, of which each shows one idea.
+fn between(one: &str, other: &str) -> String {
+    let number =
+        |name: &str| Kernel::named(name).ok().filter(|kernel| kernel.variant.is_none())?.step.name[4..6].parse().ok();
+    let (Some(from), Some(to)) = (number(one), number(other)) else { return String::new() };
+    let (from, to): (usize, usize) = (from, to);
+    let steps = STEPS.iter().skip(from.min(to)).take(from.abs_diff(to));
+    let kernels = steps.flat_map(|step| Kernel::of(step).filter(|kernel| kernel.role() == Role::Rung));
+    let rungs: Vec<String> = kernels.map(|rung| rung.name()).collect();
+    match &rungs[..] {
+        [] => String::new(),
+        [first, ..] => format!(
+            "rungs lie between, each with one idea: {}; the first is cargo course diff {one} {first}\n",
+            rungs.join(", ")
+        ),
+    }
 }
 
 /// A file, if the name ends like one, else a kernel of the course.

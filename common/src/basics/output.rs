@@ -30,6 +30,28 @@ pub fn complain(text: &str) {
     let _ = anstream::stderr().write_all(but_styles(&text).as_bytes());
 }
 
+/// Columns that a line takes at most.
+const WIDTH: usize = 100;
+
+/// A text that begins at a column, with the lines that follow below its beginning: broken between words where it gets too wide.
+pub fn wrapped(text: &str, column: usize) -> String {
+    let mut wrapped = String::new();
+    let mut at = column;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if at > column && at + 1 + width > WIDTH {
+            wrapped += &format!("\n{:column$}", "");
+            at = column;
+        } else if at > column {
+            wrapped.push(' ');
+            at += 1;
+        }
+        wrapped += word;
+        at += width;
+    }
+    wrapped
+}
+
 /// Says on standard error what a reader may want to know, and is no reason to stop.
 pub fn note(words: &str) {
     complain(&format!("note: {}\n", escape(words)));
@@ -103,5 +125,13 @@ mod tests {
             cut(&format!("{}\n", "é".repeat(LONGEST + 3))),
             format!("{}... (7 more bytes)\n", "é".repeat(LONGEST))
         );
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_and_only_where_it_is_too_wide() {
+        let word = "a".repeat(48);
+        assert_eq!(wrapped(&format!("{word} {word}"), 3), format!("{word} {word}"));
+        assert_eq!(wrapped(&format!("{word} {word} b"), 4), format!("{word}\n    {word} b"));
+        assert_eq!(wrapped(&"a".repeat(200), 9), "a".repeat(200), "a word stays whole");
     }
 }

@@ -96,7 +96,7 @@ impl SimDevice {
 /// less of it.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     const LEAST: u64 = 4_000_000;
-    const PER_MULTIPLY_ADD: u64 = 64;
+    const PER_MULTIPLY_ADD: u64 = 32;
     let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
     let sizes =
         args.iter().filter_map(|arg| if let Value::Int(size) = arg { Some(u64::from(*size as u32)) } else { None });
@@ -220,7 +220,9 @@ impl Device for SimDevice {
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer> {
-        let pointer = self.memory.alloc(name, bytes, 4);
+        // A kernel whose values are followed may reach beyond an array: what it multiplied there tells more than that it did.
+        let beyond = if self.options.follow.is_some() { bytes.saturating_mul(4).max(1 << 18) } else { 0 };
+        let pointer = self.memory.alloc(name, bytes.saturating_add(beyond), 4);
         let pointer = pointer.map_err(|error| anyhow!("{error}; choose a smaller --size"))?;
         self.buffers.push(Some(pointer));
         Ok(Buffer(self.buffers.len() - 1))

@@ -15,9 +15,12 @@ mod situation;
 mod stride;
 mod underline;
 
-pub(crate) use around::around;
+pub(crate) use around::{around, set_by_line};
+pub(crate) use bounds::remedy as bounds;
 pub use call::call;
 pub(crate) use found::{at_line, declared, set_by};
 pub use found::{fault, hazard, limit};
+pub(crate) use race::code_at;
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
+pub(crate) use underline::{code, uses};

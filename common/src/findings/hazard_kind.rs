@@ -20,7 +20,6 @@ pub enum ReportKind {
 #[allow(missing_docs)] // The names below say it.
 pub enum Mistake {
     Unwritten,
-    Zeros,
     Empty,
     Zero,
     Misplaced,
@@ -41,9 +40,8 @@ pub enum Mistake {
 }
 
 /// In the order of the variants.
-const MISTAKES: [(Mistake, &str); 19] = [
+const MISTAKES: [(Mistake, &str); 18] = [
     (Mistake::Unwritten, "element never stored"),
-    (Mistake::Zeros, "sum of zeros"),
     (Mistake::Empty, "sum without products"),
     (Mistake::Zero, "zero in place of an element"),
     (Mistake::Misplaced, "stored and read in different places"),
@@ -66,7 +64,7 @@ const MISTAKES: [(Mistake, &str); 19] = [
 impl Mistake {
     /// Whether it may follow from a hazard, which then says more.
     pub fn may_follow(self) -> bool {
-        matches!(self, Self::Unwritten | Self::Zeros | Self::Empty | Self::Unset | Self::Part | Self::Lost)
+        matches!(self, Self::Unwritten | Self::Zero | Self::Empty | Self::Unset | Self::Part | Self::Lost)
     }
 
     /// What it is called in titles and in JSON.

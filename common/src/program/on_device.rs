@@ -118,7 +118,7 @@ impl Run {
         let mut observations = verification.beside(observations);
         if args.check && !verification.ok {
             let hazards = observations.hazards.get_or_insert_default();
-            let raced = hazards.iter().any(HazardReport::is_hidden_cause);
+            let raced = hazards.iter().any(HazardReport::leads_astray);
             let mut small = small(&self.problem).into_iter();
             let cause = small.find_map(|problem| self.cause(step, variant, args, &problem, raced));
             let cause = cause.filter(|cause| cause.leads(hazards));

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::basics::output::{print, print_whole};
+use crate::basics::output::{print, print_whole, wrapped};
 use crate::code::{Source, file_of};
 use crate::device::Choice;
 use crate::findings::analysis::HazardReport;
@@ -57,7 +57,7 @@ fn list_variants(step: &Step) -> Result<String> {
     let mut text = String::new();
     for variant in step.variants {
         let source = Source::read(&file_of(step, Some(variant)))?;
-        text += &format!("{:<24}{}\n", variant.name, source.comment());
+        text += &format!("{:<24}{}\n", variant.name, wrapped(&source.comment(), 24));
     }
     if text.is_empty() {
         text = format!("{} has no variants\n", step.name);

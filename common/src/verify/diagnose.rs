@@ -1,9 +1,8 @@
-//! What a wrong product looks like: the commonest mistakes, each tried on a sample of the wrong elements.
+//! What a wrong product looks like: how much of it is wrong, and where. Why, the simulator tells by following its values.
 
 use std::fmt;
 
-use super::judge::{Found, Mismatch, TileCount};
-use super::mistakes::{AXES, causes};
+use super::judge::{Found, Mismatch};
 use super::reference::gamma;
 use crate::basics::matrix::Operands;
 use plan::Problem;
@@ -11,8 +10,6 @@ use plan::Shape;
 
 /// Edge of the map, in cells.
 const MAP_CELLS: u64 = 16;
-/// Share of the sampled elements that a cause must explain.
-const EXPLAINED: f64 = 0.9;
 
 /// A coarse map of C: which of its regions hold wrong elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +56,13 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
 /// What is said of a wrong product.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// How many elements are wrong, a colon, and the most likely cause.
+    /// How many elements are wrong, a colon, and what is known of them.
     pub text: String,
     /// Whether the elements themselves tell the cause; if not, the simulator's search for hazards may.
     pub certain: bool,
 }
 
-/// The most likely cause in one sentence.
+/// What is known of the wrong elements, in one sentence.
 pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> Diagnosis {
     let wrong = found.wrong_elements;
     let count = format!("{wrong} of {} elements looked at are wrong", found.compared);
@@ -81,22 +78,13 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
         ));
     }
     if found.unwritten == wrong {
-        let tiles = unwritten(problem, shape, found);
-        let check = "check the grid and the bounds of the store";
-        return match swapped(problem, shape, found) {
-            Some((part, true)) => certain(format!(
-                "{count}: {tiles}; C is written in its first {part} only, so row and col are probably swapped: {AXES}"
-            )),
-            Some(_) => guess(format!("{count}: {tiles}; {check}, and whether row and col are swapped: {AXES}")),
-            None => guess(format!("{count}: {tiles}; {check}")),
-        };
+        return guess(format!(
+            "{count}: they were never written; {}; check the grid and the bounds of the store",
+            place(problem, shape, found)
+        ));
     }
-    let samples: Vec<&Mismatch> = found.samples.iter().filter(|sample| !sample.unwritten).collect();
-    for cause in causes(problem, shape) {
-        let explained = samples.iter().filter(|sample| cause.explains(problem, operands, sample)).count();
-        if explained > 0 && explained as f64 >= EXPLAINED * samples.len() as f64 {
-            return certain(format!("{count}: {}", cause.words));
-        }
+    if let Some(words) = part_of_k(problem, operands, shape, &found.samples) {
+        return certain(format!("{count}: {words}"));
     }
     if is_rounding(problem, found) {
         return certain(format!(
@@ -107,6 +95,32 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     guess(format!("{count}: {}", place(problem, shape, found)))
 }
 
+/// What a sum over a part of K, or the sum with another factor, tells: tensor cores hide which elements they multiply.
+fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mismatch]) -> Option<&'static str> {
+    let Operands::F32 { a, b } = operands else { return None };
+    let (n, k, tile) = (problem.n, problem.k, u64::from(shape.tile_k.max(1)));
+    let last = (k - 1) / tile * tile;
+    let parts = [
+        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0),
+        ("the first K tile is missing; check where the loop over K starts", tile.min(k)..k, 1.0),
+        ("only the first K tile is summed; check that the loop over K goes on", 0..tile.min(k), 1.0),
+        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0),
+        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0),
+        ("they have the wrong sign", 0..k, -1.0),
+    ];
+    let fits = |sample: &Mismatch, range: &std::ops::Range<u64>, factor: f64| {
+        let term = |i: u64| f64::from(a[(sample.row * k + i) as usize]) * f64::from(b[(i * n + sample.col) as usize]);
+        let magnitude: f64 = (0..k).map(|i| term(i).abs()).sum();
+        let sum: f64 = range.clone().map(term).sum();
+        sample.got.is_some_and(|got| (got - factor * sum).abs() <= 2.0 * gamma(k) * magnitude)
+    };
+    let all = |range, factor| !samples.is_empty() && samples.iter().all(|sample| fits(sample, &range, factor));
+    parts
+        .into_iter()
+        .find(|(_, range, factor)| !range.is_empty() && all(range.clone(), *factor))
+        .map(|(words, ..)| words)
+}
+
 /// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each
 /// other, so that they grow with the square root of K; a term that is missing, or is another's, weighs more.
 fn is_rounding(problem: &Problem, found: &Found) -> bool {
@@ -115,44 +129,6 @@ fn is_rounding(problem: &Problem, found: &Found) -> bool {
     const COARSEST: f64 = 8.0 / 512.0;
     let relative = found.worst_share * gamma(problem.k);
     relative.is_finite() && relative < COARSEST / (problem.k as f64).sqrt()
-}
-
-/// Which part of C is written, if that is as far as it would be if its rows were its columns; and whether that is more than
-/// one tile, so that it hardly is by chance. Then the axes of the grid are swapped.
-fn swapped(problem: &Problem, shape: Shape, found: &Found) -> Option<(String, bool)> {
-    let (m, n) = (problem.m, problem.n);
-    let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
-    let (rows, cols) = (n.next_multiple_of(tile_x).min(m), m.next_multiple_of(tile_y).min(n));
-    let (part, tiles) = match (cols < n, rows < m) {
-        (true, _) => (format!("{cols} columns"), m.div_ceil(tile_y)),
-        (_, true) => (format!("{rows} rows"), n.div_ceil(tile_x)),
-        // All of C is written.
-        _ => return None,
-    };
-    // In each row of tiles with anything unwritten these are unwritten, and no others.
-    let first = if cols < n { cols / tile_x } else { 0 };
-    let whole = |y: u64| (first..n.div_ceil(tile_x)).all(|x| found.tiles.contains_key(&(x, y)));
-    let fits = |(&(x, y), count): (&(u64, u64), &TileCount)| {
-        let starts_outside = x * tile_x >= cols || y * tile_y >= rows;
-        let ends_outside = ((x + 1) * tile_x).min(n) > cols || ((y + 1) * tile_y).min(m) > rows;
-        whole(y) && if starts_outside { count.unwritten == count.compared } else { ends_outside }
-    };
-    let all_looked_at = found.compared == m * n;
-    let as_many = !all_looked_at || found.unwritten == m * n - rows * cols;
-    (as_many && found.tiles.iter().all(fits)).then_some((part, tiles > 1))
-}
-
-/// Which tiles were never written.
-fn unwritten(problem: &Problem, shape: Shape, found: &Found) -> String {
-    let whole: Vec<(u64, u64)> =
-        found.tiles.iter().filter(|(_, count)| count.unwritten == count.compared).map(|(&tile, _)| tile).collect();
-    match (whole.as_slice(), whole.len() == found.tiles.len()) {
-        ([(x, y)], true) => format!("tile ({x},{y}) was never written"),
-        ([(x, y), .., last], true) => {
-            format!("{} tiles were never written, from tile ({x},{y}) to tile ({},{})", whole.len(), last.0, last.1)
-        }
-        _ => format!("they were never written; {}", place(problem, shape, found)),
-    }
 }
 
 /// Where the wrong elements are, if nothing is known of their values.
@@ -181,6 +157,7 @@ fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::judge::TileCount;
     use super::*;
     use plan::{Dtype, Fill};
 
@@ -208,13 +185,6 @@ mod tests {
 
     fn said(found: &Found) -> String {
         diagnose(&problem(0), &Operands::F32 { a: Vec::new(), b: Vec::new() }, SHAPE, found).text
-    }
-
-    /// A of 2×3 and B of 3×2, all elements different.
-    fn small() -> (Problem, Operands) {
-        let operands =
-            Operands::F32 { a: vec![1.0, -2.0, 3.0, 5.0, -7.0, 11.0], b: vec![13.0, 17.0, -19.0, 23.0, 29.0, -31.0] };
-        (Problem { m: 2, n: 2, k: 3, ..problem(0) }, operands)
     }
 
     #[test]
@@ -271,80 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn swapped_axes_leave_the_columns_or_rows_unwritten_that_the_other_axis_does_not_have() {
-        // What is said of a C of which these rows and columns are written, and changed; its transpose is told alike.
-        let told = |tile: [u32; 2], [m, n]: [u64; 2], [rows, cols]: [u64; 2], change: fn(&mut Found)| {
-            let [tile_x, tile_y] = tile.map(u64::from);
-            let mut found = Found { compared: m * n, unwritten: m * n - rows * cols, ..wrong_tiles(&[]) };
-            for row in 0..m {
-                for col in (0..n).filter(|&col| row >= rows || col >= cols) {
-                    let (x, y) = (col / tile_x, row / tile_y);
-                    let compared = ((n - x * tile_x).min(tile_x)) * ((m - y * tile_y).min(tile_y));
-                    let tile = found.tiles.entry((x, y)).or_insert(count(compared, 0, 0));
-                    (tile.wrong, tile.unwritten) = (tile.wrong + 1, tile.unwritten + 1);
-                }
-            }
-            change(&mut found);
-            let straight = swapped(&Problem { m, n, ..problem(0) }, Shape { tile, ..SHAPE }, &found);
-            found.tiles = found.tiles.iter().map(|(&(x, y), &count)| ((y, x), count)).collect();
-            let turned = Shape { tile: [tile[1], tile[0]], ..SHAPE };
-            let turned = swapped(&Problem { m: n, n: m, ..problem(0) }, turned, &found);
-            assert_eq!(turned, straight.clone().map(|(part, sure)| (part.replace("columns", "rows"), sure)));
-            straight
-        };
-        let never = |m, n, rows, cols| told([32, 32], [m, n], [rows, cols], |_| ());
-        let columns = |cols: u64, sure| Some((format!("{cols} columns"), sure));
-        assert_eq!([never(64, 160, 64, 64), never(40, 150, 40, 64)], [columns(64, true), columns(64, true)]);
-        assert_eq!(never(30, 160, 30, 32), columns(32, false), "one tile may be chance");
-        assert_eq!([never(64, 160, 64, 96), never(64, 160, 32, 64)], [None, None]);
-        assert_eq!([never(64, 64, 64, 32), never(64, 64, 64, 64)], [None, None], "a square looks right");
-        // Not all of these were looked at.
-        let changed = |change| told([32, 32], [64, 160], [64, 64], change);
-        let beyond = changed(|found| {
-            found.compared -= 1;
-            found.tiles.get_mut(&(3, 1)).unwrap().unwritten -= 1;
-        });
-        assert_eq!(beyond, None, "an element is written in a tile beyond the columns");
-        let inside = changed(|found| {
-            found.compared -= 1;
-            found.tiles.extend([((1, 0), count(9, 1, 1)), ((1, 1), count(9, 1, 1))]);
-        });
-        assert_eq!(inside, None, "elements of tiles inside the columns are not written");
-        let missing = changed(|found| {
-            found.compared -= found.tiles.remove(&(3, 1)).unwrap().compared;
-        });
-        assert_eq!(missing, None, "a tile beyond the columns is right");
-        // The tiles are not square, and the last column that is written lies within one.
-        let within = |change| told([32, 16], [48, 160], [48, 48], change);
-        assert_eq!(within(|_| ()), columns(48, true));
-        let more = within(|found| {
-            found.tiles.get_mut(&(1, 1)).unwrap().unwritten -= 1;
-            found.unwritten -= 1;
-        });
-        assert_eq!(more, None, "all was looked at, and one element more is written");
-    }
-
-    #[test]
-    fn tiles_that_were_never_written_are_named() {
-        let unwritten = |tiles: &[(u64, u64)], whole: usize| {
-            let mut found = wrong_tiles(tiles);
-            for (i, tile) in found.tiles.values_mut().enumerate() {
-                *tile = if i < whole { count(20, 20, 20) } else { count(20, 10, 10) };
-            }
-            found.unwritten = found.wrong_elements;
+    fn what_was_never_written_is_said_first() {
+        let never = |compared, unwritten| {
+            let found = Found { compared, unwritten, ..wrong_tiles(&[(3, 1)]) };
             said(&found)
         };
-        let one = "10 of 1000 elements looked at are wrong: tile (3,1) was never written; check the grid and the bounds of the store";
-        assert_eq!(unwritten(&[(3, 1)], 1), one);
-        let several = "3 tiles were never written, from tile (0,0) to tile (2,2)";
-        assert!(unwritten(&[(0, 0), (1, 1), (2, 2)], 3).contains(several));
-        let parts = "they were never written; they lie in 3 tiles";
-        assert!(unwritten(&[(0, 0), (1, 1), (2, 2)], 2).contains(parts));
-        // What was not written at all is said first.
-        for (compared, unwritten, never) in [(10, 10, true), (11, 10, false), (10, 9, false)] {
-            let found = Found { compared, unwritten, ..wrong_tiles(&[(3, 1)]) };
-            assert_eq!(said(&found).starts_with("C was never written; check that the kernel stores"), never);
-        }
+        assert!(never(10, 10).starts_with("C was never written; check that the kernel stores"));
+        let some = "they were never written; they lie in tile (3,1) alone; check the grid and the bounds of the store";
+        assert!(never(11, 10).ends_with(some));
+        assert!(!never(10, 9).contains("never written"));
     }
 
     #[test]
@@ -353,21 +258,5 @@ mod tests {
         assert!(nan(6).starts_with("10 of 1000 elements looked at are wrong, 6 of them NaN: the kernel"));
         assert!(nan(5).ends_with("wrong: they lie in tile (3,1) alone"));
         assert!(nan(0).ends_with("wrong: they lie in tile (3,1) alone"));
-    }
-
-    #[test]
-    fn a_cause_explains_nine_of_ten_or_it_is_not_named() {
-        let (problem, operands) = small();
-        let sample = |got| Mismatch { row: 0, col: 0, got: Some(got), expected: 1.0, unwritten: false };
-        for (zeros, others, unwritten, named) in
-            [(9, 1, 0, true), (1, 0, 0, true), (9, 1, 30, true), (8, 1, 0, false), (1, 9, 0, false), (0, 0, 0, false)]
-        {
-            let mut found = wrong_tiles(&[(3, 1)]);
-            // No cause explains the others.
-            found.samples = [vec![sample(0.0); zeros], vec![sample(1e9); others]].concat();
-            found.samples.extend(vec![Mismatch { unwritten: true, ..sample(1e9) }; unwritten]);
-            let sentence = diagnose(&problem, &operands, SHAPE, &found).text;
-            assert_eq!(sentence.contains("they are 0; the sum is never formed"), named, "{sentence}");
-        }
     }
 }

@@ -17,7 +17,6 @@ mod freivalds;
 mod gemm;
 mod judge;
 mod method;
-mod mistakes;
 pub mod on_device;
 mod reference;
 mod rows;
@@ -103,7 +102,7 @@ impl Verification {
                 format!("{count}: the {say} why")
             }
             None if self.unclear => {
-                format!("{diagnosis}; run with --device sim --check to look for races and the like")
+                format!("{diagnosis}; run with --device sim --check to see why")
             }
             _ => diagnosis.to_owned(),
         }

@@ -7,19 +7,18 @@ use crate::record::Entry;
 
 /// What the headings stand for.
 pub const LEGEND: &str = "
-  flop/byte            operations for each byte that is loaded from global memory
-  sectors/load         sectors of 32 bytes that one load of a warp touches
-  sh. wavefronts/FMA   passes through shared memory for each multiply-add of a warp
-  conflicts            passes through shared memory that bank conflicts add
-  barriers             barriers that warps wait at
-  warps/SM             warps that an SM of an H100 holds at a time, of 64
-  least time           what the product takes on an H200 at least; and what takes that long
+  flop/B     operations for each byte that is loaded from global memory
+  sectors    sectors of 32 bytes that one load of a warp touches
+  shared     passes through shared memory (wavefronts) for each multiply-add of a warp
+  banks      passes through shared memory that bank conflicts add
+  barriers   barriers that warps wait at
+  warps      warps that an SM of an H100 holds at a time, of 64
+  least      the least time that the product takes on an H200; and what takes that long
 ";
 
-/// The headings of the columns.
-pub fn head() -> impl Iterator<Item = &'static str> {
-    RATIOS.iter().map(|(name, _)| *name).chain(["warps/SM", "least time", "bound by"])
-}
+/// The headings of the columns, of which the first stand for the ratios.
+pub const HEAD: [&str; RATIOS.len() + 3] =
+    ["flop/B", "sectors", "shared", "banks", "barriers", "warps", "least", "bound by"];
 
 /// The cells of a kernel, with `-` for what has no value; none if it was not counted.
 pub fn cells(entry: &Entry) -> Option<Vec<String>> {
@@ -53,6 +52,6 @@ mod tests {
         entry.counters = Some(Counters { total, flop_per_byte: 8.0, ..Counters::default() });
         let cells = cells(&entry).unwrap();
         assert_eq!(cells, ["8", "4", "3", "0", "0", "-", "-", "-"]);
-        assert_eq!(cells.len(), head().count());
+        assert_eq!(cells.len(), HEAD.len());
     }
 }

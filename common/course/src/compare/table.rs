@@ -1,5 +1,6 @@
 //! The table of a size, and what all sizes say together, for people.
 
+use common::basics::output::wrapped;
 use common::basics::units::ms;
 use common::{Kind, verify};
 
@@ -19,12 +20,12 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         (true, _) => {
             vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "of least time", "spread"]
         }
-        (false, true) => std::iter::once("").chain(counted::head()).collect(),
+        (false, true) => std::iter::once("").chain(counted::HEAD).collect(),
         (false, false) => vec!["", "product"],
     };
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
     for entry in &size.entries {
-        let mut row = vec![entry.name.clone()];
+        let mut row = vec![short(&entry.name)];
         if let Some(speed) = record.speed(size, entry).filter(|_| timed) {
             row.extend([
                 ms(speed.spread.median),
@@ -58,7 +59,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         for (column, cell) in row.iter().enumerate() {
             text += &match column {
                 0 => format!("  {cell:width$}", width = widths[0]),
-                _ if is_sentence(row, column) => format!("  {cell}"),
+                _ if is_sentence(row, column) => format!("  {}", wrapped(cell, 4 + widths[0])),
                 _ => format!("  {cell:>width$}", width = widths[column]),
             };
         }
@@ -85,6 +86,12 @@ fn words(entry: &Entry) -> String {
         Outcome::Impossible => format!("cannot: {note}"),
         Outcome::Skipped => format!("not run: {note}"),
     }
+}
+
+/// A name that leaves room in a line: `step06/every_shape` for `step06_prefetch/every_shape`.
+fn short(name: &str) -> String {
+    let of_step = |(step, rest): (&str, &str)| Some(format!("{}/{rest}", step.split('_').next()?));
+    name.split_once('/').and_then(of_step).unwrap_or_else(|| name.to_owned())
 }
 
 /// What all sizes say together.

@@ -28,6 +28,8 @@ pub struct Candidate {
     /// The launch that the kernel asks for.
     launch: OwnLaunch,
     codes: RefCell<BTreeMap<String, Code>>,
+    /// Warp instructions after which a launch is stopped, if the learner says.
+    pub instruction_limit: Option<u64>,
     device: DeviceInfo,
     seed: u64,
     /// The task, if it is not the course's product.
@@ -70,8 +72,17 @@ impl Candidate {
 
     fn new(kernel: Kernel, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
         let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
-        let codes = RefCell::default();
-        Ok(Self { kernel, source, launch, codes, device, seed, transfer: None, begun: Instant::now() })
+        Ok(Self {
+            kernel,
+            source,
+            launch,
+            codes: RefCell::default(),
+            instruction_limit: None,
+            device,
+            seed,
+            transfer: None,
+            begun: Instant::now(),
+        })
     }
 
     /// The problem of a size; its matrices follow from the seed of the grading.
@@ -142,7 +153,8 @@ impl Candidate {
         );
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
-        let mut device = device::open(Choice::Sim, options)?;
+        let options = SimOptions { instruction_limit: self.instruction_limit, ..options.clone() };
+        let mut device = device::open(Choice::Sim, &options)?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(size);
         let verification = if let Some(drawn) = &self.transfer {

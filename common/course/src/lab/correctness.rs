@@ -10,7 +10,7 @@ use common::verify::Verification;
 use common::verify::on_device::cause;
 use simt::HazardKind;
 
-use crate::lab::candidate::{Candidate, Seen};
+use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
@@ -52,37 +52,30 @@ impl Candidate {
     /// Whether the product is right at all of these shapes. Of those at which it is not, the one that tells most is shown.
     pub fn right(&self, shapes: &[[u64; 3]]) -> Verdict {
         let mut wrong = vec![];
-        let mut ended = None;
+        let mut ended = vec![];
         for &size in shapes {
             match self.run(size, &SimOptions::default()) {
                 Ok(seen) if seen.verification.ok => {}
-                Ok(seen) => wrong.push((size, seen)),
+                Ok(seen) => wrong.push((size, seen.verification)),
                 Err(error) => {
                     let endless = is_endless(&error);
-                    ended.get_or_insert((size, error));
+                    ended.push((size, error));
                     if endless {
                         break;
                     }
                 }
             }
         }
-        let failed = |size, next| Verdict::Failed(Some(format!("not at {}", names(&[size]))), next);
-        let is_wrong = |size: &&[u64; 3]| {
-            wrong.iter().any(|(wrong, _)| wrong == *size) || ended.iter().any(|(ended, _)| ended == *size)
+        let sizes = || wrong.iter().map(|(size, _)| *size).chain(ended.iter().map(|(size, _)| *size));
+        let Some(&first) = shapes.iter().find(|shape| sizes().any(|size| size == **shape)) else {
+            return Verdict::Passed(None);
         };
-        let Some(&first) = shapes.iter().find(is_wrong) else { return Verdict::Passed(None) };
-        if !wrong.is_empty()
-            && let Some(next) = self.why(&wrong)
-        {
-            return failed(first, next);
-        }
-        let next = if let Some((size, error)) = ended {
-            self.broken(size, shapes, &error)
-        } else {
-            let (size, seen) = wrong.swap_remove(0);
-            self.wrong(size, seen.verification)
-        };
-        failed(first, next)
+        let next = self.why(&wrong, &ended).unwrap_or_else(|| match (ended.first(), wrong.first()) {
+            (Some((size, error)), _) => self.broken(*size, shapes, error),
+            (None, Some((size, verification))) => self.wrong(*size, verification),
+            (None, None) => Next::new(String::new(), None),
+        });
+        Verdict::Failed(Some(format!("not at {}", names(&[first]))), next)
     }
 
     /// What to look at if the product could not be computed at a size.
@@ -118,24 +111,40 @@ impl Candidate {
     }
 
     /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
-    fn why(&self, wrong: &[([u64; 3], Seen)]) -> Option<Next> {
+    fn why(&self, wrong: &[([u64; 3], Verification)], ended: &[([u64; 3], anyhow::Error)]) -> Option<Next> {
+        let fault = |error| KernelFault::behind(error).and_then(|fault| fault.hazard.clone());
+        let faults: Vec<([u64; 3], HazardReport)> =
+            ended.iter().filter_map(|(size, error)| Some((*size, fault(error)?))).collect();
         let mut sizes: Vec<[u64; 3]> = wrong.iter().map(|(size, _)| *size).collect();
-        // Where all indices are 0 they cannot be told from each other.
-        sizes.sort_by_key(|size| (size.iter().any(|&edge| edge < 5), size.iter().product::<u64>()));
+        if wrong.is_empty() {
+            sizes.extend(faults.iter().map(|(size, _)| *size));
+        }
+        // Where all indices are 0, or two sizes are the same, they cannot be told from each other.
+        let short = |size: &[u64; 3], most| size.iter().filter(|&&edge| edge < most).count();
+        let same = |[m, n, k]: [u64; 3]| m == n || n == k || k == m;
+        sizes.sort_by_key(|size| (short(size, 2), short(size, 5), same(*size), size.iter().product::<u64>()));
         sizes.truncate(3);
         let hidden = |size: [u64; 3]| {
             let hazards = self.checked(size).unwrap_or_default();
             hazards.iter().any(HazardReport::is_hidden_cause).then_some((size, hazards))
         };
-        let (at_hazard, hazards) = sizes.iter().find_map(|&size| hidden(size)).unwrap_or_default();
+        let (at_hazard, mut hazards) = sizes.iter().find_map(|&size| hidden(size)).unwrap_or_default();
+        if wrong.is_empty() {
+            hazards.extend(faults.iter().map(|(_, fault)| fault.clone()).take(1));
+        }
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
         // Where C is not A·B, the pairs that were multiplied are not those of A·B.
         for &size in sizes.iter().filter(|_| !self.is_transfer()) {
             let plan = self.plan(size).ok()?;
             causes.extend(
-                cause(&self.problem(size), &plan, &self.code(&plan).ok()?, !hazards.is_empty())
-                    .map(|cause| (size, cause)),
+                cause(
+                    &self.problem(size),
+                    &plan,
+                    &self.code(&plan).ok()?,
+                    hazards.iter().any(HazardReport::leads_astray),
+                )
+                .map(|cause| (size, cause)),
             );
             if causes.last().is_some_and(|(_, cause)| !cause.may_follow()) {
                 break;
@@ -152,16 +161,21 @@ impl Candidate {
             None => (at_hazard, hazard?),
         };
         let text = picture(found);
-        let count = wrong.iter().find(|(of, _)| *of == size)?.1.verification.diagnosis.clone().unwrap_or_default();
-        let count = count.split(": ").next().unwrap_or_default();
-        let text = format!("at {}\n{text}\nthe product is wrong: {count}", names(&[size]));
+        let what = match wrong.iter().find(|(of, _)| *of == size) {
+            Some((_, verification)) => {
+                let count = verification.diagnosis.as_deref().unwrap_or_default();
+                format!("the product is wrong: {}", count.split(": ").next().unwrap_or_default())
+            }
+            None => format!("the kernel ends with a {}", faults.iter().find(|(of, _)| *of == size)?.1.place),
+        };
+        let text = format!("at {}\n{text}\n{what}", names(&[size]));
         Some(Next::new(text, self.command(size, "--check")).about(found, &self.source.display))
     }
 
     /// What to look at if the product is wrong at a size.
-    fn wrong(&self, size: [u64; 3], verification: Verification) -> Next {
+    fn wrong(&self, size: [u64; 3], verification: &Verification) -> Next {
         let name = names(&[size]);
-        let mut text = format!("at {name} {}", verification.diagnosis.unwrap_or_default());
+        let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
             let got = match (mismatch.unwritten, mismatch.got) {
                 (true, _) => "was never written".to_owned(),

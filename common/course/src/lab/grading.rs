@@ -12,8 +12,10 @@ use crate::lab::speed;
 use crate::lab::task::Task;
 
 /// Grades a kernel. An error is a failure of the machinery (a missing NVRTC, say) and not of the kernel.
-pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Grade> {
-    fill_in(lab, &Candidate::read(lab, kernel, seed)?, seed, Until::FirstFailure)
+pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Grade> {
+    let mut candidate = Candidate::read(lab, kernel, seed)?;
+    candidate.instruction_limit = instruction_limit;
+    fill_in(lab, &candidate, seed, Until::FirstFailure)
 }
 
 /// Fills in the checklist of a kernel.

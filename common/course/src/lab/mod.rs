@@ -59,6 +59,9 @@ pub struct Options {
     /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
+    /// Warp instructions after which a launch is stopped; by default far more than a product of its size takes
+    #[arg(long, value_name = "N")]
+    instruction_limit: Option<u64>,
 }
 
 /// Runs the command; `false` if a required task has not passed.
@@ -85,9 +88,9 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     if options.watch {
-        return watch(&lab, &kernel, own, options.seed);
+        return watch(&lab, &kernel, own, options);
     }
-    grade(&lab, &kernel, own, options.seed)
+    grade(&lab, &kernel, own, options)
 }
 
 /// One more hint for the first task that has not passed.
@@ -105,8 +108,9 @@ fn hint(lab: &Lab) -> Result<()> {
 
 /// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
 /// when it passed a task.
-fn grade(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
-    let mut grade = grading::grade(lab, kernel, seed.unwrap_or_else(fresh_seed))?;
+fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
+    let seed = options.seed.unwrap_or_else(fresh_seed);
+    let mut grade = grading::grade(lab, kernel, seed, options.instruction_limit)?;
     if own && let Ok(progress) = Progress::read() {
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }
@@ -148,7 +152,7 @@ fn clear() {
 }
 
 /// Grades at each save, until the learner stops the program.
-fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool> {
+fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let stamp = || fs::metadata(kernel).and_then(|metadata| metadata.modified()).ok();
     let mut graded = None;
     loop {
@@ -158,7 +162,7 @@ fn watch(lab: &Lab, kernel: &Path, own: bool, seed: Option<u64>) -> Result<bool>
             std::thread::sleep(Duration::from_millis(50));
             graded = stamp();
             clear();
-            if let Err(error) = grade(lab, kernel, own, seed) {
+            if let Err(error) = grade(lab, kernel, own, options) {
                 output::print(&format!("error: {error:#}\n"))?;
             }
             output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))?;

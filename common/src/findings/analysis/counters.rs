@@ -103,9 +103,9 @@ const COLUMNS: [(&str, &str); 8] = [
     ("conflicts", ""),
 ];
 
-/// Width of the source in the table of lines, and of a column of counts: the whole fits a terminal of 120 columns.
-const SOURCE: usize = 40;
-const COLUMN: usize = 12;
+/// Width of the table of lines, and of the source in it at least and at most.
+const WIDTH: usize = 100;
+const SOURCE: [usize; 2] = [16, 40];
 
 /// A line of source that fits the width: without what all lines are indented by, and cut off if it is longer.
 fn shortened(line: &str, width: usize) -> String {
@@ -147,9 +147,16 @@ impl Counters {
         };
         let mut columns = COLUMNS.to_vec();
         columns.retain(|(_, name)| self.lines.iter().any(|line| count(line, name) > 0));
-        let mut text = format!("  {:>5}  {:<SOURCE$}", "line", "source");
-        for (heading, _) in &columns {
-            let _ = write!(text, "{heading:>COLUMN$}");
+        let cell = |count: u64| if count == 0 { "·".to_owned() } else { grouped(count) };
+        let width = |&(heading, name): &(&str, &str)| {
+            let cells = self.lines.iter().map(|line| cell(count(line, name)).chars().count());
+            2 + cells.max().unwrap_or(0).max(heading.len())
+        };
+        let widths: Vec<usize> = columns.iter().map(width).collect();
+        let source = WIDTH.saturating_sub(9 + widths.iter().sum::<usize>()).clamp(SOURCE[0], SOURCE[1]);
+        let mut text = format!("  {:>5}  {:<source$}", "line", "source");
+        for ((heading, _), width) in columns.iter().zip(&widths) {
+            let _ = write!(text, "{heading:>width$}");
         }
         text.push('\n');
         let mut file = None;
@@ -159,11 +166,9 @@ impl Counters {
                 let _ = writeln!(text, "  {name}");
                 file = Some(&line.file);
             }
-            let _ = write!(text, "  {:>5}  {:<SOURCE$}", line.line, shortened(&line.text, SOURCE));
-            for (_, name) in &columns {
-                let count = count(line, name);
-                let count = if count == 0 { "·".to_owned() } else { grouped(count) };
-                let _ = write!(text, "{count:>COLUMN$}");
+            let _ = write!(text, "  {:>5}  {:<source$}", line.line, shortened(&line.text, source));
+            for ((_, name), width) in columns.iter().zip(&widths) {
+                let _ = write!(text, "{:>width$}", cell(count(line, name)));
             }
             text.push('\n');
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::causes::roots;
 use crate::code::places::{Sources, index};
 use crate::findings::diagnostic::{self, Diagnostic};
-use crate::findings::hazard_kind::ReportKind;
+use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,11 @@ impl HazardReport {
         }
     }
 
+    /// Whether values may follow from it that nobody can expect: from everything but what nobody has set, which values tell better.
+    pub fn leads_astray(&self) -> bool {
+        self.is_hidden_cause() && self.kind != simt::HazardKind::UninitialisedShared
+    }
+
     /// Whether it is a reason of a wrong product that may itself follow from a hazard.
     pub fn may_follow(&self) -> bool {
         matches!(self.kind, ReportKind::Product(mistake) if mistake.may_follow())
@@ -144,7 +149,14 @@ impl HazardReport {
     /// one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
-        let follows = self.may_follow() && hazards.iter().any(Self::is_hidden_cause);
+        let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
+        if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow())) {
+            return false;
+        }
+        // What nobody has set is told better by what should be there.
+        let unset = self.kind == ReportKind::Product(Mistake::Unset);
+        let causes = |hazard: &Self| if unset { hazard.leads_astray() } else { hazard.is_hidden_cause() };
+        let follows = self.may_follow() && hazards.iter().any(causes);
         !overrun && !follows
     }
 

@@ -96,7 +96,9 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
             // Not how a tile is filled, nor loops over something else than the matrix.
             let filled = format!("{name}[");
             let counts = |text: &str| {
-                let loops = text.trim_start().starts_with("for") && (stores || !of_matrix(text));
+                let number =
+                    text.split_once(" = ").is_some_and(|(_, from)| from.starts_with(|c: char| c.is_ascii_digit()));
+                let loops = text.trim_start().starts_with("for") && number && (stores || !of_matrix(text));
                 !(loops || name.starts_with(char::is_uppercase) && text.contains(&filled))
             };
             let set: Vec<&(u32, &str)> =
@@ -133,13 +135,29 @@ fn declares(text: &str, name: &str) -> bool {
     })
 }
 
+/// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
+pub fn pointers(sources: &mut Sources, place: &Location, array: &str) -> Vec<String> {
+    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+    let sets = |text: &String| {
+        let (left, right) = code(text).split_once(" = ")?;
+        let of_array = right.split(|c| !is_name(c)).any(|word| word == array) && left.contains('*');
+        set_by_line(code(text)).filter(|_| of_array).map(str::to_owned)
+    };
+    lines.iter().filter_map(sets).collect()
+}
+
+/// The name that a line gives a value: `sum` in `sum[m] += a * b`.
+pub fn set_by_line(text: &str) -> Option<&str> {
+    let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
+    left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())
+}
+
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.
 pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u32)> {
     let (file, line) = (place.file.as_ref()?, place.line?);
     let lines = sources.lines(file);
     let text = code(lines.get(line as usize - 1)?);
-    let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
-    let name = left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
+    let name = set_by_line(text)?;
     let above = numbered(lines, line).find(|(_, text)| declares(code(text), name));
     above.map(|(number, _)| (name.to_owned(), number))
 }

@@ -17,18 +17,28 @@ pub fn remedy(sources: &mut Sources, place: &Location) -> Option<(u32, String)> 
 /// What is wrong with the comparisons in a line.
 fn wrong(line: u32, code: &str) -> Option<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let compares = |part: &str| part.contains("< M") || part.contains("< N") || part.contains("< K");
+    if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
+        return Some(format!(
+            "write && in place of || in line {line}: an element lies inside the matrix only if all of this is true"
+        ));
+    }
     for (at, _) in code.match_indices('<') {
         let before = code[..at].trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
         let after = &code[at + 1..];
         let (equal, after) = after.strip_prefix('=').map_or((false, after), |rest| (true, rest));
         let size = after.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
-        if !matches!(size, "M" | "N" | "K") || code[..at].ends_with('<') {
+        if size.is_empty() || size.starts_with(|c: char| c.is_ascii_digit()) || code[..at].ends_with('<') {
             continue;
         }
-        if equal {
+        let less = after.trim_start()[size.len()..].trim_start().starts_with('-');
+        if equal && !less && before.contains(|c: char| c.is_lowercase()) {
             return Some(format!(
                 "write {before} < {size} in line {line}: with <= the last {before} is {size}, and the last element is that of {size} - 1"
             ));
+        }
+        if !matches!(size, "M" | "N" | "K") || equal {
+            continue;
         }
         let right = match before {
             _ if before.contains("row") => "M",
@@ -56,6 +66,9 @@ mod tests {
             ("if (row < N && col < M) {", Some("compare row with M and not with N")),
             ("if (row < M && col<M)", Some("compare col with N")),
             ("for (int k0 = 0; k0 < M; k0 += TILE)", Some("compare k0 with K")),
+            ("if (row < M || col < N)", Some("write && in place of ||")),
+            ("As[y][x] = k0 <= a_end ? *a_from : 0;", Some("write k0 < a_end")),
+            ("for (int k = 0; k <= K - 1; ++k)", None),
             ("if (row < M && col < N)", None),
             ("const int a_end = row < M ? K - x : 0;", None),
             ("for (int k = 0; k < TILE; ++k)", None),

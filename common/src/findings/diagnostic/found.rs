@@ -1,13 +1,15 @@
 //! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
 
-use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party};
+use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
-use super::around::{declaration, setters, stores_of};
+use super::around::{declaration, pointers, setters, stores_of};
 use super::bounds;
 use super::race::{at, code_at};
 use super::remedy;
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
+use super::stride;
+use super::underline::{Use, uses};
 use crate::basics::units::grouped;
 use crate::code::places::{Sources, index, triple};
 
@@ -18,14 +20,15 @@ fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
 /// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
 pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnostic {
     let in_array = hazard.place.array().is_some();
+    let (shown, called) = shown(hazard, sources);
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
         let label = match party.action {
-            Action::Reads | Action::Writes => format!("{who} {} {}", party.action, hazard.place),
+            Action::Reads | Action::Writes => format!("{who} {} {shown}", party.action),
             Action::Ends => format!("{who} ends here"),
             action => format!("{who} {action}"),
         };
-        let element = in_array.then(|| hazard.place.clone());
+        let element = in_array.then(|| called.clone());
         Mark { location: party.location.clone(), element, writes: party.action.writes(), label, aside: false }
     };
     let times = grouped(hazard.count);
@@ -48,7 +51,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
     // Where an element has two owners, its index is wrong.
     let owners = hazard.parties.iter().all(|party| party.action == Action::Writes);
     if owners
-        && Role::of(&hazard.place) == Role::Output
+        && matches!(Role::of(&hazard.place), Role::Output | Role::Shared)
         && let Some(party) = hazard.parties.first()
     {
         marks.extend(set_by(sources, &party.location, true));
@@ -72,6 +75,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         note,
         help: remedy::hazard(hazard, sources) + other_buffer(hazard),
         warning: hazard.kind.is_warning(),
+        ..Diagnostic::default()
     }
 }
 
@@ -100,7 +104,32 @@ fn what(hazard: &Hazard, sources: &mut Sources) -> String {
         let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
         return format!("{missed} the barrier in {barrier}");
     }
-    hazard.place.to_string() + happens(hazard, Role::of(&hazard.place) == Role::Output)
+    shown(hazard, sources).0 + happens(hazard, Role::of(&hazard.place) == Role::Output)
+}
+
+/// How the place of a hazard is called, in words and in the kernel's lines. In shared memory that the launch asks for it is what
+/// the first line calls it, if that is clear, and else an element of the whole.
+fn shown(hazard: &Hazard, sources: &mut Sources) -> (String, Place) {
+    let place = || hazard.place.clone();
+    let Place::Offset { array, bytes } = &hazard.place else { return (hazard.place.to_string(), place()) };
+    if array.space != Space::Shared {
+        return (hazard.place.to_string(), place());
+    }
+    let element = format!("{}[{}]", array.name, bytes / 4);
+    let Some(party) = hazard.parties.first() else { return (element, place()) };
+    let names = pointers(sources, &party.location, &array.name);
+    let code = code_at(sources, &party.location);
+    let suits = |found: &Use| if party.action == Action::Writes { found.writes } else { found.reads };
+    let used = |name: &String| {
+        uses(code, name).into_iter().find(suits).map(|found| (name.clone(), code[found.span].to_owned()))
+    };
+    match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
+        [(name, text)] => {
+            let array = simt::Array { name: name.clone(), space: Space::Shared };
+            (format!("{text}, which is {element},"), Place::Element { array, index: vec![], bytes: 0 })
+        }
+        _ => (element, place()),
+    }
 }
 
 /// What happens to the place.
@@ -174,8 +203,9 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         (_, None) => format!("block {} stops here", triple(index(fault.block))),
     };
     let mut sources = Sources::default();
-    let mut marks = vec![Mark { location: fault.location.clone(), element, writes, label, aside: false }];
-    let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. });
+    let mut marks =
+        vec![Mark { location: fault.location.clone(), element: element.clone(), writes, label, aside: false }];
+    let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. });
     let bounds = if outside { bounds::remedy(&mut sources, &fault.location) } else { None };
     match &bounds {
         Some((line, _)) => marks.push(at_line(&mut sources, &fault.location, *line, "this lets it".into())),
@@ -183,12 +213,17 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         None => {}
     }
     let code = code_at(&mut sources, &fault.location);
+    let strides =
+        element.as_ref().and_then(Place::array).is_some_and(|array| stride::remedy(code, &array.name).is_some());
+    let vague =
+        matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. }) && bounds.is_none() && !strides;
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
         note: None,
         help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code), |(_, text)| text),
         warning: false,
+        vague,
     }
 }
 
@@ -247,6 +282,6 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
         marks: vec![mark],
         note: None,
         help: help.into(),
-        warning: false,
+        ..Diagnostic::default()
     })
 }

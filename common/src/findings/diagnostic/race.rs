@@ -3,6 +3,7 @@
 
 use simt::{Action, Location, Party};
 
+use super::around::{set_by_line, setters};
 use super::situation::{Role, Way, way};
 use super::stride;
 use super::underline;
@@ -98,6 +99,9 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
             at(&a.location)
         ),
         (Way::Same, _) => one_thread("be written by"),
+        _ if both_write && role == Role::Shared && apart(sources, a, b, array).is_some() => {
+            apart(sources, a, b, array).unwrap_or_default()
+        }
         _ if both_write && role == Role::Output => one_thread("be stored by"),
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => {
@@ -112,8 +116,45 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         (Way::Unknown, _) => {
             "put a __syncthreads() between the two accesses, on every way from the one to the other".into()
         }
-        (way, _) => format!("put a __syncthreads() {}", barrier(way != Way::Down, above, below)),
+        (way, _) => {
+            let put = format!("put a __syncthreads() {}", barrier(way != Way::Down, above, below));
+            match conditional(sources, &below.location) {
+                Some(line) if way == Way::Back => format!(
+                    "{put}; the one in line {line} is under a condition: let every thread come to it in every step"
+                ),
+                _ => put,
+            }
+        }
     }
+}
+
+/// What to do about two lines that store to one place in what the kernel takes for two arrays.
+fn apart(sources: &mut Sources, a: &Party, b: &Party, array: &str) -> Option<String> {
+    let [one, other] =
+        [a, b].map(|party| set_by_line(code_at(sources, &party.location)).unwrap_or_default().to_owned());
+    let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
+    distinct.then(|| {
+        let mut begins = |name: &str, place: &Location| {
+            let set = setters(sources, place, true, 9);
+            set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
+        };
+        // The one that is declared last begins behind the other one.
+        let (first, last) = (begins(&one, &a.location), begins(&other, &b.location));
+        let (one, other, line) = if first > last { (other, one, first) } else { (one, other, last) };
+        let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
+        format!("{one} and {other} overlap in shared memory: let {other} begin{line} behind the last element of {one}; a barrier would not help")
+    })
+}
+
+/// A barrier below a line that only some threads come to, or only in some steps.
+fn conditional(sources: &mut Sources, place: &Location) -> Option<u32> {
+    let lines = sources.lines(place.file.as_deref()?);
+    let below = (1..).zip(lines).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
+    below
+        .map(|(number, text)| (number, underline::code(text)))
+        .find(|(_, code)| code.contains("__syncthreads"))
+        .filter(|(_, code)| code.contains("if"))
+        .map(|(number, _)| number)
 }
 
 /// Whether blocks may tell each other of something in this file: by atomic operations.

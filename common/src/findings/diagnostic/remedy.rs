@@ -173,7 +173,11 @@ pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
                 Space::Shared => format!("give the rows of the shared array a multiple of {bytes} bytes"),
                 _ => format!("take narrower accesses if a row does not start at a multiple of {bytes} bytes"),
             };
-            format!("an access of {bytes} bytes needs an address that is a multiple of {bytes}: {where_not}")
+            let elements = bytes / 4;
+            format!(
+                "an access of {bytes} bytes needs an address that is a multiple of {bytes}: let the index in {line} be a multiple of {elements}, and \
+                 {where_not}"
+            )
         }
         FaultKind::DivergentBarrier { .. } => {
             "move the barrier out of the condition or the loop that not all threads enter, so that all of them reach it"

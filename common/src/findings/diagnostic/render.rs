@@ -15,6 +15,8 @@ pub struct Diagnostic {
     pub title: String,
     /// It is a warning: nothing is wrong by the rules.
     pub warning: bool,
+    /// Whether only the place is known, and not what is wrong there.
+    pub vague: bool,
     /// The places in the kernel: none, one or two.
     pub(crate) marks: Vec<Mark>,
     /// Something else worth knowing.

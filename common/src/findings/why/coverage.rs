@@ -1,42 +1,28 @@
 //! Elements in whose sum products are missing, or are there too often: which k, and why.
 
+use std::collections::BTreeSet;
+
 use super::element::{Element, Factor, Pair, Side};
-use super::teller::{Teller, Told};
+use super::teller::{Teller, Told, listed};
 use crate::code::places::Sources;
-use crate::findings::diagnostic::{Mark, around, at_line, declared};
+use crate::findings::diagnostic::{Mark, around, at_line, bounds, code, code_at, declared};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
-    pub fn empty(&self, zeros: bool) -> Told {
+    pub fn empty(&self) -> Told {
         let name = self.element.name();
         let mut marks: Vec<Mark> = self.store_mark("this sum is 0").into_iter().collect();
-        if let Some(pair) = self.element.with_zeros.first() {
-            for (_, value) in &pair.factors {
-                marks.extend(self.read(value, "holds 0, as if it lay beyond the edge"));
-                let stored = value.shared.and_then(|passage| passage.stored);
-                marks.extend(stored.map(|stored| Mark {
-                    writes: true,
-                    ..self.mark(stored, Some(self.cell(value)), "and was stored here")
-                }));
-            }
-        }
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
-        let (mistake, what) = if zeros {
-            (
-                Mistake::Zeros,
-                format!("every product for {name} has a 0 in it that stands for an element beyond the edge"),
-            )
-        } else {
-            (Mistake::Empty, format!("nothing was multiplied for {name}"))
-        };
-        let help = if zeros {
-            "compare the rows and columns that are loaded with those that are stored, and the bounds of the loads with M, N and K"
-        } else {
-            "let the loops over k run from 0 to K, one tile after the other, also if K is not a multiple of the tile"
-        };
-        Told { mistake, what, marks, note: None, help: help.into() }
+        Told {
+            mistake: Mistake::Empty,
+            what: format!("nothing was multiplied for {name}"),
+            marks,
+            note: None,
+            help: "let the loops over k run from 0 to K, one tile after the other, also if K is not a multiple of the tile"
+                .into(),
+        }
     }
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
@@ -69,40 +55,132 @@ impl Teller<'_> {
         }
     }
 
-    pub fn unset(&self, pair: &Pair) -> Option<Told> {
+    pub fn unset(&self, at: usize) -> Option<Told> {
+        let pair = &self.element.pairs[at];
         let (_, value) = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
         let (cell, line) = (self.cell(value), self.line(pair.term.instruction));
-        let other = Side::BOTH.iter().find_map(|&side| Some((side.other(), pair.of(side)?.0.1)));
-        let needed = other.map(|(side, k)| (side, (self.element.own(side), k)));
-        let place = needed.and_then(|(side, needed)| self.arrival(side, needed, value));
+        let read = value.shared.map_or(line, |passage| self.line(passage.loaded));
+        // The other factor tells which element should be there, if it is one that belongs here.
+        let other = Side::BOTH.iter().find_map(|&side| {
+            Some((side.other(), pair.of(side).filter(|((own, _), _)| *own == self.element.own(side))?.0.1))
+        });
+        let both = pair.factors.iter().all(|(factor, _)| *factor == Factor::Unset).then_some((Side::A, at as u64));
+        let needed = other.or(both).map(|(side, k)| (side, (self.element.own(side), k)));
         let mut marks = self.read(value, "has no value yet");
-        if let (Some((side, needed)), Some(arrived)) = (needed, place) {
-            let (need, there, stored) =
-                (side.element(needed), self.origins.word(arrived.position), self.line(arrived.stored));
+        let told = |mistake, what, marks, help| Some(Told { mistake, what, marks, note: None, help });
+        let Some((side, place)) = needed else {
+            for stored in Side::BOTH
+                .iter()
+                .flat_map(|&side| self.arrived(side))
+                .map(|(_, arrived)| arrived.stored)
+                .collect::<BTreeSet<u32>>()
+            {
+                marks.push(Mark { writes: true, ..self.mark(stored, None, "this stores to shared memory") });
+            }
+            let help = "let the threads of the block store every element of both tiles before any of them is read, each to its own array; beyond the \
+                        edge of a matrix it is 0";
+            return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
+        };
+        let need = side.element(place);
+        if let Some(arrived) = self.arrival(side, place, value) {
+            let (there, stored) = (self.word(arrived.position), self.line(arrived.stored));
             marks.push(Mark {
                 writes: true,
                 ..self.mark(arrived.stored, Some(there.clone()), &format!("{need} is stored in {there}"))
             });
-            let read = value.shared.map_or(line.clone(), |passage| self.line(passage.loaded));
-            let position = value.shared.map_or(0, |passage| passage.position);
-            let buffer = self.same_but_for_buffer(position, arrived.position);
-            return Some(Told {
-                mistake: if buffer { Mistake::Stale } else { Mistake::Misplaced },
-                what: format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}"),
-                marks,
-                note: None,
-                help: format!("let {stored} and {read} use the same buffer and the same indices for one tile"),
-            });
+            for (instruction, stores) in [(arrived.stored, true), (value.shared?.loaded, false)] {
+                self.set_by(instruction, stores, &mut marks);
+            }
+            let buffer = self.same_but_for_buffer(value.shared?.position, arrived.position);
+            let mistake = if buffer { Mistake::Stale } else { Mistake::Misplaced };
+            let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
+            let same = if buffer { "buffer" } else { "array and the same indices" };
+            return told(mistake, what, marks, format!("let {stored} and {read} use the same {same} for one tile"));
+        }
+        let name = side.name();
+        let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
+        let mut sources = Sources::default();
+        let mut lines = BTreeSet::new();
+        for &stored in &stores {
+            let location = self.origins.location(stored);
+            // An unrolled loop has many instructions for one line.
+            if !lines.insert(location.line.unwrap_or_default()) {
+                continue;
+            }
+            let label = format!("elements of {name} are stored here, but not {need}");
+            marks.push(Mark { writes: true, ..self.mark(stored, None, &label) });
+            for line in around(&mut sources, &location, &["for", "while", "if"]) {
+                marks.push(at_line(&mut sources, &location, line, "it depends on this".into()));
+            }
+            self.set_by(stored, true, &mut marks);
+        }
+        let help = if stores.is_empty() {
+            format!(
+                "no thread of the block stores anything of {name} to shared memory before {read}: let them store the whole tile"
+            )
+        } else {
+            format!(
+                "let the threads of the block store every element that is read: look at how many elements {} {} and how a thread goes on \
+                 from one to its next; beyond the edge of {name} it is 0",
+                listed(&lines),
+                if lines.len() == 1 { "stores" } else { "store" }
+            )
+        };
+        told(Mistake::Unset, format!("nobody has set {cell}, where {read} reads {need}"), marks, help)
+    }
+
+    /// The sum holds a variable without a value, for which the compiler takes NaN.
+    pub fn undefined(&self) -> Option<Told> {
+        let store = self.element.store.as_ref()?;
+        let name = self.element.name();
+        let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
+        let formed = self.origins.products(self.problem, store);
+        if let Some((pair, _)) = formed.first() {
+            marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
+            self.set_by(pair.term.instruction, false, &mut marks);
+            for side in Side::BOTH {
+                marks.extend(self.passage(pair, side).into_iter().take(1));
+            }
         }
         Some(Told {
             mistake: Mistake::Unset,
-            what: format!("{line} multiplies {cell}, which nobody has set"),
+            what: format!("{name} follows from a variable of the thread that has no value"),
             marks,
-            note: None,
-            help: "let the threads of the block store every element of the tile before any of them is read, with 0 for what lies beyond the \
-                   edge of a matrix"
+            note: Some("the compiler may take anything for it, and has taken NaN".into()),
+            help: "give every element of the thread's own arrays a value before it is used: the loops that fill them must reach as far as \
+                   those that multiply and store"
                 .into(),
         })
+    }
+
+    /// The sum goes on when each k has been multiplied.
+    pub fn beyond(&self, pair: &Pair) -> Told {
+        let at = self.origins.location(pair.term.instruction);
+        let line = self.line(pair.term.instruction);
+        let mut sources = Sources::default();
+        let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
+        for side in Side::BOTH {
+            marks.extend(self.passage(pair, side));
+        }
+        let bound = bounds(&mut sources, &at);
+        let lines: Vec<u32> = match &bound {
+            Some((line, _)) => vec![*line],
+            None => around(&mut sources, &at, &["for", "while"]),
+        };
+        marks.extend(lines.into_iter().map(|line| at_line(&mut sources, &at, line, "this lets it".into())));
+        let [a, b] = pair.names();
+        Told {
+            mistake: Mistake::Part,
+            what: format!(
+                "{line} adds {a} times {b} to {}, after all k below K = {} have been multiplied",
+                self.element.name(),
+                self.problem.k
+            ),
+            marks,
+            note: None,
+            help: bound
+                .map_or_else(|| "let k stay below K, or take 0 for what lies beyond the edge".into(), |(_, help)| help),
+        }
     }
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
@@ -141,18 +219,26 @@ impl Teller<'_> {
             let (mistake, help) = if *later {
                 (Mistake::Early, format!("store {name} once, after the loop over k has ended"))
             } else {
+                let location = self.origins.location(pair.term.instruction);
+                let mut sources = Sources::default();
+                marks.extend(declared(&mut sources, &location));
+                let keeps = code_at(&mut sources, &location).contains("+=");
+                let once = "set the sum to 0 once, before the loop over k, and never in it";
                 (
                     Mistake::Lost,
-                    "set the sum to 0 once, before the loop over k, and never in it; and let it keep what it has"
-                        .to_owned(),
+                    if keeps {
+                        once.to_owned()
+                    } else {
+                        format!("add to the sum in {at}, with += in place of =; {once}")
+                    },
                 )
             };
             what += &format!(", although {at} forms the products");
             return Told { mistake, what, marks, note: None, help };
         }
         let mut sources = Sources::default();
-        let loops =
-            multiply.map(|at| around(&mut sources, &self.origins.location(at), &["for", "while"])).unwrap_or_default();
+        let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
+        let loops = around(&mut sources, &place, &["for", "while"]);
         let first = missing.first().copied();
         let there = |side: Side, k: u64| {
             let value = element.pairs.iter().find_map(|pair| pair.of(side)).map(|(_, value)| value);
@@ -179,9 +265,12 @@ impl Teller<'_> {
                 for side in Side::BOTH {
                     marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
                 }
-                let there =
-                    a.or(b).map(|arrived| (self.line(arrived.stored), self.origins.word(arrived.position).to_string()));
+                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.position).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
+                if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
+                    self.set_by(passage.loaded, false, &mut marks);
+                    passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
+                }
                 let help = format!(
                     "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \
                      read, and when",
@@ -229,22 +318,38 @@ impl Teller<'_> {
                 }
                 // What was loaded and not multiplied is left out by the inner loop.
                 let inner = came || !shared;
-                let over_k = |line: &&u32| {
-                    let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
-                    let text =
-                        sources.line(place.file.as_deref().unwrap_or_default(), **line).unwrap_or_default().to_owned();
-                    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.starts_with('k'))
+                let mut text = |line: u32| {
+                    let text = sources.line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
+                    code(text).to_owned()
                 };
-                let mut over: Vec<u32> = loops.iter().filter(over_k).copied().collect();
+                let over_k = |text: &str| {
+                    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+                        .any(|word| word.starts_with('k') || word == "K")
+                };
+                let mut over: Vec<(u32, String)> = loops.iter().map(|&line| (line, text(line))).collect();
+                over.retain(|(_, text)| over_k(text));
                 if inner {
                     over.reverse();
                 }
-                if let (Some(&line), Some(at)) = (over.last(), multiply) {
-                    marks.push(at_line(&mut sources, &self.origins.location(at), line, "this loop counts k".into()));
+                let (line, text) = over.pop().unwrap_or_default();
+                if line > 0 {
+                    marks.push(at_line(&mut sources, &place, line, "this loop counts k".into()));
                 }
-                let help = if inner {
-                    "let the loop around the product run over all k of the tile".to_owned()
-                } else if problem.k > 1 && missing.contains(&(problem.k - 1)) {
+                let (tail, head) = (missing.contains(&(problem.k - 1)), missing.contains(&0));
+                let steps = text.contains("+=");
+                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + problem.k / 2 {
+                    format!(
+                        "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
+                    )
+                } else if inner {
+                    let how = match (head, tail) {
+                        (true, _) => "it begins too late",
+                        (_, true) => "it ends too early",
+                        _ => "it leaves some out",
+                    };
+                    let all = if shared { "every k of the tile" } else { "every k from 0 to K - 1" };
+                    format!("let the loop in line {line} multiply {all}: {how}, or what is multiplied there is lost")
+                } else if problem.k > 1 && tail {
                     "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
                 } else {
                     "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()

@@ -237,6 +237,12 @@ impl Origins {
         self.stores_of_c().values().flatten().map(|store| store.instruction).max()
     }
 
+    /// Whether a word lies in shared memory that the launch asks for: nothing says how it is divided.
+    pub(super) fn is_dynamic(&self, position: u32) -> bool {
+        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= 4 * position);
+        array.is_some_and(|array| self.extents.iter().all(|(name, _)| *name != array.source_name))
+    }
+
     /// The element of a shared array that a word of shared memory is.
     pub(super) fn word(&self, position: u32) -> simt::Place {
         let at = 4 * position;

@@ -1,11 +1,14 @@
 //! From the verdicts on all elements of C to one finding: the mistake that most of them show, with one of them worked out.
 
+use std::collections::BTreeSet;
+
 use plan::Problem;
+use simt::analyses::provenance::Source;
 
 use super::element::{Element, Factor, Origins, Pair, Place, Side, global};
-use super::judge::{Verdict, judge};
+use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
-use super::teller::{Teller, Told};
+use super::teller::{Teller, Told, listed};
 use crate::code::places::{Sources, index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared};
@@ -16,13 +19,19 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
     let mut counts: Vec<(Key, u64)> = vec![];
     let mut kept: Vec<(Element, Verdict)> = vec![];
     let mut looked_at = 0;
+    // Where in C each sum lies that is the whole one of an element, and whether there are others.
+    let mut sums: Vec<(Place, i64)> = vec![];
+    let mut mixed = false;
     for element in origins.elements(problem).take(MOST_ELEMENTS) {
         looked_at += 1;
+        let of = whole(problem, &element);
+        mixed |= of.is_none() && element.store.is_some();
+        sums.extend(of.map(|of| (of, (element.row * problem.n + element.col) as i64)));
         let verdict = judge(origins, problem, &element);
         if matches!(verdict, Verdict::Right | Verdict::Unknown) {
             continue;
         }
-        let key = key(&verdict);
+        let key = key(&element, &verdict);
         let at = counts.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
             counts.push((key, 0));
             counts.len() - 1
@@ -33,17 +42,37 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
             kept.push((element, verdict));
         }
     }
+    // Sums that are right and lie elsewhere by one rule are stored there: whole rows that are moved may as well be read wrongly.
+    let n = problem.n as i64;
+    let moved = rule::affine(&sums).filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
+    if moved.is_some() {
+        let elsewhere = |(element, verdict): (Element, Verdict)| {
+            let of = whole(problem, &element).filter(|of| *of != (element.row, element.col));
+            let verdict = of.map_or(verdict, Verdict::Elsewhere);
+            (element, verdict)
+        };
+        kept = kept.into_iter().map(elsewhere).collect();
+        counts = vec![];
+        for (element, verdict) in &kept {
+            let key = key(element, verdict);
+            match counts.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((key, 1)),
+            }
+        }
+    }
     let weight = |(key, count): &(Key, u64)| (key.0, *count);
     let (commonest, count) =
         counts.iter().copied().reduce(|best, next| if weight(&next) > weight(&best) { next } else { best })?;
-    let alike: Vec<&(Element, Verdict)> = kept.iter().filter(|(_, verdict)| key(verdict) == commonest).collect();
+    let alike: Vec<&(Element, Verdict)> =
+        kept.iter().filter(|(element, verdict)| key(element, verdict) == commonest).collect();
     // The clearest example has small indices, no two of them the same, and none that is 0.
     let clear = |(element, _): &&(Element, Verdict)| {
         let Element { row, col, .. } = *element;
         (row == col, row == 0 || col == 0, row + col)
     };
     let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
-    let told = Teller { origins, problem, alike: &alike, element }.tell(verdict)?;
+    let told = Teller { origins, problem, alike: &alike, element, moved }.tell(verdict)?;
     Some(report(element, told, count, looked_at))
 }
 
@@ -54,12 +83,13 @@ const MOST_KEPT: u64 = 256;
 /// What tells one mistake from another: how much it says, which verdict it is, and of which operand.
 type Key = (u8, std::mem::Discriminant<Verdict>, Option<Side>);
 
-fn key(verdict: &Verdict) -> Key {
+fn key(element: &Element, verdict: &Verdict) -> Key {
     let side = if let Verdict::Factor(side, ..) = verdict { Some(*side) } else { None };
     // What nobody stored is somewhere else, if anything is.
     let says = match verdict {
         Verdict::Unwritten => 0,
-        Verdict::Zeros | Verdict::Empty => 1,
+        Verdict::Zero(..) if element.pairs.is_empty() => 1,
+        Verdict::Empty => 1,
         _ => 2,
     };
     (says, std::mem::discriminant(verdict), side)
@@ -87,7 +117,7 @@ fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardRe
             marks: told.marks,
             note: Some(note),
             help: told.help,
-            warning: false,
+            ..Diagnostic::default()
         },
     }
 }
@@ -98,7 +128,7 @@ impl Teller<'_> {
         Some(match verdict {
             Verdict::Right | Verdict::Unknown => return None,
             Verdict::Unwritten => self.unwritten()?,
-            Verdict::Zeros | Verdict::Empty => self.empty(*verdict == Verdict::Zeros),
+            Verdict::Empty => self.empty(),
             Verdict::Zero(side, at, k) => self.zero(*side, &element.with_zeros[*at], *k),
             Verdict::Added => {
                 let value = element.formed.rest.first()?;
@@ -112,9 +142,10 @@ impl Teller<'_> {
                 }
             }
             Verdict::Overwritten => self.overwritten(),
-            Verdict::Unset(at) => self.unset(&element.pairs[*at])?,
+            Verdict::Unset(at) => self.unset(*at)?,
             Verdict::Operands(at) => self.operands(&element.pairs[*at]),
-            Verdict::Beginning => self.beginning(),
+            Verdict::Beginning => self.beginning()?,
+            Verdict::Beyond(at) => self.beyond(&element.pairs[*at]),
             Verdict::Sign(at) => {
                 let line = self.line(element.pairs[*at].term.instruction);
                 Told {
@@ -168,7 +199,8 @@ impl Teller<'_> {
             writes: true,
             ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
         }];
-        for line in around(&mut sources, &place, &["if"]) {
+        let lines: BTreeSet<u32> = around(&mut sources, &place, &["for", "while", "if"]).into_iter().collect();
+        for &line in &lines {
             marks.push(at_line(&mut sources, &place, line, "it depends on this".into()));
         }
         self.set_by(instruction, true, &mut marks);
@@ -177,9 +209,16 @@ impl Teller<'_> {
             what: format!("no thread stores {name}"),
             marks,
             note: None,
-            help: "row must follow from blockIdx.y and threadIdx.y and stay below M, col from blockIdx.x and threadIdx.x and below N; and the \
-                   threads of the grid must cover all of C"
-                .into(),
+            help: match lines.len() {
+                0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
+                      all of C"
+                    .into(),
+                _ => format!(
+                    "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
+                     must cover all of C",
+                    listed(&lines)
+                ),
+            },
         })
     }
 
@@ -215,9 +254,14 @@ impl Teller<'_> {
         }
     }
 
-    fn beginning(&self) -> Told {
+    fn beginning(&self) -> Option<Told> {
         let name = self.element.name();
         let rest = self.element.formed.rest.iter().find(|value| value.bits as u32 & 0x7fff_ffff != 0);
+        if rest
+            .is_some_and(|value| matches!(value.source, Source::Constant(bits) if f32::from_bits(bits as u32).is_nan()))
+        {
+            return self.undefined();
+        }
         let (with, instruction) = if let Some(value) = rest {
             match self.origins.factor(self.problem, value) {
                 Factor::Other => ("what was in C before".to_owned(), value.loaded),
@@ -230,7 +274,7 @@ impl Teller<'_> {
             (format!("the sum of C[{row}][{col}]"), None)
         };
         let at = instruction.or(self.element.pairs.first().map(|pair| pair.term.instruction));
-        Told {
+        Some(Told {
             mistake: Mistake::Beginning,
             what: format!("the sum for {name} begins with {with} and not with 0"),
             marks: at
@@ -243,47 +287,46 @@ impl Teller<'_> {
                 .collect(),
             note: None,
             help: "set the variable of the sum to 0 for each element, right before the loop over k, and store it once after that loop".into(),
-        }
+        })
     }
 
     fn overwritten(&self) -> Told {
         let name = self.element.name();
-        let (last, earlier) = (self.element.store, self.element.earlier.last());
+        let (last, earlier) = (self.element.store.as_ref(), self.element.earlier.last());
         let who = |store: &simt::analyses::provenance::Store| {
             format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)))
         };
         let mut marks: Vec<Mark> = vec![];
-        for (store, label) in [(earlier, "stores the right sum"), (last.as_ref(), "stores another one later")] {
+        for (store, label) in [(earlier, "stores the right sum"), (last, "stores another one later")] {
             marks.extend(store.map(|store| Mark {
                 writes: true,
                 ..self.mark(store.instruction, Some(global("C", &[])), &format!("{} {label}", who(store)))
             }));
         }
+        if let Some(last) = last {
+            self.set_by(last.instruction, true, &mut marks);
+        }
+        let other = whole(self.problem, self.element)
+            .map_or_else(|| "another sum".into(), |(row, col)| format!("the sum for C[{row}][{col}]"));
         Told {
             mistake: Mistake::Overwritten,
-            what: format!("{name} was right, and then another sum was stored over it"),
+            what: format!("{name} was right, and then {other} was stored over it"),
             marks,
             note: None,
-            help: "let each element of C belong to one thread, and let no other store to it: look at how its index follows from threadIdx and \
-                   at the bounds of the store"
+            help: "let each element of C be stored once, by one thread: look at the row and the column in the index of the store, and at its bounds"
                 .into(),
         }
     }
 
     fn elsewhere(&self, (row, col): Place) -> Told {
         let name = self.element.name();
-        let samples: Vec<Sample> = self
-            .alike
-            .iter()
-            .filter_map(|(element, verdict)| match verdict {
-                Verdict::Elsewhere(place) => Some(Sample { needed: (element.row, element.col), taken: *place }),
-                _ => None,
-            })
-            .collect();
-        let rule = match Rule::of(&samples, (0, 0)) {
-            Rule::Exchanged => Some("row and column are exchanged: element (row, col) is C[row * N + col]"),
-            _ => None,
-        };
+        let sizes = [("M", self.problem.m), ("N", self.problem.n), ("K", self.problem.k)];
+        let note = self.moved.map(|strides| {
+            format!(
+                "C is stored as C[{}]; C has N columns, so its elements are C[row * N + col]",
+                rule::index(["row", "col"], strides, sizes)
+            )
+        });
         let mut marks: Vec<Mark> = self
             .element
             .store
@@ -307,7 +350,7 @@ impl Teller<'_> {
             mistake: Mistake::Elsewhere,
             what: format!("the sum for C[{row}][{col}] was stored in {name}"),
             marks,
-            note: rule.map(str::to_owned),
+            note,
             help: "take the row and the column of the elements that were multiplied for the index of the store, too: C[row * N + col]".into(),
         }
     }
@@ -336,6 +379,7 @@ impl Teller<'_> {
         let pair = &element.pairs[at];
         let [one, other] = pair.names();
         let Some((taken, value)) = pair.of(side) else { return self.operands(pair) };
+        let value = self.seen(pair, side, value);
         let needed = (element.own(side), k);
         let problem = self.problem;
         let right = if side == Side::A { (problem.k as i64, 1) } else { (1, problem.n as i64) };
@@ -359,19 +403,47 @@ impl Teller<'_> {
         let place = self.arrival(side, needed, &value);
         let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
         let (mistake, help) = match (value.shared, place) {
+            // The tile is right, and so is the sum: it is that of another row or column.
+            (Some(passage), Some(_))
+                if mistake == Mistake::Line && whole(problem, element).is_some() && self.is_laid_out(side) =>
+            {
+                self.set_by(passage.loaded, false, &mut marks);
+                let (read, of) = (self.line(passage.loaded), side.line());
+                let stored = element.store.as_ref().map(|store| self.line(store.instruction)).unwrap_or_default();
+                let help = format!(
+                    "{read} reads {of} {} of {} for a sum that {stored} stores in {of} {} of C: let the two lines, and the one that \
+                     multiplies, count the {of}s of a thread in the same way",
+                    taken.0,
+                    side.name(),
+                    needed.0
+                );
+                (mistake, help)
+            }
             (Some(passage), Some(arrived))
                 if passage.position != arrived.position
-                    && !matches!(rule, Rule::Strides { .. })
+                    && (!matches!(rule, Rule::Strides { .. }) || self.is_laid_out(side))
                     && !self.moved(side, needed, passage) =>
             {
-                let here = self.origins.word(passage.position);
-                let there = self.origins.word(arrived.position);
+                let (here, there) = (self.word(passage.position), self.word(arrived.position));
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
                 if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
+                    for (instruction, stores) in [(passage.loaded, false), (arrived.stored, true)] {
+                        self.set_by(instruction, stores, &mut marks);
+                    }
                     let help = format!(
                         "{need} is stored in {there} in {stored}, and {read} reads {here}: look at which buffer is stored to and which is read"
                     );
                     (Mistake::Stale, help)
+                } else if !self.is_laid_out(side) && value.loaded.is_some() {
+                    let put = passage.stored.unwrap_or(arrived.stored);
+                    self.set_by(put, false, &mut marks);
+                    self.set_by(put, true, &mut marks);
+                    let put = self.line(put);
+                    let help = format!(
+                        "{put} puts {name} in {here}, where {read} looks for {need}, and that is in {there}: let the index that is read and the \
+                         one that is stored to in {put} mean the same element"
+                    );
+                    (mistake, help)
                 } else {
                     let help = format!(
                         "{stored} stores {need} in {there}, and {read} reads {here} for it: let the indices of both lines mean the same, in the same order"
@@ -383,7 +455,7 @@ impl Teller<'_> {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
                 }
-                let (here, read) = (self.origins.word(passage.position), self.line(passage.loaded));
+                let (here, read) = (self.word(passage.position), self.line(passage.loaded));
                 let help = format!(
                     "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
                      begins, at what changes it in the loop, and at when the tile is stored"
@@ -394,10 +466,12 @@ impl Teller<'_> {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
                 }
-                let help = if shared.is_some() {
+                let help = if let Some(passage) = shared {
+                    let put = passage.stored.map(|stored| self.line(stored)).filter(|put| *put != load);
+                    let put = put.map_or_else(String::new, |put| format!(", and at what {put} stores"));
                     format!(
                         "no thread of the block brings {need} to shared memory when it is needed: look at the index or the pointer in {load}, at how it \
-                         begins and at what changes it in the loop"
+                         begins and at what changes it in the loop{put}"
                     )
                 } else {
                     format!("{load} must read {need} there: look at its index")

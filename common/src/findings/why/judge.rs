@@ -17,8 +17,6 @@ pub enum Verdict {
     Unwritten,
     /// It was right, and another sum was stored over it.
     Overwritten,
-    /// All products have a zero from beyond the edge in them.
-    Zeros,
     /// There is no product in the sum.
     Empty,
     /// This pair, one of those with zeros, has a zero in place of an element of the operand.
@@ -37,6 +35,8 @@ pub enum Verdict {
     Swapped,
     /// The whole sum belongs to another element.
     Elsewhere(Place),
+    /// The sum is whole before this pair, and goes on.
+    Beyond(usize),
     /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
     Factor(Side, usize, u64),
     /// Some k are missing, or are there more than once.
@@ -87,18 +87,22 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
     }
     let k = problem.k as usize;
     if pairs.is_empty() && not_zero.clone().count() == 0 {
-        return if element.with_zeros.is_empty() { Verdict::Empty } else { Verdict::Zeros };
+        let all: Vec<u64> = (0..problem.k).collect();
+        return zero(element, &all).unwrap_or(Verdict::Empty);
     }
     let places: Vec<[Place; 2]> = pairs.iter().map(places).collect();
     let right = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
     // What comes before a whole sum is what that began with.
-    let whole = |part: &[[Place; 2]]| {
+    let whole_part = |part: &[[Place; 2]]| {
         part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<std::collections::BTreeSet<_>>().len() == k
     };
     if not_zero.count() > 0
-        || places.len() > k && whole(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right)
+        || places.len() > k && whole_part(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right)
     {
         return Verdict::Beginning;
+    }
+    if places.len() > k && whole_part(&places[..k]) && !places[k..].iter().all(right) {
+        return Verdict::Beyond(k);
     }
     if places.iter().all(right) {
         if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
@@ -107,7 +111,8 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
         return coverage(problem, element, &places);
     }
     let swapped = |&[(row, p), (col, q)]: &[Place; 2]| p == element.col && q == element.row && row == col;
-    if element.row != element.col && places.iter().all(swapped) {
+    // The tiles that follow may be others than those of B·A, too.
+    if element.row != element.col && places.iter().take(8).all(swapped) {
         return Verdict::Swapped;
     }
     let [(row, _), (col, _)] = places[0];
@@ -151,6 +156,40 @@ fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Ve
     Verdict::Factor(side, at, expected(at))
 }
 
+/// A zero in place of an element: the other factor is the right one, or a zero as well at the place of this k.
+fn zero(element: &Element, missing: &[u64]) -> Option<Verdict> {
+    let zeros = || element.with_zeros.iter().enumerate().filter(|(_, pair)| pair.is_zero());
+    let beside = |side: Side| {
+        zeros().find_map(|(at, pair)| {
+            let ((own, k), _) = pair.of(side.other())?;
+            (own == element.own(side.other()) && missing.contains(&k)).then_some(Verdict::Zero(side, at, k))
+        })
+    };
+    // Only if the products come in the order of k.
+    let in_order = |(at, pair): (usize, &Pair)| pair.of(Side::A).is_none_or(|((_, k), _)| k == at as u64);
+    let both = || {
+        element.with_zeros.iter().enumerate().all(in_order).then_some(())?;
+        let (at, _) = zeros().find(|(at, pair)| {
+            missing.contains(&(*at as u64)) && Side::BOTH.iter().all(|&side| pair.of(side).is_none())
+        })?;
+        Some(Verdict::Zero(Side::A, at, at as u64))
+    };
+    Side::BOTH.into_iter().find_map(beside).or_else(both)
+}
+
+/// The element of C whose whole sum an element holds, with each k once.
+pub fn whole(problem: &Problem, element: &Element) -> Option<Place> {
+    let places: Vec<[Place; 2]> = element.pairs.iter().map(places).collect();
+    let [(row, _), (col, _)] = *places.first()?;
+    let fits = |&[(r, p), (c, q)]: &[Place; 2]| r == row && c == col && p == q && p < problem.k;
+    let ks: std::collections::BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
+    let complete = places.len() as u64 == problem.k && ks.len() as u64 == problem.k;
+    (complete
+        && places.iter().all(fits)
+        && element.pairs.iter().all(|pair| Side::BOTH.iter().all(|&side| pair.of(side).is_some())))
+    .then_some((row, col))
+}
+
 /// Whether every k is there once.
 fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
@@ -159,15 +198,8 @@ fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verd
     }
     let missing: Vec<u64> = (0..problem.k).filter(|k| !counts.contains_key(k)).collect();
     let repeated: Vec<u64> = counts.into_iter().filter(|&(_, count)| count > 1).map(|(k, _)| k).collect();
-    // A zero where the other factor is the right one.
-    for side in Side::BOTH {
-        let zero = |pair: &Pair| {
-            let ((own, k), _) = pair.of(side.other()).filter(|_| pair.is_zero())?;
-            (own == element.own(side.other()) && missing.contains(&k)).then_some(k)
-        };
-        if let Some((at, k)) = element.with_zeros.iter().enumerate().find_map(|(at, pair)| Some((at, zero(pair)?))) {
-            return Verdict::Zero(side, at, k);
-        }
+    if let Some(zero) = zero(element, &missing) {
+        return zero;
     }
     if !(missing.is_empty() && repeated.is_empty()) {
         return Verdict::Part { missing, repeated };

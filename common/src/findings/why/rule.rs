@@ -122,9 +122,11 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
         (other_own as i64 - own as i64, other_k as i64 - k as i64, other - value)
     };
     let deltas: Vec<(i64, i64, i64)> = samples.iter().map(delta).collect();
-    // Where one index changes and the other does not.
-    let by_own = deltas.iter().find(|&&(own, k, _)| own != 0 && k == 0).map(|(own, _, by)| by / own)?;
-    let by_k = deltas.iter().find(|&&(own, k, _)| k != 0 && own == 0).map(|(_, k, by)| by / k)?;
+    // Two samples that lie in different directions from the first one tell both factors.
+    let &(own_1, k_1, by_1) = deltas.iter().find(|&&(own, k, _)| (own, k) != (0, 0))?;
+    let &(own_2, k_2, by_2) = deltas.iter().find(|&&(own, k, _)| own * k_1 != k * own_1)?;
+    let determinant = own_1 * k_2 - own_2 * k_1;
+    let [by_own, by_k] = [by_1 * k_2 - by_2 * k_1, own_1 * by_2 - own_2 * by_1].map(|times| times / determinant);
     let start = value - own as i64 * by_own - k as i64 * by_k;
     let fits = |&((own, k), value): &(Place, i64)| own as i64 * by_own + k as i64 * by_k + start == value;
     samples.iter().all(fits).then_some([by_own, by_k, start])
@@ -143,20 +145,10 @@ pub fn words(rule: Rule, side: Side, sizes: [(&str, u64); 3]) -> Option<String> 
             )
         }
         Rule::Strides { own, k, start: 0 } => {
-            let named = |stride: i64| {
-                sizes
-                    .iter()
-                    .find(|&&(_, size)| size as i64 == stride)
-                    .map_or_else(|| stride.to_string(), |(name, _)| (*name).to_owned())
-            };
             let own_name = if side == Side::A { "row" } else { "col" };
-            let factor = |name: &str, stride: i64| {
-                if stride == 1 { name.to_owned() } else { format!("{name} * {}", named(stride)) }
-            };
+            let read = self::index([own_name, "k"], [own, k, 0], sizes);
             format!(
-                "{name} is read as {name}[{} + {}]; {name} has {columns} columns, so its elements are {name}[{index}]",
-                factor(own_name, own),
-                factor("k", k)
+                "{name} is read as {name}[{read}]; {name} has {columns} columns, so its elements are {name}[{index}]"
             )
         }
         Rule::KShift(by) => format!("the k of {name} is {} the one of the other factor", ahead(by)),
@@ -170,6 +162,23 @@ pub fn words(rule: Rule, side: Side, sizes: [(&str, u64); 3]) -> Option<String> 
         Rule::KPermuted => format!("the k of {name} come in another order than those of the other factor"),
         Rule::Strides { .. } | Rule::None => return None,
     })
+}
+
+/// An index as one writes it: `row * N + col`.
+pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], sizes: [(&str, u64); 3]) -> String {
+    let named = |stride: i64| {
+        let size = sizes.iter().find(|&&(_, size)| size as i64 == stride);
+        size.map_or_else(|| stride.to_string(), |(name, _)| (*name).to_owned())
+    };
+    let factor = |name: &str, stride: i64| match stride {
+        0 => None,
+        1 => Some(name.to_owned()),
+        _ => Some(format!("{name} * {}", named(stride))),
+    };
+    let mut parts: Vec<String> =
+        names.into_iter().zip([one, other]).filter_map(|(name, by)| factor(name, by)).collect();
+    parts.extend((start != 0 || parts.is_empty()).then(|| start.to_string()));
+    parts.join(" + ").replace("+ -", "- ")
 }
 
 fn ahead(by: i64) -> String {

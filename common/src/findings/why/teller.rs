@@ -1,12 +1,15 @@
 //! What is shown of a wrong element: the lines that its factors passed, and the words of a finding.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use plan::Problem;
 use simt::analyses::provenance::{Arrived, Passage, Value};
 
 use super::element::{Element, Origins, Pair, Place, Side, global};
 use super::judge::Verdict;
+use super::rule;
 use crate::code::places::{Sources, index, triple};
-use crate::findings::diagnostic::{Mark, set_by};
+use crate::findings::diagnostic::{Mark, code_at, set_by, set_by_line, uses};
 use crate::findings::hazard_kind::Mistake;
 
 /// What a wrong element is told by: which mistake it is, and everything that is shown.
@@ -25,6 +28,8 @@ pub struct Teller<'a> {
     /// All elements with the mistake.
     pub alike: &'a [&'a (Element, Verdict)],
     pub element: &'a Element,
+    /// How the sums lie in C, if all are whole and lie elsewhere by one rule: row, column and start.
+    pub moved: Option<[i64; 3]>,
 }
 
 impl Teller<'_> {
@@ -38,7 +43,42 @@ impl Teller<'_> {
 
     /// The word of shared memory that a value was read from.
     pub fn cell(&self, value: &Value) -> simt::Place {
-        value.shared.map_or(simt::Place::Shared(0), |passage| self.origins.word(passage.position))
+        value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.position))
+    }
+
+    /// The element of a shared array that a word is. In memory that the launch asks for it is named as in the line that stores
+    /// there.
+    pub fn word(&self, position: u32) -> simt::Place {
+        let place = self.origins.word(position);
+        if !self.origins.is_dynamic(position) {
+            return place;
+        }
+        let mut sources = Sources::default();
+        let mut begins: BTreeMap<u32, u32> = BTreeMap::new();
+        for (_, arrived) in Side::BOTH.into_iter().flat_map(|side| self.arrived(side)) {
+            let begin = begins.entry(arrived.stored).or_insert(arrived.position);
+            *begin = arrived.position.min(*begin);
+        }
+        let before = begins.into_iter().filter(|(_, begin)| *begin <= position).max_by_key(|(_, begin)| *begin);
+        let named = before.and_then(|(stored, begin)| {
+            let name = set_by_line(code_at(&mut sources, &self.origins.location(stored)))?.to_owned();
+            let array = simt::Array { name, space: simt::Space::Shared };
+            Some(simt::Place::Element { array, index: vec![(position - begin).into()], bytes: 0 })
+        });
+        named.unwrap_or(place)
+    }
+
+    /// The elements of an operand that the block of this element put into shared memory, in order.
+    pub fn arrived(&self, side: Side) -> Vec<(Place, Arrived)> {
+        self.element.store.map(|store| self.origins.arrived(self.problem, store.block, side)).unwrap_or_default()
+    }
+
+    /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
+    pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
+        let product = pair.term.instruction;
+        let names = |at| !uses(code_at(&mut Sources::default(), &self.origins.location(at)), side.name()).is_empty();
+        let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
+        Value { loaded, ..value }
     }
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
@@ -50,7 +90,7 @@ impl Teller<'_> {
     /// The way of a factor to where it is multiplied, the last part first.
     pub fn passage(&self, pair: &Pair, side: Side) -> Vec<Mark> {
         let Some((place, value)) = pair.of(side) else { return vec![] };
-        self.way(&side.element(place), side.name(), &value)
+        self.way(&side.element(place), side.name(), &self.seen(pair, side, value))
     }
 
     pub fn way(&self, name: &str, array: &str, value: &Value) -> Vec<Mark> {
@@ -88,9 +128,8 @@ impl Teller<'_> {
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
     pub fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
-        let block = self.element.store?.block;
         let read = value.shared.map_or(0, |passage| passage.position);
-        let arrived = self.origins.arrived(self.problem, block, side).into_iter();
+        let arrived = self.arrived(side).into_iter();
         let there = arrived.filter(|(place, _)| *place == needed).map(|(_, arrived)| arrived);
         there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.position), arrived.position.abs_diff(read)))
     }
@@ -107,12 +146,25 @@ impl Teller<'_> {
 
     /// Whether a word was right in the first step: then what comes later is loaded from the wrong place.
     pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
-        let Some(store) = self.element.store else { return false };
-        let arrived = self.origins.arrived(self.problem, store.block, side);
-        let mut seen = std::collections::BTreeSet::new();
+        let arrived = self.arrived(side);
+        let mut seen = BTreeSet::new();
         let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.position)).collect();
         let steps = first.iter().map(|((_, k), _)| k + 1).max().unwrap_or(1);
         let here = first.iter().find(|(_, arrived)| arrived.position == passage.position);
         here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
     }
+
+    /// Whether the tile of an operand lies in shared memory with fixed strides, as each word was filled first: then it is what
+    /// is read that is wrong, and not how it was stored.
+    pub fn is_laid_out(&self, side: Side) -> bool {
+        let mut seen = BTreeSet::new();
+        let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.position));
+        rule::affine(&arrived.map(|(place, arrived)| (place, arrived.position.into())).collect::<Vec<_>>()).is_some()
+    }
+}
+
+/// `line 3` or `lines 3 and 5`
+pub fn listed(lines: &BTreeSet<u32>) -> String {
+    let all: Vec<String> = lines.iter().map(u32::to_string).collect();
+    format!("line{} {}", if all.len() == 1 { "" } else { "s" }, all.join(" and "))
 }

@@ -1,0 +1,77 @@
+//! Right kernels get no finding: those of the course, the answers of the labs, and a dozen that are written in other ways.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use common::code::Source;
+use common::device::{self, Choice, SimOptions};
+use common::verify::on_device::cause;
+use course::steps::{Kernel, Role, STEPS};
+use libtest_mimic::Trial;
+use plan::{OwnLaunch, Problem};
+
+use super::support::trial;
+use super::{ANSWERS, root, run_step, write};
+
+const KERNELS: &str = include_str!("kernels.cu");
+
+/// Sizes at which nothing is a multiple of anything, and at which everything is.
+const SIZES: [[u64; 3]; 2] = [[37, 50, 45], [64, 64, 32]];
+
+/// The trials of all right kernels.
+pub fn trials() -> Vec<Trial> {
+    let others = KERNELS.split("\n== ").skip(1).map(|part| part.split_once('\n').unwrap_or_default());
+    let mut trials: Vec<Trial> = others
+        .map(|(name, text)| {
+            let check = move || check(&Kernel::named("2")?, &write(&format!("right_{name}"), text)?);
+            trial(format!("right::{name}"), check)
+        })
+        .collect();
+    let own = STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| !kernel.is_on_host());
+    for kernel in own.filter(|kernel| kernel.role() != Role::CounterExample) {
+        trials.push(trial(format!("right::{}", kernel.name()), move || no_cause(&kernel, &kernel.file(), None)));
+    }
+    let challenges = ANSWERS.iter().filter(|answer| answer.2.contains("challenges"));
+    trials.extend(challenges.map(|answer| {
+        trial(format!("right::{}", answer.2), || check(&Kernel::named(answer.0)?, &root().join(answer.2)))
+    }));
+    trials
+}
+
+/// A learner's kernel passes `--check`, and nothing is found in its values.
+fn check(like: &Kernel, file: &Path) -> Result<()> {
+    let source = Source::read(file)?;
+    no_cause(like, file, Some(OwnLaunch::of(&source.display, &source.text)?))?;
+    let file = file.display().to_string();
+    for size in SIZES.iter().filter(|size| fits(like, **size)) {
+        let size = size.map(|edge| edge.to_string()).join("x");
+        let (text, status) =
+            run_step(like.step.name, &["--kernel", &file, "--device", "sim", "--check", "--size", &size])?;
+        ensure!(status == Some(0) && !text.contains("error: ") && !text.contains("warning: "), "{size}: {text}");
+    }
+    Ok(())
+}
+
+/// Whether a block can compute a product of this size, if one has to.
+fn fits(like: &Kernel, [m, n, _]: [u64; 3]) -> bool {
+    like.step.name != "step03_single_block" || m * n <= 1024
+}
+
+fn no_cause(like: &Kernel, file: &Path, launch: Option<OwnLaunch>) -> Result<()> {
+    let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
+    let source = Source::read(file)?.with_headers_of(&like.file());
+    for size in SIZES {
+        let problem = Problem::uniform(size);
+        let own = like.plan(&problem, &device);
+        let plan = match &launch {
+            Some(launch) => launch.plan(&source.text, &problem, own),
+            None => own,
+        };
+        // One block cannot compute all sizes.
+        let Ok(plan) = plan else { continue };
+        let code = source.code(&plan.specialisation, &device, None).with_context(|| file.display().to_string())?;
+        let found = cause(&problem, &plan, &code, false);
+        ensure!(found.is_none(), "{size:?}: {}", found.map(|found| found.text()).unwrap_or_default());
+    }
+    Ok(())
+}
