@@ -38,7 +38,7 @@ fn adding(step: &Source) -> Result<Source> {
     let text = step.text.replace(stores, adds);
     let hash = code::hash(&(step.hash.clone() + adds));
     let path = step.path.with_file_name("adding.cu");
-    Ok(Source { path, display: step.display.clone(), text, hash, headers: Ok(vec![]) })
+    Ok(Source { path, display: step.display.clone(), text, hash, headers: step.headers.clone() })
 }
 
 /// Every source whose PTX is committed there, with its specialisations.
