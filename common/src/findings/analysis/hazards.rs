@@ -150,7 +150,8 @@ impl HazardReport {
     pub fn leads(&self, hazards: &[Self]) -> bool {
         let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
         let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
-        if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow())) {
+        let zero = self.kind == ReportKind::Product(Mistake::Zero);
+        if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow() && !zero)) {
             return false;
         }
         // What nobody has set is told better by what should be there.

@@ -135,6 +135,15 @@ fn declares(text: &str, name: &str) -> bool {
     })
 }
 
+/// Whether a shared array is declared as one of words of four bytes.
+pub fn of_words(sources: &mut Sources, place: &Location, array: &str) -> bool {
+    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+    let declares = |text: &str| text.contains("__shared__") && text.split(|c| !is_name(c)).any(|word| word == array);
+    let words = ["ELEMENT", "float", "int", "unsigned"];
+    let of = |text: &str| text.split(|c| !is_name(c)).any(|word| words.contains(&word));
+    lines.iter().map(|text| code(text)).any(|text| declares(text) && of(text))
+}
+
 /// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
 pub fn pointers(sources: &mut Sources, place: &Location, array: &str) -> Vec<String> {
     let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();

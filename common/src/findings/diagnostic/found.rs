@@ -2,7 +2,7 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
-use super::around::{declaration, pointers, setters, stores_of};
+use super::around::{declaration, of_words, pointers, setters, stores_of};
 use super::bounds;
 use super::race::{at, code_at};
 use super::remedy;
@@ -112,11 +112,12 @@ fn what(hazard: &Hazard, sources: &mut Sources) -> String {
 fn shown(hazard: &Hazard, sources: &mut Sources) -> (String, Place) {
     let place = || hazard.place.clone();
     let Place::Offset { array, bytes } = &hazard.place else { return (hazard.place.to_string(), place()) };
-    if array.space != Space::Shared {
-        return (hazard.place.to_string(), place());
-    }
+    let party = hazard
+        .parties
+        .first()
+        .filter(|party| array.space == Space::Shared && of_words(sources, &party.location, &array.name));
+    let Some(party) = party else { return (hazard.place.to_string(), place()) };
     let element = format!("{}[{}]", array.name, bytes / 4);
-    let Some(party) = hazard.parties.first() else { return (element, place()) };
     let names = pointers(sources, &party.location, &array.name);
     let code = code_at(sources, &party.location);
     let suits = |found: &Use| if party.action == Action::Writes { found.writes } else { found.reads };

@@ -90,6 +90,8 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
         Verdict::Unwritten => 0,
         Verdict::Zero(..) if element.pairs.is_empty() => 1,
         Verdict::Empty => 1,
+        // Other blocks take elements from anywhere.
+        Verdict::Swapped => 3,
         _ => 2,
     };
     (says, std::mem::discriminant(verdict), side)
@@ -421,7 +423,8 @@ impl Teller<'_> {
             }
             (Some(passage), Some(arrived))
                 if passage.position != arrived.position
-                    && (!matches!(rule, Rule::Strides { .. }) || self.is_laid_out(side))
+                    && (!matches!(rule, Rule::Strides { .. })
+                        || self.is_stored_once(side) && self.is_laid_out(side))
                     && !self.moved(side, needed, passage) =>
             {
                 let (here, there) = (self.word(passage.position), self.word(arrived.position));

@@ -154,6 +154,12 @@ impl Teller<'_> {
         here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
     }
 
+    /// Whether the block keeps every element of an operand that it puts into shared memory.
+    pub fn is_stored_once(&self, side: Side) -> bool {
+        let mut seen = BTreeSet::new();
+        self.arrived(side).iter().all(|(_, arrived)| seen.insert(arrived.position))
+    }
+
     /// Whether the tile of an operand lies in shared memory with fixed strides, as each word was filled first: then it is what
     /// is read that is wrong, and not how it was stored.
     pub fn is_laid_out(&self, side: Side) -> bool {
