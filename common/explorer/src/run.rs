@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest, problem};
 use crate::tape::Tape;
 use crate::variables::variables;
-use plan::{Dtype, Launch, Plan};
+use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
@@ -117,9 +117,8 @@ impl Run {
             plan,
         };
         let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
-        let mut written = vec![];
-        for launch in run.plan.launches.clone() {
-            let stopped = run.launch(&module, &mut memory, &launch, &pointers, limit, &mut written)?;
+        for number in 0..run.plan.launches.len() {
+            let stopped = run.launch(&module, &mut memory, number, &pointers, limit)?;
             if stopped.is_some() {
                 run.stopped = stopped;
                 break;
@@ -138,26 +137,22 @@ impl Run {
         &mut self,
         module: &Module,
         memory: &mut GlobalMemory,
-        launch: &Launch,
+        number: usize,
         pointers: &[DevicePointer],
         limit: u64,
-        written: &mut Vec<DevicePointer>,
     ) -> Result<Option<String>, String> {
         let said = |error: Error| error.to_string();
+        let launch = &self.plan.launches[number].clone();
         let kernel = module.kernel(&launch.entry).map_err(said)?;
         let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
         let mut hazards = Hazards::new();
         for (name, known) in &self.extents {
             hazards = hazards.extents(name, known.clone());
         }
-        for argument in &launch.args {
-            let array = match argument {
-                plan::Arg::C(_) => C,
-                plan::Arg::Workspace(_) if !written.contains(&pointers[WORKSPACE]) => WORKSPACE,
-                _ => continue,
-            };
-            hazards = hazards.output(pointers[array]);
-            written.push(pointers[array]);
+        for (array, all) in [C, WORKSPACE].into_iter().zip(self.plan.must_write(number)) {
+            if all {
+                hazards = hazards.output(pointers[array]);
+            }
         }
         let args: Vec<Arg> = launch
             .args

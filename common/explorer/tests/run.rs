@@ -326,7 +326,8 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     let at = |engine: &mut Engine, time: &Value| {
         ask(engine, &json!({ "do": "look", "time": time, "block": 0, "warp": 2, "lane": 0 }))
     };
-    let look = at(&mut engine, &launches[1]["to"]);
+    // At the end of a launch the next one begins.
+    let look = at(&mut engine, &json!(launches[1]["to"].as_u64().unwrap() - 1));
     let product = &look["product"];
     let shape = &facts["products"][product["instruction"].to_string()];
     assert_eq!((&shape["columns"], &shape["length"], &shape["left"]), (&json!(128), &json!(16), &json!([])), "{look}");

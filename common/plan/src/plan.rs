@@ -150,6 +150,17 @@ impl Shape {
 }
 
 impl Plan {
+    /// Whether a launch must write all of C, and all of the workspace: not what several launches share, and no workspace in several
+    /// parts or that a launch before has written.
+    pub fn must_write(&self, launch: usize) -> [bool; 2] {
+        let count = |launch: &Launch, of: fn(&Arg) -> bool| launch.args.iter().filter(|arg| of(arg)).count();
+        let c = |launch: &Launch| count(launch, |arg| matches!(arg, Arg::C(_)));
+        let workspace = |launch: &Launch| count(launch, |arg| matches!(arg, Arg::Workspace(_)));
+        let (before, this) = (&self.launches[..launch], &self.launches[launch]);
+        let only = self.launches.iter().filter(|launch| c(launch) > 0).count() == 1;
+        [only && c(this) > 0, workspace(this) == 1 && before.iter().all(|launch| workspace(launch) == 0)]
+    }
+
     /// A grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
     ///
     /// The grid's y axis ends at [`MAX_GRID_YZ`] blocks. A taller C is cut into bands of rows, one launch each: a band

@@ -107,9 +107,9 @@ const BUILTINS_MISSING: c_int = 7;
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     match status {
-        NO_MEMORY => {
-            format!("{name} takes NVRTC more memory than it has; look for macros, templates or arrays that grow")
-        }
+        status if status == NO_MEMORY || log.contains("catastrophic error: out of memory") => format!(
+            "{name} takes NVRTC more than all the memory it may have; look for macros, templates or arrays that grow without end"
+        ),
         COMPILATION_FAILED => headers::missing(log)
             .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log))),
         BUILTINS_MISSING => {

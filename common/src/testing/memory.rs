@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::kernel::{Kernel, code, trial};
+use crate::basics::host;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::measure::capacity;
 use plan::Dtype;
@@ -49,7 +50,8 @@ fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel) -> Result<()> {
 /// What fits only unwatched is refused, and in one sentence.
 fn what_does_not_fit_is_refused(kernel: Kernel) -> Result<()> {
     let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
-    let edge = (device.free_bytes()?.min(1 << 40) / 100).isqrt();
+    let most = device.free_bytes()?.min(host::total_bytes() / 4);
+    let edge = (most.min(1 << 40) / 100).isqrt();
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
     let code = code(&kernel.source()?, &plan.specialisation, device.info())?;

@@ -68,9 +68,13 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
     let extents = shared_extents(&kernel.source, &constants);
     let (mut total, mut lines, mut found, mut stopped) =
         (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
-    let mut written = vec![];
-    for launch in &plan.launches {
+    for (number, launch) in plan.launches.iter().enumerate() {
         let mut hazards = Hazards::new();
+        for (pointer, all) in pointers[2..].iter().zip(plan.must_write(number)) {
+            if all {
+                hazards = hazards.output(*pointer);
+            }
+        }
         for (name, known) in &extents {
             hazards = hazards.extents(name, known.clone());
         }
@@ -86,10 +90,6 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
                     continue;
                 }
             };
-            if array == 2 || array == 3 && !written.contains(&array) {
-                hazards = hazards.output(pointers[array]);
-                written.push(array);
-            }
             args.push(Arg::Pointer(pointers[array].offset(offset as i64 * 4)));
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
