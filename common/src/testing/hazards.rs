@@ -141,8 +141,7 @@ fn texts(hazards: &[HazardReport]) -> String {
 fn barriers(kernel: Kernel) -> Result<()> {
     let (source, info) = (kernel.source()?, kernel.device());
     let mut untried = lines_that_wait(&source.text);
-    // A barrier of one specialisation may be needed with some of its problems only; those that were needed once are not tried
-    // again.
+    // A barrier may be needed in some specialisations and with some problems only; those that were needed once are not tried again.
     let mut races_without: BTreeMap<String, bool> = BTreeMap::new();
     let mut needed = BTreeSet::new();
     for &(size, sm_count) in PROBLEMS {
@@ -160,12 +159,10 @@ fn barriers(kernel: Kernel) -> Result<()> {
             ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
             let whole = hazards_of(&problem, &plan, &code)?;
             ensure!(whole.is_empty(), "with all its barriers {} has hazards:\n{}", code.origin, texts(&whole));
-            for ((file, line), instructions) in barriers {
-                if file == source.display {
-                    untried.remove(&line);
-                }
-                let origin = code.committed.as_deref().unwrap_or(&code.origin);
-                let races_here = races_without.entry(format!("{file}:{line} in {origin}")).or_insert(false);
+            // What it includes of another kernel is tried with that one.
+            for ((file, line), instructions) in barriers.into_iter().filter(|((file, _), _)| *file == source.display) {
+                untried.remove(&line);
+                let races_here = races_without.entry(format!("{file}:{line}")).or_insert(false);
                 if !*races_here {
                     let code = code.with_ptx(without(&code.ptx, &instructions));
                     *races_here = races(&hazards_of(&problem, &plan, &code)?);
