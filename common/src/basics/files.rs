@@ -1,4 +1,4 @@
-//! Text files of the course: read within bounds, written whole or not at all, and never over what is somebody else's.
+//! Text files of the course: read within bounds, written whole or not at all, and never over a file that the course did not write.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};

@@ -47,16 +47,12 @@ pub fn answer() -> Option<ExitCode> {
 
 /// Bounds this process. Should the one that started it be gone, it ends by itself.
 #[cfg(unix)]
-#[allow(unsafe_code, reason = "asks the system for limits")]
 fn limit() {
-    let bound = |resource, most: u64| {
-        let limit = libc::rlimit { rlim_cur: most as libc::rlim_t, rlim_max: most as libc::rlim_t };
-        // SAFETY: the pointer is to a live structure. Where the system refuses, the time is still bounded.
-        unsafe { libc::setrlimit(resource, &raw const limit) };
-    };
-    bound(libc::RLIMIT_AS, MEMORY_GIB << 30);
-    bound(libc::RLIMIT_CPU, SECONDS + 1);
-    bound(libc::RLIMIT_CORE, 0);
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    for (resource, most) in [(Resource::As, MEMORY_GIB << 30), (Resource::Cpu, SECONDS + 1), (Resource::Core, 0)] {
+        // Where the system refuses, the time is still bounded.
+        let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    }
 }
 
 #[cfg(not(unix))]

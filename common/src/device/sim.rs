@@ -160,9 +160,12 @@ fn touched(problem: &Problem, plan: &Plan) -> simt::Touched {
     let (columns, height) = (columns.min(problem.n), height.min(problem.m));
     let parts = [rows(height, problem.k), rows(problem.k, columns), rows(height, columns), rows(height, columns)];
     let output_elements = problem.c_elements().saturating_add(plan.workspace_elements);
+    let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
     simt::Touched {
         all_bytes: problem.device_bytes(plan.workspace_elements),
-        block_bytes: parts.into_iter().fold(0, u64::saturating_add),
+        block_bytes: sum(&parts),
+        written_bytes: output_elements.saturating_mul(4),
+        block_written_bytes: sum(&parts[2..]),
         output_elements,
     }
 }
@@ -239,7 +242,9 @@ impl Device for SimDevice {
         let words: &[u32] =
             bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
         let pointer = self.pointer(buffer)?;
-        self.given.push(pointer);
+        if !self.given.contains(&pointer) {
+            self.given.push(pointer);
+        }
         self.memory.upload(pointer, offset / 4, words).map_err(explain)
     }
 

@@ -128,6 +128,11 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
+    /// Whether it is known of every access which array it is to.
+    pub fn is_known(&self) -> bool {
+        self.loads.iter().map(|(_, load)| load).chain(&self.writes).all(Option::is_some)
+    }
+
     /// Whether a thread may read by a plain load what another block has just written; `same` tells whether two
     /// parameters point into one array.
     pub fn meets(&self, same: impl Fn(u32, u32) -> bool) -> bool {

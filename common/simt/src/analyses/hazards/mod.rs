@@ -106,6 +106,10 @@ pub struct Touched {
     pub all_bytes: u64,
     /// Bytes of what one block accesses, in whole pieces of 64.
     pub block_bytes: u64,
+    /// Bytes of the arrays that it writes.
+    pub written_bytes: u64,
+    /// Bytes of what one block accesses of these.
+    pub block_written_bytes: u64,
     /// Elements of the outputs.
     pub output_elements: u64,
 }
@@ -156,14 +160,19 @@ impl Hazards {
     pub fn bytes(kernel: &Kernel, config: &LaunchConfig, touched: &Touched) -> u64 {
         let extent = Extent::new(kernel, config);
         let blocks = config.grid.count();
-        let all = touched.all_bytes;
+        // What nobody writes has no shadow, where it is known what that is.
+        let (all, of_block) = if kernel.code.traffic.is_known() {
+            (touched.written_bytes, touched.block_written_bytes)
+        } else {
+            (touched.all_bytes, touched.block_bytes)
+        };
         let coverage = Coverage::bytes(touched.output_elements);
         if extent.communicates {
             let resident = blocks.min(kernel.resident_blocks(config) as u64);
             let blocks = resident.saturating_mul(BlockHazards::bytes(&extent));
             return coverage.saturating_add(GlobalShadow::bytes(&extent, all)).saturating_add(blocks);
         }
-        let block = GlobalShadow::bytes(&extent, touched.block_bytes.min(all)) + BlockHazards::bytes(&extent);
+        let block = GlobalShadow::bytes(&extent, of_block.min(all)) + BlockHazards::bytes(&extent);
         let side_by_side = config.workers(false, blocks).saturating_mul(block);
         coverage.saturating_add(Summaries::bytes(&extent, all)).saturating_add(side_by_side)
     }
