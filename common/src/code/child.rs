@@ -50,9 +50,7 @@ pub fn answer() -> Option<ExitCode> {
         return None;
     }
     limit();
-    let compile = || -> Result<Compiled> {
-        serde_json::from_reader::<_, Job>(std::io::stdin().lock())?.run()
-    };
+    let compile = || -> Result<Compiled> { serde_json::from_reader::<_, Job>(std::io::stdin().lock())?.run() };
     let answer = compile().map_err(|error| format!("{error:#}"));
     let written = serde_json::to_writer(std::io::stdout().lock(), &answer);
     Some(ExitCode::from(u8::from(written.is_err())))
@@ -81,7 +79,10 @@ pub fn compile(job: &Job) -> Result<Compiled> {
         Job::Rust(_, unit) => ("rustc", &unit.name),
     };
     let no_process = |error: &std::io::Error| {
-        anyhow!("{compiler} runs in a process of its own, which does not start ({}); end other programs", io_reason(error))
+        anyhow!(
+            "{compiler} runs in a process of its own, which does not start ({}); end other programs",
+            io_reason(error)
+        )
     };
     let job = serde_json::to_vec(job)?;
     // What it leaves there if it is ended goes with this folder.

@@ -20,8 +20,8 @@ use crate::code::nvrtc::{Compiled, first_errors};
 use plan::{Dtype, Specialisation};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
-/// The environment variable that names another rustc than the one that cargo uses.
-pub const VARIABLE: &str = "RUSTC";
+/// The environment variable that names a rustc that has a core library for GPUs, if the one on the path has none.
+pub const VARIABLE: &str = "GPU_RUSTC";
 /// Features that are not stable and that a kernel may use.
 const FEATURES: &str = "abi_ptx,asm_experimental_arch,core_intrinsics,stdarch_nvptx";
 /// Without the first, register tiles land in memory; without the second, ptxas refuses what is written for debuggers.
@@ -64,14 +64,15 @@ fn search() -> Result<Rustc> {
     };
     let version = ask(&["--version"])?;
     let folder = ask(&["--print", "target-libdir", "--target", TARGET])?;
-    let is_core = |name: &str| name.starts_with("libcore") && name.ends_with(".rlib");
+    let is_core = |name: &str| name.strip_suffix(".rlib").is_some_and(|name| name.starts_with("libcore"));
     let mut files = fs::read_dir(folder).into_iter().flatten().flatten();
     ensure!(
         files.any(|file| is_core(&file.file_name().to_string_lossy())),
         "{version} has no core library for GPUs; rustup target add {TARGET} brings it, and {VARIABLE}=/path/to/rustc points to a compiler that has it"
     );
     // What rustup calls rustc is a program that looks for it, which needs an environment.
-    let real = Path::new(&ask(&["--print", "sysroot"])?).join("bin/rustc").with_extension(std::env::consts::EXE_EXTENSION);
+    let real =
+        Path::new(&ask(&["--print", "sysroot"])?).join("bin/rustc").with_extension(std::env::consts::EXE_EXTENSION);
     let path = if real.is_file() { real } else { PathBuf::from(program) };
     Ok(Rustc { path, version })
 }
@@ -113,16 +114,21 @@ impl Rustc {
         let (mut known, at) = (Vec::new(), folder.path());
         for (name, text) in &unit.crates {
             fs::write(at.join(format!("{name}.rs")), text)?;
-            let output = self.run(at, unit, name, &["--edition=2024", "--emit=metadata", "-Zalways-encode-mir"], &known)?;
+            let output =
+                self.run(at, unit, name, &["--edition=2024", "--emit=metadata", "-Zalways-encode-mir"], &known)?;
             let log = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "{} does not compile the crate {name} ({}); update one of them", self.version, log.trim());
+            ensure!(
+                output.status.success(),
+                "{} does not compile the crate {name} ({}); update one of them",
+                self.version,
+                log.trim()
+            );
             known.push(format!("--extern={name}=lib{name}.rmeta"));
         }
         fs::write(at.join("kernel.rs"), &unit.source)?;
         let attributes = ["no_std", &format!("feature({FEATURES})")].map(|text| format!("-Zcrate-attr={text}"));
         let features = format!("-Zallow-features={FEATURES}");
-        let options =
-            ["--edition=2021", "--emit=asm", "-Zverbose-asm", &features, &attributes[0], &attributes[1]];
+        let options = ["--edition=2021", "--emit=asm", "-Zverbose-asm", &features, &attributes[0], &attributes[1]];
         let output = self.run(at, unit, "kernel", &options, &known)?;
         if !output.status.success() {
             let log = escape(&String::from_utf8_lossy(&output.stderr).replace("kernel.rs", &unit.name));
@@ -149,7 +155,13 @@ impl Rustc {
             command.env("SYSTEMROOT", root);
         }
         command.args(["--target", TARGET, "--crate-type=lib", "--crate-name", name, &format!("{name}.rs")]);
-        command.args(["-Copt-level=3", "-Cpanic=abort", "-Ccodegen-units=1", "-Cdebuginfo=line-directives-only", "-Awarnings"]);
+        command.args([
+            "-Copt-level=3",
+            "-Cpanic=abort",
+            "-Ccodegen-units=1",
+            "-Cdebuginfo=line-directives-only",
+            "-Awarnings",
+        ]);
         command.arg(format!("-Ctarget-cpu=sm_{}", unit.target)).arg("-Ctarget-feature=+ptx81");
         command.arg(format!("-Cllvm-args={LLVM}")).args(options).args(known);
         command.output().with_context(|| format!("{} does not start", escaped(&self.path)))

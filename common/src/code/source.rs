@@ -92,8 +92,9 @@ impl Source {
     /// Reads `.cu`, `.rs` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
-        let text = files::text(path)
-            .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu, .rs or .ptx file", io_reason(&error)))?;
+        let text = files::text(path).map_err(|error| {
+            anyhow!("{display} cannot be read ({}); give a .cu, .rs or .ptx file", io_reason(&error))
+        })?;
         ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu), Rust (.rs) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
         let mut source = Self {
@@ -139,7 +140,8 @@ impl Source {
                 }
             }
         } else if self.is_rust() {
-            self.headers = rustc::bounded(&self.text).and_then(|()| gpu()).map_err(|error| format!("{}: {error:#}", self.display));
+            self.headers =
+                rustc::bounded(&self.text).and_then(|()| gpu()).map_err(|error| format!("{}: {error:#}", self.display));
         } else {
             let mut found = Headers::new();
             let all = headers(&self.text, folders, &mut found);

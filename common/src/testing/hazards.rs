@@ -203,7 +203,11 @@ fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardR
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
     let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
-    (1..).zip(code).filter(|(_, code)| code.contains("__syncthreads()") || code.contains(" sync_threads()")).map(|(line, _)| line).collect()
+    (1..)
+        .zip(code)
+        .filter(|(_, code)| code.contains("__syncthreads()") || code.contains(" sync_threads()"))
+        .map(|(line, _)| line)
+        .collect()
 }
 
 /// By file and line of the source, the lines of the PTX, counted from 0, that are its barrier: several where a loop is

@@ -8,8 +8,8 @@ use libtest_mimic::Trial;
 
 use crate::basics::host;
 use crate::basics::matrix::Operands;
-use crate::code::{nvrtc, rustc};
 use crate::code::{Code, Source, file_of};
+use crate::code::{nvrtc, rustc};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
 use crate::verify::Verification;
@@ -96,10 +96,10 @@ impl Kernel {
         let committed = committed.then(|| trial(name.into(), move || test(self)));
         let compiled = compiles.then(|| {
             let trial = trial(format!("compiled::{name}"), move || test(compiled));
-            match self.variant.is_some_and(Variant::is_rust) {
-                true => trial.with_kind("needs rustc for GPUs").with_ignored_flag(rustc::find().is_err()),
-                false => trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err()),
+            if self.variant.is_some_and(Variant::is_rust) {
+                return trial.with_kind("needs rustc for GPUs").with_ignored_flag(rustc::find().is_err());
             }
+            trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err())
         });
         committed.into_iter().chain(compiled).collect()
     }

@@ -212,7 +212,7 @@ fn help_and_lists_end_well() -> Result<()> {
     let text = String::from_utf8_lossy(&variants.stdout);
     ensure!(
         variants.status.success()
-            && text.lines().filter(|line| !line.starts_with(' ')).count() == 8
+            && text.lines().filter(|line| !line.starts_with(' ')).count() == 9
             && text.contains("no_first_barrier"),
         "{text}"
     );

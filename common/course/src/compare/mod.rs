@@ -50,7 +50,7 @@ fn compare(options: &Options) -> Result<bool> {
         None => new_record(options, device),
     };
     let problems: Vec<Problem> = sizes.iter().map(|&size| record.problem(size)).collect();
-    let mut participants = participants::all(&options.steps, options.rungs)?;
+    let mut participants = participants::all(&options.steps, options.rungs, options.rust)?;
     if record.steps.is_empty() {
         record.steps = participants.iter().map(Participant::record).collect();
     }

@@ -77,9 +77,10 @@ pub fn run(options: &Options) -> Result<bool> {
         for (source, specialisations) in sources {
             for specialisation in &specialisations {
                 let file = folder.join(source.committed_name(specialisation));
-                let fresh = match source.is_rust() {
-                    true => compile_rust(&source, specialisation, &file, options.check)?,
-                    false => compile(&source, specialisation, &file, nvrtc)?,
+                let fresh = if source.is_rust() {
+                    compile_rust(&source, specialisation, &file, options.check)?
+                } else {
+                    compile(&source, specialisation, &file, nvrtc)?
                 };
                 if generated.file(&file, &fresh)?
                     && let Some(tools) = &tools
