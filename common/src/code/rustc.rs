@@ -32,7 +32,7 @@ const LLVM: &str = "-unroll-threshold=20000 -generate-arange-section=false";
 pub struct Rustc {
     /// Where it lies.
     pub path: PathBuf,
-    /// What it calls itself: `rustc 1.96.0 (ac68faa20 2026-05-25)`.
+    /// What it calls itself: `rustc 1.96.0`.
     pub version: String,
 }
 
@@ -62,7 +62,7 @@ fn search() -> Result<Rustc> {
         let output = output.with_context(|| format!("{} does not start", escaped(Path::new(&program))))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let version = ask(&["--version"])?;
+    let version = ask(&["--version"])?.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let folder = ask(&["--print", "target-libdir", "--target", TARGET])?;
     let is_core = |name: &str| name.strip_suffix(".rlib").is_some_and(|name| name.starts_with("libcore"));
     let mut files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -75,6 +75,21 @@ fn search() -> Result<Rustc> {
         Path::new(&ask(&["--print", "sysroot"])?).join("bin/rustc").with_extension(std::env::consts::EXE_EXTENSION);
     let path = if real.is_file() { real } else { PathBuf::from(program) };
     Ok(Rustc { path, version })
+}
+
+/// The shared arrays and the constants of a kernel in Rust, declared in CUDA C, from which messages know the extents of arrays.
+pub fn declarations(text: &str) -> String {
+    let mut found = String::new();
+    for code in text.lines().map(|line| line.split("//").next().unwrap_or_default().trim()) {
+        if let Some(array) = code.strip_prefix("shared!(").and_then(|code| code.strip_suffix(");"))
+            && let Some((name, extents)) = array.split_once(": Element, ")
+        {
+            let _ = writeln!(found, "__shared__ float {name}[{}];", extents.replace(", ", "]["));
+        } else if let Some((name, value)) = code.strip_prefix("const ").and_then(|code| code.split_once(": u32 = ")) {
+            let _ = writeln!(found, "const int {name} = {value}");
+        }
+    }
+    found
 }
 
 /// The crate `host`: the element type, and the constants of a specialisation.
@@ -190,4 +205,40 @@ fn tidy(ptx: &str, name: &str) -> String {
         }
     }
     text + &format!("\t.file\t1 \"{name}\"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_way_of_writing_it_names_another_file() {
+        for way in [
+            "const X: &str = include_str!(\"/etc/passwd\");",
+            "#[path = \"/etc/passwd\"] mod x;",
+            "macro_rules! m { ($a:ident) => { #[$a = \"/x\"] mod y; } } m!(path);",
+            "let a = \"\n// \"; r#include!(\"/etc/passwd\");",
+            "/*\n// */ core::include_bytes!(\"/etc/passwd\");",
+            "option_env!(\"HOME\")",
+        ] {
+            let error = bounded(way).unwrap_err().to_string();
+            assert!(error.starts_with("it says ") && error.contains("; use"), "{error}");
+        }
+        bounded("let pathway = 1; // the bounds include the path of the edge\nenvironment();").unwrap();
+    }
+
+    #[test]
+    fn lines_are_those_of_the_kernel() {
+        let ptx = "// made\n.version 8.1\n\t.loc\t3 76 9 // gpu.rs:76:9 @[ gpu.rs:107:5 @[ kernel.rs:40:19 ] ]\n$L__tmp5:\n\
+            \tfma.rn.f32 %r1, %r2, %r3, %r1; // a\n\t.loc 3 77 1 // gpu.rs:77:1 @[ kernel.rs:40:19 ]\n$L__BB0_1:\n\tret;\n\
+            \t.loc 1 0 0 // kernel.rs:0\n\t.file 1 \"/tmp/kernel.rs\"\n\t.section .debug_macinfo { }\n";
+        let expected = ".version 8.1\n\t.loc\t1 40 19\n\tfma.rn.f32 %r1, %r2, %r3, %r1;\n$L__BB0_1:\n\tret;\n\t.file\t1 \"mine/k.rs\"\n";
+        assert_eq!(tidy(ptx, "mine/k.rs"), expected);
+    }
+
+    #[test]
+    fn extents_of_shared_arrays_are_known() {
+        let text = "const EDGE: u32 = 4 * TILE; // rows\n    shared!(As: Element, EDGE, TILE + 1);\n";
+        assert_eq!(declarations(text), "const int EDGE = 4 * TILE;\n__shared__ float As[EDGE][TILE + 1];\n");
+    }
 }

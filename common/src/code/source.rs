@@ -165,6 +165,14 @@ impl Source {
         self.path.extension().is_some_and(|extension| extension == "ptx")
     }
 
+    /// Whether what compiles this kernel is there and works.
+    pub fn compiler(&self) -> Result<()> {
+        if self.is_rust() {
+            return rustc::find().map(drop);
+        }
+        if self.is_ptx() { Ok(()) } else { nvrtc::find()?.try_out() }
+    }
+
     /// Whether the file is a kernel in Rust.
     pub fn is_rust(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "rs")
@@ -327,7 +335,8 @@ impl Source {
     fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
         let constants =
             specialisation.defines.iter().filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
-        (self.text.clone(), constants.collect())
+        let text = if self.is_rust() { rustc::declarations(&self.text) } else { self.text.clone() };
+        (text, constants.collect())
     }
 
     /// What ties committed PTX to its source: the first lines of the file.

@@ -8,6 +8,7 @@ mod gpu;
 mod mistakes;
 mod outputs;
 mod rooms;
+mod rust;
 #[path = "../../simt/tests/sections/mod.rs"]
 mod sections;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         command_line::trials(),
         outputs::trials(),
         gpu::trials(),
+        rust::trials(),
         vec![
             trial("each_mistake_is_named_with_its_line_and_its_remedy", mistakes::each),
             trial("every_defect_is_shown_with_its_lines_and_its_remedy", diagnostics::every),

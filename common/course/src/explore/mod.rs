@@ -25,7 +25,7 @@ use data::{Chapter, Data};
 /// Options of `cargo course explore`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A kernel: a file (.cu or .ptx), a step by its number or name, or STEP/VARIANT
+    /// A kernel: a file (.cu, .rs or .ptx), a step by its number or name, or STEP/VARIANT
     kernel: String,
     /// The step whose launch the file takes, if its name does not say it and it has no launch line
     #[arg(long)]
@@ -93,7 +93,8 @@ pub fn run(options: &Options) -> Result<bool> {
 /// A file that is there, or else a kernel of the course.
 fn subject(name: &str) -> Result<Subject> {
     let file = PathBuf::from(name);
-    let is_file_name = file.extension().is_some_and(|extension| extension == "cu" || extension == "ptx");
+    let is_file_name =
+        file.extension().is_some_and(|extension| ["cu", "rs", "ptx"].iter().any(|kind| extension == *kind));
     if file.exists() || is_file_name {
         return Ok(Subject::File(file));
     }

@@ -44,6 +44,9 @@ pub struct Options {
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
     hint: bool,
+    /// Write the kernel in Rust
+    #[arg(long)]
+    rust: bool,
     /// Grade again whenever the file is saved
     #[arg(long)]
     watch: bool,
@@ -67,6 +70,7 @@ pub struct Options {
 /// Runs the command; `false` if a required task has not passed.
 pub fn run(options: &Options) -> Result<bool> {
     let lab = Lab::find(&options.lab)?;
+    let lab = if options.rust { lab.in_rust()? } else { lab };
     if options.hint {
         return hint(&lab).map(|()| true);
     }
@@ -76,7 +80,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let own = options.kernel.is_none();
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
     if options.json {
-        ensure!(!own || kernel.is_file(), "there is nothing to grade yet; cargo course lab {} begins", lab.name());
+        ensure!(!own || kernel.is_file(), "there is nothing to grade yet; {} begins", lab.command());
         let graded = graded::grade(&lab, &kernel, options.seed.unwrap_or_else(fresh_seed))?;
         output::print(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
         return Ok(true);

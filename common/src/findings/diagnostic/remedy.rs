@@ -1,6 +1,8 @@
 //! What to do about a hazard or a fault. The remedy belongs to the situation and not to the kind: whose array it is,
 //! whether it was read or written, by which threads, and in which lines.
 
+use std::path::Path;
+
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Space};
 
 use super::around::around;
@@ -9,8 +11,26 @@ use super::situation::{Role, array_name};
 use super::stride;
 use crate::code::places::Sources;
 
-/// One sentence on what to do about a hazard.
+/// Words of CUDA C, and what stands for them in a kernel in Rust.
+const IN_RUST: [(&str, &str); 5] = [
+    ("__syncthreads()", "sync_threads()"),
+    ("cp.async.wait_group", "wait()"),
+    ("threadIdx", "thread_idx()"),
+    ("blockIdx", "block_idx()"),
+    ("extents in the array's declaration", "extents in shared!"),
+];
+
+/// One sentence on what to do about a hazard, in the language of the kernel.
 pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
+    let text = in_cuda(hazard, sources);
+    let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref());
+    match file.is_some_and(|file| Path::new(file).extension().is_some_and(|extension| extension == "rs")) {
+        true => IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust)),
+        false => text,
+    }
+}
+
+fn in_cuda(hazard: &Hazard, sources: &mut Sources) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
     match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place), sources),
