@@ -24,10 +24,10 @@ const IN_RUST: [(&str, &str); 5] = [
 pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
     let text = in_cuda(hazard, sources);
     let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref());
-    match file.is_some_and(|file| Path::new(file).extension().is_some_and(|extension| extension == "rs")) {
-        true => IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust)),
-        false => text,
+    if file.and_then(|file| Path::new(file).extension()).is_none_or(|extension| extension != "rs") {
+        return text;
     }
+    IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust))
 }
 
 fn in_cuda(hazard: &Hazard, sources: &mut Sources) -> String {
