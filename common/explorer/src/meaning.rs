@@ -5,6 +5,7 @@ use crate::bits::lanes;
 use crate::instructions::operands;
 use crate::log::LaunchTape;
 use crate::look::Chosen;
+use crate::matrices::equal;
 use crate::names::element;
 use crate::origins::{Followed, Origins};
 use crate::request::Subject;
@@ -62,7 +63,7 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
             factor.words = format!("{}{name}", if value.negated { "-" } else { "" });
         }
         Source::Constant(bits) => {
-            factor.zero = bits & 0x7fff_ffff == 0;
+            factor.zero = equal(bits as u32, 0, run.dtype);
             factor.words = format!("the number {}", run.number(bits as u32));
         }
         Source::Computed => factor.words = "a sum".into(),

@@ -59,9 +59,8 @@ pub struct Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.first.array)?;
-        self.first.index.iter().zip(&self.last).try_for_each(|(first, last)| match first == last {
-            true => write!(f, "[{first}]"),
-            false => write!(f, "[{first}..{last}]"),
+        self.first.index.iter().zip(&self.last).try_for_each(|(first, last)| {
+            if first == last { write!(f, "[{first}]") } else { write!(f, "[{first}..{last}]") }
         })
     }
 }
@@ -79,9 +78,9 @@ impl Range {
 
     /// Puts another one behind it, along one dimension, if it continues this one.
     fn join(&mut self, other: &Self, along: usize) -> bool {
-        let joins = |at: usize| match at == along {
-            true => other.first.index[at] == self.last[at] + 1,
-            false => (self.first.index[at], self.last[at]) == (other.first.index[at], other.last[at]),
+        let joins = |at: usize| {
+            let same = (self.first.index[at], self.last[at]) == (other.first.index[at], other.last[at]);
+            if at == along { other.first.index[at] == self.last[at] + 1 } else { same }
         };
         let fits = self.first.array == other.first.array && self.last.len() == other.last.len();
         let fits = fits && (0..self.last.len()).all(joins);
