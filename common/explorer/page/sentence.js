@@ -83,6 +83,15 @@ export function outcomeSentence({ outcome, hazards }) {
   return `The product is wrong in ${several(outcome.wrong, "element")}; C[${row}][${column}] is ${number(is)} and should be ${number(expected)}.${found}`;
 }
 
+/// That there is no further step of some length.
+export function nothingLeft({ chosen, look, facts }, unit) {
+  if (unit === "hazard") return "There is no further hazard.";
+  const ended = look.warps[chosen.warp]?.state === "done";
+  return ended
+    ? `Warp ${chosen.warp} has ended. ${outcomeSentence(facts)}`
+    : `There is no further ${unit} of warp ${chosen.warp}.`;
+}
+
 /// What has just happened.
 export function happening(run) {
   const { event } = run.look;

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Opened, startBrowser } from "./browser.mjs";
+import { checkFirstMinute } from "./first.mjs";
 import { checkNative } from "./native.mjs";
 import { Report } from "./report.mjs";
 import { checkChapter, checkEverywhere, scrubbing } from "./time.mjs";
@@ -57,6 +58,8 @@ await report.group("opening", async (check) => {
   }
   return `interactive, with its first run, after ${times.map((time) => `${Math.round(time)} ms`).join(", ")}; ${Math.round(html.length / 1000)} kB`;
 });
+
+await report.group("first minute", (check) => checkFirstMinute(browser, address, check));
 
 const chaptersOf = (opened) =>
   opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));

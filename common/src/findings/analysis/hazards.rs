@@ -148,7 +148,10 @@ impl HazardReport {
     /// Whether this reason of a wrong product says more than the hazards that were found beside it: not where it follows from
     /// one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
-        let overrun = hazards.iter().any(|hazard| hazard.kind == simt::HazardKind::WrongArray);
+        use simt::HazardKind::{ExitBeforeBarrier, MismatchedBarriers, WrongArray};
+        // Whoever misses a barrier is a step ahead from there on, and multiplies tiles that do not belong together.
+        let first =
+            |hazard: &Self| [WrongArray, ExitBeforeBarrier, MismatchedBarriers].iter().any(|kind| hazard.kind == *kind);
         let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
         let zero = self.kind == ReportKind::Product(Mistake::Zero);
         if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow() && !zero)) {
@@ -158,7 +161,7 @@ impl HazardReport {
         let unset = self.kind == ReportKind::Product(Mistake::Unset);
         let causes = |hazard: &Self| if unset { hazard.leads_astray() } else { hazard.is_hidden_cause() };
         let follows = self.may_follow() && hazards.iter().any(causes);
-        !overrun && !follows
+        !follows && !hazards.iter().any(first)
     }
 
     /// Several lines for people, without colours.

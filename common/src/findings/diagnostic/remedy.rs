@@ -3,6 +3,7 @@
 
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Space};
 
+use super::around::around;
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::{Role, array_name};
 use super::stride;
@@ -114,17 +115,23 @@ pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
 
 fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
+    // The condition that the barrier itself stands in sends threads past it, wherever they end.
+    let its_own = match around(sources, &waits.location, &["if"]).first() {
+        _ if code_at(sources, &waits.location).contains("if (") => Some("its condition".into()),
+        line => line.map(|line| format!("the condition in line {line}")),
+    };
     let code = code_at(sources, &ended.location).trim();
     if code.contains("return") {
         format!(
             "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
              let them load 0 if there is nothing to load, and put the condition around the store of C instead"
         )
-    } else if code == "}" {
+    } else if code == "}" && its_own.is_none() {
         format!("let all threads of the block reach the barrier in {barrier}: some go past it to the end of the kernel")
     } else {
+        let condition = its_own.unwrap_or_else(|| format!("the condition in {end}"));
         format!(
-            "move the barrier in {barrier} out of the condition in {end}: all threads of the block have to reach it, so \
+            "move the barrier in {barrier} out of {condition}: all threads of the block have to reach it, so \
              put the condition around the loads and the store instead"
         )
     }
@@ -239,7 +246,7 @@ mod tests {
     use simt::{Array, Dim3, Location};
 
     /// A kernel with all situations; the first line has the number 1.
-    const KERNEL: [&str; 15] = [
+    const KERNEL: [&str; 16] = [
         "As[y][x] = *a;",
         "__syncthreads();",
         "sum += As[y][k];",
@@ -255,6 +262,7 @@ mod tests {
         "__syncthreads();",
         "wait(0);",
         "sum += line[x];",
+        "if (row < M) __syncthreads();",
     ];
 
     const R: Action = Action::Reads;
@@ -360,6 +368,9 @@ mod tests {
         let sides = [(0, 0, WAITS, 2), (0, 40, ENDED, 9)];
         let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
         says(&text, &["reach the barrier in line 2", "the end of the kernel", "!return"]);
+        let sides = [(0, 0, WAITS, 16), (0, 40, ENDED, 9)];
+        let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
+        says(&text, &["move the barrier in line 16 out of its condition"]);
         says(&remedy(HazardKind::Race, first_of("C"), &[]), &["look for the cause in the lines named here"]);
     }
 
