@@ -5,8 +5,7 @@ use simt::{Action, Location, Party};
 
 use super::around::{set_by_line, setters};
 use super::situation::{Role, Way, way};
-use super::stride;
-use super::underline;
+use super::{stride, underline};
 use crate::code::places::Sources;
 
 /// A place for people who look at the picture above.
