@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::device::Choice;
-use crate::measure::Gpu;
-use crate::measure::baseline;
+use crate::measure::{Gpu, baseline};
 use plan::{Dtype, Fill, Problem};
 
 /// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.

@@ -18,10 +18,7 @@ use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::verify::Verification;
-use plan::Defect;
-use plan::DeviceInfo;
-use plan::Plan;
-use plan::{Dtype, Problem};
+use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
 const RAGGED: [[u64; 3]; 5] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600], [64, 96, 128]];

@@ -15,8 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use common::basics::output::{escape, print};
 use common::basics::workspace;
-use common::device::cublas;
-use common::device::{self, SimOptions};
+use common::device::{self, SimOptions, cublas};
 use common::measure::timing::Cache;
 use plan::{Kind, Problem};
 

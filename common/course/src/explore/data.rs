@@ -23,10 +23,8 @@ pub struct Data {
     /// The kernel that the page is about, if it is about one.
     pub own: Option<String>,
     /// Of a page that is written again when its kernel changes: the version that it shows, and the script that names the latest one.
-    #[serde(default)]
     pub version_text: Option<String>,
     /// See `version_text`.
-    #[serde(default)]
     pub version_script: Option<String>,
 }
 

@@ -11,11 +11,10 @@ pub mod page;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 use common::program::cli::parse_size;
 
 use crate::steps::Kernel;
@@ -85,7 +84,7 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = open::that_detached(&out);
     }
     if let (true, Subject::File(file)) = (options.watch, &subject) {
-        watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out)?;
+        return watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out);
     }
     Ok(true)
 }
@@ -162,25 +161,16 @@ fn is_page(text: &str) -> bool {
     join::head().is_ok_and(|head| text.starts_with(&head))
 }
 
-/// How often the file is looked at.
-const INTERVAL: Duration = Duration::from_millis(200);
-
 /// Writes the page again whenever the file has changed, until the program is stopped.
-fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<()> {
-    let changed = || std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
-    let mut known = changed();
+fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<bool> {
+    let known = files::saved(file);
     output::print("it is written again at each save; stop this with Ctrl-C\n")?;
-    loop {
-        std::thread::sleep(INTERVAL);
-        let now = changed();
-        if now.is_none() || now == known {
-            continue;
+    files::at_each_save(file, known, || match write() {
+        Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out))),
+        // The page keeps what it showed, until the kernel is right again.
+        Err(error) => {
+            output::complain(&format!("error: {error:#}\n"));
+            Ok(())
         }
-        known = now;
-        match write() {
-            Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out)))?,
-            // The page keeps what it showed, until the kernel is right again.
-            Err(error) => output::complain(&format!("error: {error:#}\n")),
-        }
-    }
+    })
 }

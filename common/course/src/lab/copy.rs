@@ -3,8 +3,7 @@
 use std::io::BufRead as _;
 
 use anyhow::{Result, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
 use crate::lab::data::Lab;
 use crate::{files, mine};

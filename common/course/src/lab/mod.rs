@@ -19,14 +19,12 @@ mod task;
 mod text;
 pub(crate) mod transfer;
 
-use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
 use crate::arguments::parse_seed;
 use crate::files;
@@ -153,20 +151,11 @@ fn clear() {
 
 /// Grades at each save, until the learner stops the program.
 fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
-    let stamp = || fs::metadata(kernel).and_then(|metadata| metadata.modified()).ok();
-    let mut graded = None;
-    loop {
-        let now = stamp();
-        if now.is_some() && now != graded {
-            // An editor may write in several goes.
-            std::thread::sleep(Duration::from_millis(50));
-            graded = stamp();
-            clear();
-            if let Err(error) = grade(lab, kernel, own, options) {
-                output::print(&format!("error: {error:#}\n"))?;
-            }
-            output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))?;
+    files::at_each_save(kernel, None, || {
+        clear();
+        if let Err(error) = grade(lab, kernel, own, options) {
+            output::print(&format!("error: {error:#}\n"))?;
         }
-        std::thread::sleep(Duration::from_millis(150));
-    }
+        output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))
+    })
 }
