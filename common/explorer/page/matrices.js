@@ -244,6 +244,7 @@ export function makeMatrices(view) {
     id: "matrices",
     title: "Matrices",
     root,
+    grids: () => grids,
     draw() {
       paint();
       const { reads, writes } = touched(view.run);

@@ -20,7 +20,7 @@ function sumWords({ kind, words, products, of, pairs = [], missing = [] }) {
   return [
     of ? `${products} of ${of} products so far` : several(products ?? pairs.length, "product"),
     last && !last.wrong ? `, the last one ${last.words}` : "",
-    ...wrong.slice(-1).map((pair) => `; ${several(wrong.length, "pair")} wrong: ${pair.wrong}, line ${pair.line}`),
+    ...wrong.slice(-1).map((pair) => `; ${several(wrong.length, "wrong pair")}: ${pair.wrong}, line ${pair.line}`),
     missing.length > 0 ? `; missing: k = ${ranges(missing)}` : "",
   ].join("");
 }

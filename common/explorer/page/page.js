@@ -254,11 +254,11 @@ export class Page {
     this.tell(sentenceOf(error.message));
   }
 
-  /// Shows runs, at the first access to memory: before that there is nothing to see.
+  /// Shows runs, where the first elements are loaded: before that there is nothing to see.
   async show(runs) {
     for (const run of runs) {
-      const first = await run.seek({ to: "access" });
-      if (first !== null) await run.lookAt(first);
+      const first = await run.first();
+      if (first) await run.lookAt(first.time, { ...run.chosen, warp: first.warp });
     }
     this.runs = runs;
     while (this.views.length > runs.length) this.views.pop().remove();

@@ -6,7 +6,8 @@ import { count } from "./words.js";
 
 /// How long a step is: its name, and what it means.
 const STEPS = [
-  ["line", "line", "the chosen warp goes on to another line of the source"],
+  ["step", "line", "the chosen warp goes on to another line, of those that do more than compute indices"],
+  ["line", "every line", "the chosen warp goes on to another line of the source"],
   ["instruction", "instruction", "the chosen warp executes one instruction"],
   ["access", "access", "the chosen warp reads or writes memory"],
   ["barrier", "barrier", "the next barrier of the chosen block opens"],
@@ -32,7 +33,7 @@ const SPEEDS = [1, 2, 5, 15, 60];
 /// The controls of time. `bar` gets the three that are always there, and `more` the others. `page` has `step(way, unit)`,
 /// `jump(time)`, `length` and `hazards`. `others` stand in the bar behind the three.
 export function makeTimeline(bar, more, page, others) {
-  let unit = "line";
+  let unit = "step";
   let speed = 2;
   let timer = null;
   const button = (icon, label, action, attributes = {}) => {
@@ -101,7 +102,7 @@ export function makeTimeline(bar, more, page, others) {
       [back, "back"],
       [forward, "forward"],
     ]) {
-      control.title = `One ${id} ${way}`;
+      control.title = `One ${STEPS.find(([name]) => name === id)[1].replace("every ", "")} ${way}`;
       control.setAttribute("aria-label", control.title);
     }
   }

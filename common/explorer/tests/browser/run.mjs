@@ -9,6 +9,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Opened, startBrowser } from "./browser.mjs";
 import { checkFirstMinute } from "./first.mjs";
+import { checkMeaning } from "./meaning.mjs";
 import { checkNative } from "./native.mjs";
 import { Report } from "./report.mjs";
 import { checkChapter, checkEverywhere, scrubbing } from "./time.mjs";
@@ -70,6 +71,7 @@ await withPage("forward and back", async (opened, check) => {
     lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
   return `instructions: ${lengths.join(", ")}`;
 });
+await withPage("meaning", checkMeaning);
 await withPage("everywhere", checkEverywhere);
 await withPage("as natively", (opened, check) => checkNative(opened, native, check));
 await withPage("scrubbing", async (opened, check) => {

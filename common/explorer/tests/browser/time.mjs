@@ -3,6 +3,7 @@
 const UNITS = [
   ["instruction", 6],
   ["line", 5],
+  ["step", 5],
   ["barrier", 2],
 ];
 

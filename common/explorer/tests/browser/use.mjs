@@ -75,7 +75,7 @@ export async function checkNames(opened, check) {
       check(wide <= width, `the page is ${wide} pixels wide on a screen of ${width}, with the panel ${panel}`);
       const visible = await opened.do((panel) => {
         const box = document.querySelector(`.panel:nth-of-type(n).chosen`)?.getBoundingClientRect();
-        return box ? box.width > 100 && box.height > 20 : panel;
+        return box ? box.width > 100 && box.height > 12 : panel;
       }, panel);
       check(visible === true, `the panel ${panel} is not shown at ${width} pixels`);
     }
