@@ -22,6 +22,15 @@ pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
+pub fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a line of code has a word of this kind.
+pub fn has_word(code: &str, is_it: impl Fn(&str) -> bool) -> bool {
+    code.split(|c| !is_name(c)).any(is_it)
+}
+
 /// The line in `lines` (counted from 0) and the bytes of it to underline, for an access to an element such as `As[3][17]`
 /// by the statement that starts in line `first`.
 pub fn access(
@@ -75,7 +84,6 @@ fn whole(line: &str, start: usize) -> Range<usize> {
 
 /// The uses of an array in a line.
 pub fn uses(code: &str, array: &str) -> Vec<Use> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(array)
         .filter(|&(at, _)| !code[..at].ends_with(is_name) && !code[at + array.len()..].starts_with(is_name))
         .filter_map(|(at, _)| {
