@@ -161,9 +161,7 @@ impl Decoder<'_> {
                     Address::Module(_) => matches!(expected, Space::Global | Space::Const | Space::Generic),
                     Address::Unplaced => false,
                 };
-                if !fits {
-                    return Err(self.malformed("a variable of another memory space"));
-                }
+                self.malformed_if(!fits, "a variable of another memory space")?;
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Name { name, .. } => {
@@ -177,9 +175,7 @@ impl Decoder<'_> {
                         | (Some(Address::Module(_)), Space::Global | Space::Const | Space::Generic)
                         | (None, _)
                 );
-                if !fits {
-                    return Err(self.malformed("a variable of another memory space"));
-                }
+                self.malformed_if(!fits, "a variable of another memory space")?;
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Integer(value) => Ok((self.preset(Preset::Constant(*value as u64), true), offset, true)),
