@@ -172,9 +172,9 @@ mod tests {
         assert_eq!(underlined(line, Some(5), Some("As"), true), "As[y][x]");
         assert_eq!(underlined(line, Some(5), Some("As"), false), "As[y][x - 1]");
         assert_eq!(underlined(line, None, Some("Bs"), false), "Bs[k + i[2]][x]");
-        let line = "    sum = fma(As.load(y, k), Bs.load(k, f(x)), sum);";
-        assert_eq!(underlined(line, Some(18), Some("As"), false), "As.load(y, k)");
-        assert_eq!(underlined(line, Some(33), Some("Bs[3][1]"), false), "Bs.load(k, f(x))");
+        let rust = "    sum = fma(As.load(y, k), Bs.load(k, f(x)), sum);";
+        assert_eq!(underlined(rust, Some(18), Some("As"), false), "As.load(y, k)");
+        assert_eq!(underlined(rust, Some(33), Some("Bs[3][1]"), false), "Bs.load(k, f(x))");
         assert_eq!(underlined("As.copy::<1>(y, (x), a);", Some(4), Some("As"), true), "As.copy::<1>(y, (x), a)");
         assert_eq!(underlined("    As.store(y", Some(8), Some("As"), true), "As.store(y");
         // The wrong direction is better than nothing.
