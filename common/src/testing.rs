@@ -17,9 +17,7 @@ use crate::device::{self, Choice, SimOptions};
 use crate::findings::fault::KernelFault;
 use crate::measure::verify_on_host;
 use crate::verify::Verification;
-use plan::DeviceInfo;
-use plan::{Defect, Step};
-use plan::{Dtype, Fill, Problem};
+use plan::{Defect, DeviceInfo, Dtype, Fill, Problem, Step};
 
 /// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
 const SHAPES: &[[u64; 3]] = &[

@@ -14,7 +14,7 @@ pub const STEP: Step = Step {
     title: "one thread per element of C",
     plan,
     specialisations,
-    variants: &[Variant::same_launch("uncoalesced").planned(plan_uncoalesced)],
+    variants: &[Variant::same_launch("uncoalesced").planned(plan_uncoalesced), Variant::rust()],
     default_size: DefaultSize::cubes(2048, 256),
     host: None,
 };

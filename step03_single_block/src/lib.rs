@@ -1,7 +1,7 @@
 //! Step 3: A and B whole in shared memory; one block computes C.
 
 use anyhow::{Result, ensure};
-use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step};
+use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -10,7 +10,7 @@ pub const STEP: Step = Step {
     title: "A and B whole in shared memory, one block",
     plan,
     specialisations,
-    variants: &[],
+    variants: &[Variant::rust()],
     default_size: DefaultSize::everywhere([32, 32, 128]),
     host: None,
 };

@@ -26,6 +26,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("no_second_barrier").with_defect(Defect::Race),
         Variant::same_launch("no_edges").with_defect(Defect::Edges),
         Variant::same_launch("bands").planned(plan_bands),
+        Variant::rust(),
     ],
     default_size: DefaultSize::cubes(4096, 256),
     host: None,

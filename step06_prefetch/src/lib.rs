@@ -15,6 +15,7 @@ pub const STEP: Step = Step {
         Variant::rung("2_async_copies").planned(plan_other),
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
+        Variant::rust().planned(plan_rust).committed(specialisations),
     ],
     default_size: DefaultSize::cubes(4096, 256),
     host: None,
@@ -96,6 +97,11 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
 /// The launch of a rung or a counter-example.
 fn plan_other(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     Ok(plan_with(if device.compiles { &TILINGS } else { &COMMON }, problem, device))
+}
+
+/// The launch of the kernel in Rust, of which all runs use what is committed.
+fn plan_rust(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    plan(problem, &DeviceInfo { compiles: false, ..device.clone() })
 }
 
 /// What is committed of the step's kernel.

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
 use crate::{explore, files, steps};
 

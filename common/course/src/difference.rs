@@ -60,7 +60,7 @@ fn between(one: &str, other: &str) -> String {
 /// A file, if the name ends like one, else a kernel of the course.
 pub(crate) fn named(name: &str) -> Result<Source> {
     let path = Path::new(name);
-    if path.extension().is_some_and(|extension| extension == "cu") {
+    if path.extension().is_some_and(|extension| extension == "cu" || extension == "rs") {
         return Source::read(path);
     }
     Source::read(&Kernel::named(name)?.file())

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use common::basics::output;
-use common::code::nvrtc;
+use common::code::{nvrtc, rustc};
 use common::device;
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
@@ -72,6 +72,15 @@ pub fn text() -> String {
             ),
         ),
     }
+    line(
+        "rustc",
+        match rustc::find() {
+            Ok(found) => format!("{} at {}: kernels in Rust compile", found.version, found.path.display()),
+            Err(error) => format!(
+                "none for GPUs: the course's own kernels in Rust run from committed PTX, but one of yours does not compile; {error:#}"
+            ),
+        },
+    );
     line(
         "cuBLAS",
         match common::device::cublas::find() {

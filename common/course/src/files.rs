@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
 use common::basics::files::{not_written, second_name};
@@ -49,6 +50,26 @@ pub fn lock(folder: &Path) -> Option<File> {
     // Where a folder cannot be opened as a file, one within it can.
     let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
     file.lock().ok().map(|()| file)
+}
+
+/// When a file was saved last; none if it is not there.
+pub fn saved(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Does something whenever a file is saved, and at once if it was since the time that is `known`, until the program is stopped or
+/// that fails.
+pub fn at_each_save(file: &Path, mut known: Option<SystemTime>, mut act: impl FnMut() -> Result<()>) -> Result<bool> {
+    loop {
+        let now = saved(file);
+        if now.is_some() && now != known {
+            // An editor may write in several goes.
+            std::thread::sleep(Duration::from_millis(50));
+            known = saved(file);
+            act()?;
+        }
+        std::thread::sleep(Duration::from_millis(150));
+    }
 }
 
 /// A path for a command that the learner pastes where they are: relative to the current folder if it lies inside.

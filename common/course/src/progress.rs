@@ -17,25 +17,19 @@ use crate::{files, mine};
 const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Progress {
-    #[serde(default = "first_format")]
     format: u32,
     /// By the lab's name: its step, and the kernel beyond the course in `STEP/KERNEL`.
-    #[serde(default)]
     pub labs: BTreeMap<String, LabProgress>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LabProgress {
-    #[serde(default)]
     pub passed: Vec<bool>,
     /// How many hints have been shown, by task.
-    #[serde(default)]
     pub hints: Vec<usize>,
-}
-
-const fn first_format() -> u32 {
-    1
 }
 
 impl Default for Progress {

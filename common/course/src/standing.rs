@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
+use crate::files;
 use crate::lab::data::Lab;
 use crate::progress::Progress;
 
@@ -49,7 +49,7 @@ fn next<'a>(labs: &'a [Lab], progress: &Progress) -> Option<(&'a Lab, usize)> {
         let required = |task: &usize| !lab.data.tasks[*task].open && !progress.has_passed(&lab.full_name(), *task);
         Some((lab, (0..lab.data.tasks.len()).find(required)?))
     };
-    let saved = |lab: &Lab| std::fs::metadata(lab.copy()).and_then(|file| file.modified()).ok();
+    let saved = |lab: &Lab| files::saved(&lab.copy());
     let last = labs.iter().rposition(|lab| saved(lab).is_some() || progress.labs.contains_key(&lab.full_name()));
     let begun = labs.iter().filter(|lab| saved(lab).is_some()).filter_map(left).max_by_key(|(lab, _)| saved(lab));
     let ahead = || labs.iter().skip(last.map_or(0, |last| last + 1)).find_map(left);

@@ -44,6 +44,8 @@ pub enum Role {
     Rung,
     /// A kernel with one thing undone, to see what it was for.
     CounterExample,
+    /// The step's own, in Rust.
+    Rust,
     /// A kernel past the end of the course.
     Beyond,
 }
@@ -84,7 +86,8 @@ impl Kernel {
             Role::Rung => 0,
             Role::Step => 1,
             Role::CounterExample => 2,
-            Role::Beyond => 3,
+            Role::Rust => 3,
+            Role::Beyond => 4,
         });
         all.into_iter()
     }
@@ -100,6 +103,7 @@ impl Kernel {
             None => Role::Step,
             Some(variant) if variant.is_rung() => Role::Rung,
             Some(variant) if variant.is_counter_example() => Role::CounterExample,
+            Some(variant) if variant.is_rust() => Role::Rust,
             Some(_) => Role::Beyond,
         }
     }

@@ -3,14 +3,14 @@
 
 mod support;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use libtest_mimic::Arguments;
+use wait_timeout::ChildExt as _;
 
 use support::{PROGRAM, trial};
 
@@ -161,22 +161,13 @@ fn said(folder: &Path, arguments: &[String], terminal: bool) -> Result<(String, 
     command.env("TERM", "xterm").env_remove("NO_COLOR");
     let output = PathBuf::from(format!("{}.out", folder.display()));
     let file = std::fs::File::create(&output)?;
-    let begin = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if begin.elapsed() > Duration::from_secs(SECONDS) {
-            child.kill()?;
-            child.wait()?;
-            anyhow::bail!("no answer after {SECONDS} seconds");
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    let Some(status) = child.wait_timeout(Duration::from_secs(SECONDS))? else {
+        child.kill()?;
+        child.wait()?;
+        anyhow::bail!("no answer after {SECONDS} seconds");
     };
-    let mut bytes = Vec::new();
-    std::fs::File::open(&output)?.read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = String::from_utf8_lossy(&std::fs::read(&output)?).into_owned();
     ensure!(!text.contains("panicked"), "{text}");
     Ok((text, status.code().context("a signal ended the program")?))
 }

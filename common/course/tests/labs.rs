@@ -1,7 +1,8 @@
 //! The grading of the labs: each task's answer passes it and fails the next, each start fails what it should, and plausible
 //! wrong answers fail at the right line with the right words.
 //!
-//! A wrong answer is a kernel of the course with a piece of text replaced, so that it follows the kernel when that changes.
+//! A wrong answer is a kernel of the course with a piece of text replaced, so that it follows the kernel when that changes: see
+//! `mistakes`.
 
 mod mistakes;
 mod right;
@@ -16,31 +17,11 @@ use libtest_mimic::{Arguments, Trial};
 
 use support::{PROGRAM, mine, trial};
 
-/// A name, the lab, a kernel of the workspace, what the grading must say, and what is replaced in the kernel.
-type Case = (&'static str, &'static str, &'static str, Says, &'static [(&'static str, &'static str)]);
-
-/// What the grading says of a wrong kernel.
-enum Says {
-    /// The beginning of the first line of the checklist that fails, and words of what to look at next.
-    Fails(&'static str, &'static str),
-    /// Words of the one sentence with which it is not graded at all.
-    Refuses(&'static str),
-}
-use Says::{Fails, Refuses};
-
 const NAIVE: &str = "step02_gpu_naive/kernel.cu";
-const BLOCK: &str = "step03_single_block/kernel.cu";
 const MULTIPLES: &str = "step04_tiled/rungs/1_multiples.cu";
 const TILED: &str = "step04_tiled/kernel.cu";
-const COLUMN: &str = "step05_thread_tile/rungs/1_column.cu";
-const TILE: &str = "step05_thread_tile/rungs/2_tile.cu";
-const POINTERS: &str = "step05_thread_tile/rungs/3_pointers.cu";
-const WIDE: &str = "step05_thread_tile/rungs/4_wide_loads.cu";
-const BUFFERS: &str = "step06_prefetch/rungs/1_two_buffers.cu";
-const ASYNC: &str = "step06_prefetch/rungs/2_async_copies.cu";
 const PRODUCTS: &str = "step06_prefetch/beyond/lab/tensor_cores/1_three_products.cu";
 const SUMS: &str = "step06_prefetch/beyond/lab/tensor_cores/2_short_sums.cu";
-const CORES: &str = "step06_prefetch/beyond/lab/tensor_cores/3_fast_again.cu";
 
 /// What a learner writes above a kernel whose launch and constants are not those of the step's own.
 const COLUMN_LAUNCH: &str =
@@ -57,163 +38,21 @@ const ANSWERS: &[Answer] = &[
     ("1", 3, "common/course/tests/challenges/step01.cu", "", None),
     ("2", 2, NAIVE, "", Some("1.3 flop for each global access")),
     ("2", 3, "common/course/tests/challenges/step02.cu", "", None),
-    ("3", 2, BLOCK, "", Some("right at 32×32×1000")),
+    ("3", 2, "step03_single_block/kernel.cu", "", Some("right at 32×32×1000")),
     ("3", 3, "common/course/tests/challenges/step03.cu", "", None),
     ("4", 1, MULTIPLES, "", Some("right at 1×1×1")),
     ("4", 2, TILED, "", None),
-    ("5", 1, COLUMN, COLUMN_LAUNCH, Some("at most one shared load for 4")),
-    ("5", 2, TILE, "", Some("at most 1.75 instructions")),
-    ("5", 3, POINTERS, "", Some("at most one shared load for 12")),
-    ("5", 4, WIDE, "", None),
+    ("5", 1, "step05_thread_tile/rungs/1_column.cu", COLUMN_LAUNCH, Some("at most one shared load for 4")),
+    ("5", 2, "step05_thread_tile/rungs/2_tile.cu", "", Some("at most 1.75 instructions")),
+    ("5", 3, "step05_thread_tile/rungs/3_pointers.cu", "", Some("at most one shared load for 12")),
+    ("5", 4, "step05_thread_tile/rungs/4_wide_loads.cu", "", None),
     ("5", 4, "step05_thread_tile/kernel.cu", "", None),
-    ("6", 1, BUFFERS, PREFETCH_LAUNCH, Some("elements are copied to shared memory asynchronously")),
-    ("6", 2, ASYNC, PREFETCH_LAUNCH, None),
+    ("6", 1, "step06_prefetch/rungs/1_two_buffers.cu", PREFETCH_LAUNCH, Some("elements are copied to shared memory asynchronously")),
+    ("6", 2, "step06_prefetch/rungs/2_async_copies.cu", PREFETCH_LAUNCH, None),
     ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
     ("tensor_cores", 1, PRODUCTS, "", Some("errors of long sums")),
     ("tensor_cores", 2, SUMS, "", Some("elements are copied to shared memory asynchronously")),
-    ("tensor_cores", 3, CORES, "", None),
-];
-
-#[rustfmt::skip] // one case is read as a line or two
-const WRONG: &[Case] = &[
-    // Starts.
-    ("start_1", "1", "step01_cpu_naive/lab/start.cu", Fails("right at", "nothing was multiplied for C["), &[]),
-    ("start_2", "2", "step02_gpu_naive/lab/start.cu", Fails("right at", "data race: C["), &[]),
-    ("start_3", "3", "step03_single_block/lab/start.cu", Fails("both factors come from shared", "read both factors from shared memory"), &[]),
-    ("start_4", "4", "step04_tiled/lab/start.cu", Fails("right at", "shared store out of bounds"), &[]),
-    ("start_5", "5", "step05_thread_tile/lab/start.cu", Fails("at most 1.2 shared loads", "let a thread compute 8 rows"), &[]),
-    ("start_6", "6", "step06_prefetch/lab/start.cu", Fails("at most one barrier for 12", "two pairs that take turns"), &[]),
-    ("start_tensor_cores", "tensor_cores", "step06_prefetch/beyond/lab/tensor_cores/start.cu", Fails("right at", "is something computed in lower precision?"), &[]),
-    // Wrong products.
-    ("syntax_error", "2", NAIVE, Fails("compiles", "syntax_error.cu(11): error"),
-        &[("ELEMENT sum = 0;", "ELEMENT sum = ;")]),
-    ("sum_not_reset", "1", "step01_cpu_naive/kernel.cu", Fails("right at", "begins with the sum of C[0][0] and not with 0"),
-        &[("            ELEMENT sum = 0;\n", ""), ("    for (int row", "    ELEMENT sum = 0;\n    for (int row")]),
-    ("sum_in_c", "1", "step01_cpu_naive/kernel.cu", Fails("C is written once", "form the sum in a variable"),
-        &[("ELEMENT sum = 0;", "C[(size_t)row * N + col] = 0;"), ("                sum += ", "                C[(size_t)row * N + col] += "), ("            C[(size_t)row * N + col] = sum;\n", "")]),
-    ("transposed_output", "2", NAIVE, Fails("right at", "sum stored in another element"),
-        &[("C[(size_t)row * N + col]", "C[(size_t)col * M + row]")]),
-    ("swapped_axes", "2", NAIVE, Fails("right at", "no thread stores C["),
-        &[("blockIdx.y * blockDim.y + threadIdx.y", "blockIdx.x * blockDim.x + threadIdx.x"), ("int col = blockIdx.x * blockDim.x + threadIdx.x", "int col = blockIdx.y * blockDim.y + threadIdx.y")]),
-    ("uncoalesced", "2", "step02_gpu_naive/variants/uncoalesced.cu", Fails("a load touches 2.5 sectors", "x must run along columns"),
-        &[("// Uncoalesced", "// launch: block 32,32 tile 32,32\n// Uncoalesced")]),
-    ("a_transposed", "2", NAIVE, Fails("right at", "A[row + k * M]"),
-        &[("A[(size_t)row * K + k]", "A[(size_t)k * M + row]")]),
-    ("no_bounds_check", "2", NAIVE, Fails("right at", "out of bounds"),
-        &[("if (row < M && col < N)", "if (row < M)")]),
-    ("last_k_dropped", "2", NAIVE, Fails("right at", "k = 34 is never multiplied"), &[("k < K", "k < K - 1")]),
-    ("reads_past_the_end", "2", NAIVE, Fails("right at", "right past the end of"), &[("k < K", "k <= K")]),
-    ("never_ends", "2", NAIVE, Fails("right at", "does a loop never end? Look at its condition"), &[("++k", "k += 0")]),
-    ("writes_nothing", "2", NAIVE, Fails("right at", "C was never written"),
-        &[("        C[(size_t)row * N + col] = sum;\n", "        if (sum > 1e30f) C[(size_t)row * N + col] = sum;\n")]),
-    // Shared memory.
-    ("missing_barrier", "3", BLOCK, Fails("right at", "data race: "), &[("    __syncthreads();\n", "")]),
-    ("strided_copy", "3", BLOCK, Fails("the copying is coalesced", "neighbouring threads copy elements that lie apart"),
-        &[("for (int i = thread; i < K * N; i += threads)", "const int share = (K * N + threads - 1) / threads;\n    for (int i = thread * share; i < min(K * N, (thread + 1) * share); ++i)")]),
-    ("step_2_in_lab_3", "3", NAIVE, Fails("both factors come from shared memory", "read both factors from shared memory"), &[]),
-    ("early_return", "3", BLOCK, Fails("right at", "threads left the kernel before the barrier"),
-        &[("    // Cooperative load", "    if (threadIdx.x == 0 && N > 1) return;\n    // Cooperative load")]),
-    // Tiles.
-    ("no_first_barrier", "4", "step04_tiled/variants/no_first_barrier.cu", Fails("right at", "data race: "), &[]),
-    ("no_second_barrier", "4", "step04_tiled/variants/no_second_barrier.cu", Fails("right at", "data race: "), &[]),
-    ("no_barriers_in_multiples", "4", MULTIPLES, Fails("right at", "data race: "),
-        &[("        __syncthreads();\n", ""), ("        __syncthreads();\n", "")]),
-    ("sum_in_the_loop", "4", MULTIPLES, Fails("right at", "set the sum to 0 once, before the loop over k"),
-        &[("    ELEMENT sum = 0;\n    for (int k0 = 0; k0 < K; k0 += TILE) {", "    ELEMENT sum;\n    for (int k0 = 0; k0 < K; k0 += TILE) {\n        sum = 0;")]),
-    ("k0_steps_by_one", "4", MULTIPLES, Fails("right at", "right past the end of B"),
-        &[("k0 += TILE) {", "++k0) {")]),
-    ("pointer_stays", "4", MULTIPLES, Fails("right at", "always the first tile is taken"), &[("        a_from += TILE;\n", "")]),
-    ("b_moves_like_a", "4", MULTIPLES, Fails("right at", "look at how the index or the pointer in line"),
-        &[("b_from += (size_t)TILE * N;", "b_from += TILE;")]),
-    ("no_edges", "4", "step04_tiled/variants/no_edges.cu", Fails("right at 1×1×1", "right past the end of A"), &[]),
-    ("dropped_tail", "4", TILED, Fails("right at 1×1×1", "round the number of tiles up"),
-        &[("k0 < K; k0 += TILE", "k0 + TILE <= K; k0 += TILE")]),
-    ("dropped_tail_of_large_k", "4", TILED, Fails("right at 1×1×1", "round the number of tiles up"),
-        &[("k0 < K; k0 += TILE", "k0 == 0 || k0 + TILE <= K; k0 += TILE")]),
-    ("unwritten_tile", "4", TILED, Fails("right at", "no thread stores C["),
-        &[("if (row < M && col < N)", "if (row < M && col < N && !(blockIdx.x == 1 && blockIdx.y == 0))")]),
-    ("stale_edge", "4", TILED, Fails("right at 1×1×1", "uninitialised shared memory read"),
-        &[("As[y][x] = k0 < a_end ? *a_from : 0;", "if (k0 < a_end) As[y][x] = *a_from;")]),
-    ("returns_outside_c", "4", TILED, Fails("right at 1×1×1", "threads left the kernel before the barrier"),
-        &[("    ELEMENT sum = 0;", "    if (row >= M || col >= N) return;\n    ELEMENT sum = 0;")]),
-    ("uncoalesced_b", "4", "step04_tiled/variants/uncoalesced_b.cu", Fails("both loads are coalesced", "the loads of A or of B are scattered"), &[]),
-    ("bank_conflicts", "4", "step04_tiled/variants/bank_conflicts.cu", Fails("no bank conflicts", "lanes of a warp want different words of one bank"), &[]),
-    ("step_2_in_lab_4", "4", NAIVE, Fails("flop per byte is TILE/4", "loaded from global memory more often"), &[]),
-    ("shared_index_out_of_its_array", "4", TILED, Fails("no hazard", "shared access past the end of its array: Bs"),
-        &[("sum += As[y][k] * Bs[k][x];", "sum += As[y][k] * (k + 1 < TILE ? Bs[k][x] : (&Bs[0][0])[TILE * TILE + x - TILE]) + 0 * As[TILE - 1][TILE - 1 + (y & 1)];")]),
-    // Thread tiles.
-    ("step_4_in_lab_5", "5", TILED, Fails("at most 1.2 shared loads", "each multiply-add loads both factors"),
-        &[("// One block", "// launch: block 32,32 tile 32,32\n#define TILE 32\n// One block")]),
-    ("inner_product", "5", "step05_thread_tile/variants/inner_product.cu", Fails("at most 1.2 shared loads", "each multiply-add loads both factors"), &[]),
-    ("column_without_barrier", "5", COLUMN, Fails("right at", "data race"),
-        &[("// Each thread", "// launch: block 512,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n// Each thread"), ("        __syncthreads();\n", "")]),
-    ("small_tile", "5", TILE, Fails("at most one shared load for 4", "compute 8 rows and 8 columns per thread"),
-        &[("// Each thread", "// launch: block 256,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 16, THREAD_M = 4, THREAD_N = 4;\n// Each thread")]),
-    ("sums_in_memory", "5", TILE, Fails("the sums stay in registers", "every index into it must be a constant"),
-        &[("for (int m = 0; m < THREAD_M; ++m) {\n        const int row", "#pragma unroll 1\n    for (int m = 0; m < THREAD_M; ++m) {\n        const int row")]),
-    ("tile_of_the_line_too_large", "5", TILE, Fails("right at", "no thread stores C["),
-        &[("// Each thread", "// launch: block 128,1 tile 128,128\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
-    ("tile_of_the_line_too_small", "5", TILE, Fails("every product is formed once", "make the tile of the launch line and the kernel's constants agree"),
-        &[("// Each thread", "// launch: block 128,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
-    ("block_of_the_line_too_large", "5", TILE, Fails("right at", "make the launch line of your file and its constants agree"),
-        &[("// Each thread", "// launch: block 256,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
-    ("block_of_the_line_too_small", "5", TILE, Fails("right at", "uninitialised shared memory read: Bs[0][64]"),
-        &[("// Each thread", "// launch: block 64,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// Each thread")]),
-    ("shared_tile_too_small", "5", TILE, Fails("right at", "shared access past the end of its array: Bs"),
-        &[("As[TILE_M][TILE_K];", "As[TILE_K][TILE_K];")]),
-    ("columns_of_a_neighbour", "5", TILE, Fails("right at", "wrong row or column"),
-        &[("Bs[k][x + n * COLS]", "Bs[k][x + n]")]),
-    ("padding_of_one", "5", WIDE, Fails("right at", "give the rows of the shared array a multiple of 16 bytes"),
-        &[("As[TILE_K][TILE_M + 4]", "As[TILE_K][TILE_M + 1]")]),
-    ("rows_not_tested", "5", TILE, Fails("right at", "out of bounds"), &[("        if (row < M)\n", "")]),
-    ("no_padding", "5", "step05_thread_tile/variants/no_padding.cu", Fails("no bank conflicts", "pad the rows of the transposed tile by 4"), &[]),
-    ("plain_lanes", "5", "step05_thread_tile/variants/plain_lanes.cu", Fails("at most one pass", "let lanes 1 apart share columns"), &[]),
-    // Prefetching.
-    ("single_buffer", "6", "step06_prefetch/variants/single_buffer.cu", Fails("at most one barrier for 12", "two pairs that take turns"),
-        &[("// TILE_M, TILE_N, TILE_K", "// launch: block 128,1 tile 128,64\nconstexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n// TILE_M, TILE_N, TILE_K")]),
-    ("one_buffer_one_barrier", "6", BUFFERS, Fails("no hazard", "data race: "),
-        &[("const int now = k0 / TILE_K % 2;", "const int now = 0;"), ("store(1 - now);", "store(0);")]),
-    ("prefetch_without_barrier", "6", BUFFERS, Fails("no hazard", "data race: "), &[("        __syncthreads();\n", "")]),
-    ("no_first_fetch", "6", BUFFERS, Fails("right at", "nobody has set As"),
-        &[("    store(0);\n", "")]),
-    ("stored_too_early", "6", BUFFERS, Fails("right at", "one of them takes the wrong buffer"),
-        &[("        fetch(k0 + TILE_K);\n", "        fetch(k0 + TILE_K);\n        store(now);\n"), ("        store(1 - now);\n", "")]),
-    ("no_include", "6", ASYNC, Fails("compiles", "\"copy\" is undefined"),
-        &[("#include \"async.cuh\"", "")]),
-    ("copies_without_bounds", "6", ASYNC, Fails("right at", "right past the end of B"),
-        &[("k0 + k < b_end);", "true);")]),
-    ("no_wait", "6", ASYNC, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
-    ("barrier_before_wait", "6", ASYNC, Fails("no hazard", "right only by luck"),
-        &[("        wait();\n        __syncthreads();\n", "        __syncthreads();\n        wait();\n")]),
-    // Tensor cores.
-    ("small_part_of_b_forgotten", "tensor_cores", PRODUCTS, Fails("right at", "is something computed in lower precision?"),
-        &[("            multiply(cross, a + k, b + k + 64, true);\n", "")]),
-    ("published_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("no hazard", "execute fence.proxy.async after it"),
-        &[("        publish();\n", ""), ("        for (int i = thread;", "        publish();\n        for (int i = thread;")]),
-    ("not_published", "tensor_cores", PRODUCTS, Fails("no hazard", "shared memory written without a proxy fence: As + "),
-        &[("        publish();\n", "")]),
-    ("not_begun", "tensor_cores", PRODUCTS, Fails("no hazard", "execute wgmma.fence before the first product"),
-        &[("        begin();\n", "")]),
-    ("not_finished", "tensor_cores", PRODUCTS, Fails("no hazard", "register of a product accessed before the wait"),
-        &[("        finish<0>(sum);\n        finish<0>(cross);\n", "")]),
-    ("added_before_the_wait", "tensor_cores", SUMS, Fails("no hazard", "wait for them (wgmma.wait_group)"),
-        &[("        finish<0>(part);\n        finish<0>(cross);\n", ""), ("sum[i] += part[i];\n", "sum[i] += part[i];\n        finish<0>(part);\n        finish<0>(cross);\n")]),
-    ("multiplied_before_it_is_stored", "tensor_cores", PRODUCTS, Fails("right at", "data race: As + "),
-        &[("        __syncthreads();\n", "")]),
-    ("stored_while_it_is_multiplied", "tensor_cores", PRODUCTS, Fails("right at", "data race: As + "),
-        &[("tensor cores have read these.\n        __syncthreads();\n", "tensor cores have read these.\n")]),
-    ("steps_of_half_the_length", "tensor_cores", PRODUCTS, Fails("right at", "at 128×128×64"),
-        &[("k < TILE_K / 8; k += 2", "k < TILE_K / 16; k += 1")]),
-    ("not_swizzled", "tensor_cores", PRODUCTS, Fails("right at", "C[0][1] is"),
-        &[("(k / 8 ^ line % 8) * 8 + k % 8", "k")]),
-    ("sums_of_the_last_tile", "tensor_cores", SUMS, Fails("right at", "C[0][0] is"),
-        &[("sum[i] += part[i]", "sum[i] = part[i]")]),
-    ("split_before_it_has_arrived", "tensor_cores", CORES, Fails("right at", "asynchronous copy"), &[("        wait();\n", "")]),
-    ("never_split", "tensor_cores", CORES, Fails("right at", "asynchronous copy overwritten in flight"),
-        &[("        if (k0 + TILE_K < K) split(shared.tiles[(k0 / TILE_K + 1) % 2]);  // while they multiply\n", "")]),
-    // Launch lines.
-    ("bad_launch_line", "2", NAIVE, Refuses("bad_launch_line.cu: line 1 is not a launch"),
-        &[("// One thread", "// launch: block 32\n// One thread")]),
+    ("tensor_cores", 3, "step06_prefetch/beyond/lab/tensor_cores/3_fast_again.cu", "", None),
 ];
 
 /// The environment variable with which this program runs the step that it names.
@@ -235,7 +74,7 @@ fn main() -> ExitCode {
     if slow {
         trials.extend(mistakes::trials());
         trials.extend(right::trials());
-        trials.extend(WRONG.iter().map(|case| trial(format!("wrong::{}", case.0), || wrong(case))));
+        trials.extend(mistakes::lines());
     }
     trials.extend([
         trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
@@ -269,16 +108,6 @@ fn write(name: &str, source: &str) -> Result<PathBuf> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.cu"));
     std::fs::write(&path, source)?;
     Ok(path)
-}
-
-/// The kernel of a case, in cargo's folder for tests.
-fn kernel(&(name, _, kernel, _, replace): &Case) -> Result<PathBuf> {
-    let mut source = std::fs::read_to_string(root().join(kernel)).with_context(|| kernel.to_owned())?;
-    for (from, to) in replace {
-        ensure!(source.contains(from), "{from:?} is not in {kernel} any more; change the test");
-        source = source.replacen(from, to, 1);
-    }
-    write(name, &source)
 }
 
 /// What the program prints, and its exit status; it may ask for an answer.
@@ -416,11 +245,11 @@ fn smaller_errors() -> Result<()> {
 /// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
 fn shows_why() -> Result<()> {
     for (lab, step, kernel, shown) in [
-        ("5", "step05_thread_tile", self::kernel(find("column_without_barrier")?)?, "race"),
+        ("5", "step05_thread_tile", mistakes::kernel("column_without_barrier")?, "race"),
         ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
-        ("2", "step02_gpu_naive", self::kernel(find("never_ends")?)?, "does a loop never end"),
-        ("2", "step02_gpu_naive", self::kernel(find("transposed_output")?)?, "sum stored in another element"),
-        ("tensor_cores", "beyond", self::kernel(find("not_published")?)?, "without a proxy fence"),
+        ("2", "step02_gpu_naive", mistakes::kernel("never_ends")?, "does a loop never end"),
+        ("2", "step02_gpu_naive", mistakes::kernel("transposed_output")?, "sum stored in another element"),
+        ("tensor_cores", "beyond", mistakes::kernel("not_published")?, "without a proxy fence"),
     ] {
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");
@@ -438,10 +267,6 @@ fn run_step(step: &str, arguments: &[&str]) -> Result<(String, Option<i32>)> {
     let output = Command::new(program).args(arguments).current_dir(root()).env(STEP, step).output()?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     Ok((printed, output.status.code()))
-}
-
-fn find(name: &str) -> Result<&'static Case> {
-    WRONG.iter().find(|case| case.0 == name).context("no such case")
 }
 
 /// `--watch` into a file: a grading at each save, and no command to a terminal in it.
@@ -476,27 +301,6 @@ fn watched() -> Result<()> {
     child.wait()?;
     let text = watched?;
     ensure!(!text.contains('\u{1b}'), "{text:?}");
-    Ok(())
-}
-
-fn wrong(case: &Case) -> Result<()> {
-    let (text, status) = grade(case.1, &kernel(case)?)?;
-    match case.3 {
-        Fails(line, look) => {
-            ensure!(status == Some(1), "status {status:?}: {text}");
-            let failed = first_failed(&text).unwrap_or_default();
-            ensure!(failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
-            let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
-            ensure!(next.contains(look), "{look:?} is not in: {next}");
-            // What the compiler says is the reason already; for everything else a command shows it.
-            let command = next.contains("\nsee it for yourself:\n  cargo run --release -p ");
-            ensure!(command != (line == "compiles"), "no command, or one too many: {next}");
-        }
-        Refuses(words) => {
-            is_refusal(&text, status)?;
-            ensure!(text.contains(words) && text.contains("; "), "{words:?} is not in, or no remedy: {text}");
-        }
-    }
     Ok(())
 }
 

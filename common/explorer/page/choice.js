@@ -1,4 +1,5 @@
-// What is run: the kernel, the size, the elements, the order of execution, and a second kernel to compare with.
+// What is run: the kernel, the size, the elements, the order of execution, and a second kernel to compare with. It lies
+// behind "more".
 
 import { choose, element, fill } from "./elements.js";
 
@@ -29,6 +30,12 @@ export function kernelTitle(kernel) {
   return kernel.role === "step" ? kernel.step : kernel.name;
 }
 
+/// How a kernel is shown if nothing else is asked for.
+export function firstOf(data, name) {
+  const kernel = data.kernels.find(({ id }) => id === name);
+  return { size: kernel?.size ?? [LONGEST, LONGEST, LONGEST], form: kernel?.form ?? null };
+}
+
 /// A choice without what cannot be: sizes within the limits, an element type that the kernel has.
 export function sensible(data, choice) {
   const kernel = data.kernels.find(({ id }) => id === choice.name) ?? data.kernels[0];
@@ -43,16 +50,15 @@ export function sensible(data, choice) {
   return { ...choice, name: kernel.id, size, dtype, fill: values, order, with: other };
 }
 
-/// The form at the top of the page. `changed(choice)` is called when the reader asks for a run, `stop` when they stop
-/// it.
-export function makeChoice(root, data, { changed, stop, predict }) {
+/// The form at the top of the page. `changed(choice)` is called when the reader asks for a run.
+export function makeChoice(root, data, { changed }) {
   let choice = null;
   const groups = data.chapters.map(({ number, title, kernels }) => ({
     label: number ? `Step ${number}: ${title}` : title,
     options: kernels.map((id) => [id, kernelTitle(data.kernels.find((kernel) => kernel.id === id))]),
   }));
   const listener = (key) => (event) =>
-    changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? { form: null } : {}) });
+    changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? firstOf(data, event.target.value) : {}) });
   const kernel = choose(groups, { id: "kernel", onchange: listener("name") });
   const other = choose([["", "nothing"], ...groups], { id: "with", onchange: listener("with") });
   const sides = ["M", "N", "K"].map((side) =>
@@ -76,44 +82,16 @@ export function makeChoice(root, data, { changed, stop, predict }) {
     : null;
   const order = choose(ORDERS, { id: "order", onchange: listener("order") });
   const go = element("button", { type: "submit", class: "main", id: "run", text: "Run" });
-  const halt = element("button", { type: "button", id: "stop", text: "Stop", hidden: true, onclick: stop });
-  const ask = element("button", {
-    type: "button",
-    id: "ask",
-    text: "Predict",
-    "aria-expanded": "false",
-    "aria-controls": "predict",
-    onclick: predict,
-  });
-  const more = element(
-    "div",
-    { class: "more" },
-    element("label", {}, "Elements", dtype),
-    fillWith ? element("label", {}, "Values", fillWith) : null,
-    formLabel,
-    element("label", { class: "order" }, "Order of execution", order),
-    element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
-  );
-  const toggle = element("button", {
-    type: "button",
-    class: "toggle",
-    text: "More",
-    "aria-expanded": "false",
-    onclick: () => {
-      const open = root.classList.toggle("open");
-      toggle.setAttribute("aria-expanded", String(open));
-      toggle.textContent = open ? "Less" : "More";
-    },
-  });
   fill(
     root,
     element("label", { class: "kernel" }, "Kernel", kernel),
     element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)),
     go,
-    halt,
-    ask,
-    toggle,
-    more,
+    element("label", {}, "Elements", dtype),
+    fillWith ? element("label", {}, "Values", fillWith) : null,
+    formLabel,
+    element("label", {}, "Order of execution", order),
+    element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
   );
   root.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -154,17 +132,6 @@ export function makeChoice(root, data, { changed, stop, predict }) {
         ),
       );
       form.value = able.some(({ id }) => id === next.form) ? next.form : (able[0]?.id ?? "");
-    },
-    /// Whether there are questions, and whether they are shown.
-    asking(number, shown) {
-      ask.hidden = number === 0;
-      ask.setAttribute("aria-expanded", String(shown));
-      ask.classList.toggle("pressed", shown);
-    },
-    /// While a run is being made, it can be stopped.
-    busy(on) {
-      halt.hidden = !on;
-      go.hidden = on;
     },
   };
 }

@@ -5,6 +5,7 @@ function belongsToControl(event) {
   const target = event.target;
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
   if (target.closest("select, textarea, input:not([type=range])")) return true;
+  if (event.key !== " " && target.closest("canvas[tabindex]")) return true;
   return event.key === " " && target.closest("button, summary, a, [role=tab]") !== null;
 }
 

@@ -1,28 +1,57 @@
-// A, B and C: B above C and A to its left, so that an element of C stands where its row of A and its column of B meet.
+// A, B and C: B above C and A to its left, so that an element of C stands where its row of A and its column of B meet. The
+// shared memory of the chosen block lies in the corner between A and B, as it lies between them in the kernel.
 
-import { element, prepare } from "./elements.js";
+import { element, prepare, setText } from "./elements.js";
 import { cellSize, drawCells, writeValues } from "./grid.js";
+import { litBy, meaningOf, meaningWords, withStep } from "./meaning.js";
+import { MARK } from "./run.js";
+import { BANKS, describeWord } from "./shared.js";
 import { colours } from "./theme.js";
 import { count, several, value } from "./words.js";
 
 const [LABEL, BETWEEN] = [16, 12];
 
-/// Where the three matrices lie in `width` by at most `height` pixels.
-function layOutMatrices({ m, n, k }, width, height) {
+/// Where the three matrices lie in `width` by at most `height` pixels, and the shared arrays in the corner between them.
+function layOutMatrices({ m, n, k }, arrays, width, height) {
   const cell = cellSize(Math.min((width - BETWEEN - 2) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
   const [left, top] = [k * cell + BETWEEN, LABEL + k * cell + BETWEEN];
   return {
-    cell,
     width: left + n * cell + 2,
     height: top + m * cell + LABEL,
-    A: { x: 0, y: top, rows: m, columns: k },
-    B: { x: left, y: LABEL, rows: k, columns: n },
-    C: { x: left, y: top, rows: m, columns: n },
+    grids: [
+      { name: "A", x: 0, y: top, rows: m, columns: k, extents: [m, k], cell },
+      { name: "B", x: left, y: LABEL, rows: k, columns: n, extents: [k, n], cell },
+      { name: "C", x: left, y: top, rows: m, columns: n, extents: [m, n], cell },
+      ...layOutShared(arrays, k * cell, top - BETWEEN, cell),
+    ],
   };
 }
 
+/// The shared arrays, row for row, beside or below each other, whichever makes them larger. None if they would be too small to see.
+function layOutShared(arrays, width, height, largest) {
+  const grids = arrays.map(({ name, offset, bytes, extents }) => {
+    const columns = extents.at(-1) ?? BANKS;
+    const rows = Math.ceil(bytes / 4 / columns);
+    return { name, shared: offset / 4, rows, columns, extents: extents.length ? extents : [bytes / 4] };
+  });
+  const sum = (key) => grids.reduce((total, grid) => total + grid[key], 0);
+  const most = (key) => Math.max(...grids.map((grid) => grid[key]));
+  const between = BETWEEN * (grids.length - 1);
+  const beside = Math.min((width - between) / sum("columns"), (height - LABEL) / most("rows"));
+  const below = Math.min(width / most("columns"), (height - between - LABEL * grids.length) / sum("rows"));
+  const cell = cellSize(Math.max(beside, below), 1, largest);
+  if (grids.length === 0 || cell < 3) return [];
+  let [x, y] = [0, LABEL];
+  for (const grid of grids) {
+    Object.assign(grid, { x, y, cell });
+    if (beside >= below) x += grid.columns * cell + BETWEEN;
+    else y += grid.rows * cell + BETWEEN + LABEL;
+  }
+  return grids;
+}
+
 /// How the element looks when nobody touches it: the more often it has been read, the stronger.
-function baseOf(name, run, tones) {
+function baseOf(name, run, tones, marks) {
   const { values, facts } = run;
   if (name === "C") {
     const wrong = wrongElements(run);
@@ -31,6 +60,7 @@ function baseOf(name, run, tones) {
       return wrong(index) ? [tones.fault, 0.85] : [tones.tile, 0.45];
     };
   }
+  if (name !== "A" && name !== "B") return (index) => [tones.fg, marks[index] & MARK.written ? 0.16 : 0.05];
   const reads = name === "A" ? values.readsA : values.readsB;
   const scale = 0.34 / Math.log2(2 + Math.max(facts.m, facts.n));
   return (index) => [tones.fg, 0.08 + Math.min(0.34, Math.log2(1 + reads[index]) * scale)];
@@ -45,30 +75,55 @@ function wrongElements({ facts, values }) {
     !(Math.abs(values.c[index] - values.expected[index]) <= allowed * Math.max(1, Math.abs(values.expected[index])));
 }
 
-/// Draws all three. Returns which element lies at a point.
-function drawMatrices(canvas, run, width, height) {
+/// The values and the marks of a grid: those of the latest request, and of what the line has done before it.
+function contentOf(grid, { values, step }) {
+  const { name, shared, rows, columns } = grid;
+  const [held, marks] =
+    shared === undefined
+      ? [values[name.toLowerCase()], values[`marks${name}`]]
+      : [values.shared, values.marksShared].map((all) => all.subarray(shared, shared + rows * columns));
+  return [held, withStep(marks, step, grid, { reads: MARK.warpReads, writes: MARK.warpWrites })];
+}
+
+/// Lights the elements of a meaning, the earlier ones paler, and frames the element that the reader points at.
+function drawLit(context, grids, lit, number, pointed, tones) {
+  const gridOf = (name) => grids.find((grid) => grid.name === name);
+  lit.slice(0, number).forEach((elements, order) => {
+    for (const { name, row, column, wrong } of elements) {
+      const { x, y, cell } = gridOf(name);
+      context.globalAlpha = wrong ? 1 : 0.3 + (0.6 * (order + 1)) / lit.length;
+      context.fillStyle = wrong ? tones.fault : tones.chosen;
+      context.fillRect(x + column * cell, y + row * cell, Math.max(1, cell - 1), Math.max(1, cell - 1));
+    }
+  });
+  context.globalAlpha = 1;
+  if (pointed) outline(context, gridOf(pointed.name), [pointed.row, pointed.column, 1, 1], tones.chosen);
+}
+
+/// Draws all of them, and lights the first `number` of `lit`. Returns the grids.
+function drawMatrices(canvas, run, { width, height }, { lit, number, pointed }) {
   const tones = colours();
-  const places = layOutMatrices(run.facts, width, height);
+  const arrays = run.facts.shared[run.look.launch] ?? [];
+  const places = layOutMatrices(run.facts, arrays, width, height);
   const context = prepare(canvas, places.width, places.height);
-  const data = {
-    A: [run.values.a, run.values.marksA],
-    B: [run.values.b, run.values.marksB],
-    C: [run.values.c, run.values.marksC],
-  };
-  for (const [name, [values, marks]] of Object.entries(data)) {
-    const grid = { ...places[name], cell: places.cell, marks, colours: tones, base: baseOf(name, run, tones), values };
+  for (const place of places.grids) {
+    const { name, shared, x, y, rows, columns, cell } = place;
+    const [values, marks] = contentOf(place, run);
+    const grid = { ...place, marks, colours: tones, base: baseOf(name, run, tones, marks), values };
     drawCells(context, grid);
-    writeValues(context, { ...grid, shown: (index) => name !== "C" || run.values.writesC[index] > 0 });
+    const written = (index) => (name === "C" ? run.values.writesC[index] > 0 : (marks[index] & MARK.written) !== 0);
+    writeValues(context, { ...grid, shown: name === "A" || name === "B" ? () => true : written });
     context.fillStyle = tones.muted;
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
-    const line = name === "C" ? grid.y + grid.rows * places.cell + 12 : grid.y - 4;
-    context.fillText(`${name}  ${grid.rows}×${grid.columns}`, grid.x, line);
+    const title = shared === undefined ? `${name}  ${rows}×${columns}` : `${name}, shared`;
+    context.fillText(title, x, name === "C" ? y + rows * cell + 12 : y - 4);
     const tile = run.look.tiles[name];
     if (tile) outline(context, grid, tile, tones.tile);
   }
-  return (x, y) => elementAt(places, x, y);
+  drawLit(context, places.grids, lit, number, pointed, tones);
+  return places.grids;
 }
 
 function outline(context, { x, y, cell }, [row, column, rows, columns], colour) {
@@ -78,19 +133,20 @@ function outline(context, { x, y, cell }, [row, column, rows, columns], colour) 
   context.strokeRect(x + column * cell - 1, y + row * cell - 1, columns * cell + 1, rows * cell + 1);
 }
 
-function elementAt(places, x, y) {
-  for (const name of ["A", "B", "C"]) {
-    const { x: left, y: top, rows, columns } = places[name];
-    const [row, column] = [Math.floor((y - top) / places.cell), Math.floor((x - left) / places.cell)];
+/// The element at a point of the drawing.
+function elementAt(grids, x, y) {
+  for (const { name, shared, x: left, y: top, rows, columns, cell } of grids) {
+    const [row, column] = [Math.floor((y - top) / cell), Math.floor((x - left) / cell)];
     if (row >= 0 && row < rows && column >= 0 && column < columns)
-      return { name, row, column, index: row * columns + column };
+      return { name, shared, row, column, index: row * columns + column };
   }
   return null;
 }
 
 /// What there is to say of an element.
-function describeElement(run, { name, row, column, index }) {
+function describeElement(run, { name, shared, row, column, index }) {
   const { values } = run;
+  if (shared !== undefined) return describeWord(run, shared + index);
   const title = `${name}[${row}][${column}]`;
   if (name !== "C") {
     const [all, reads] = name === "A" ? [values.a, values.readsA] : [values.b, values.readsB];
@@ -113,49 +169,106 @@ function blockOf(run, { row, column }) {
 
 /// The panel.
 export function makeMatrices(view) {
-  const canvas = element("canvas", { role: "img", "aria-label": "Matrices A, B and C" });
-  const hint = element("p", { class: "hint", text: "" });
+  const canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": "Matrices A, B and C" });
+  const hint = element("p", { class: "hint", role: "status" });
   const legend = element("p", { class: "legend" });
   legend.innerHTML = `<i class="chosen"></i>the chosen thread <i class="read"></i>read by its warp <i class="write"></i>written by it <i class="others"></i>other warps of the block
     <i class="copying"></i>a copy from here is on its way <i class="tile"></i>the block's tile <i class="done"></i>written <i class="wrong"></i>wrong. A and B darken with every read.`;
-  const root = element("section", { class: "panel matrices", "aria-label": "The matrices" }, canvas, hint, legend);
-  let at = () => null;
+  const root = element(
+    "section",
+    { class: "panel matrices", "aria-label": "The matrices" },
+    canvas,
+    hint,
+    element("details", {}, element("summary", { text: "The colours" }), legend),
+  );
+  let grids = [];
   let pointed = null;
-  const say = () => {
-    hint.textContent = pointed
-      ? describeElement(view.run, pointed)
-      : "Point at an element to see its value. Click on C to choose the block that computes it.";
+  let meaning = null;
+  let lit = [];
+  let number = 0;
+  let asked = 0;
+  const paint = () => {
+    grids = drawMatrices(canvas, view.run, view.room(), { lit, number, pointed });
   };
-  for (const kind of ["pointermove", "pointerdown"]) {
-    canvas.addEventListener(kind, (event) => {
-      pointed = at(event.offsetX, event.offsetY);
-      say();
-    });
-  }
-  canvas.addEventListener("pointerleave", () => {
-    pointed = null;
+  const say = () => {
+    const more = meaning ? `: ${meaningWords(meaning)}` : "";
+    setText(
+      hint,
+      pointed
+        ? `${describeElement(view.run, pointed)}${more}`
+        : "Point at an element to see what it is. Click on C to look at the block that computes it.",
+    );
+  };
+  /// Lights the pairs one after the other; all at once for those who want no motion, or if they were lit already.
+  const light = (again) => {
+    const still = again || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    number = still ? lit.length : Math.min(lit.length, number + Math.ceil(lit.length / 40));
+    paint();
+    const mine = asked;
+    if (number < lit.length) setTimeout(() => mine === asked && light(false), 40);
+  };
+  /// Asks what the pointed element means now.
+  const ask = async (again) => {
+    const mine = (asked += 1);
+    const found = pointed && (await meaningOf(view.run, pointed).catch(() => null));
+    if (mine !== asked) return;
+    meaning = found;
+    lit = found ? litBy(found) : [];
+    if (!again) number = 0;
     say();
-  });
-  canvas.addEventListener("click", (event) => {
-    const hit = at(event.offsetX, event.offsetY);
-    const block = hit?.name === "C" ? blockOf(view.run, hit) : null;
+    light(again);
+  };
+  const point = (at) => {
+    if (at?.name === pointed?.name && at?.index === pointed?.index) return;
+    [pointed, meaning, lit] = [at, null, []];
+    say();
+    ask(false);
+  };
+  for (const kind of ["pointermove", "pointerdown"])
+    canvas.addEventListener(kind, (event) => point(elementAt(grids, event.offsetX, event.offsetY)));
+  canvas.addEventListener("pointerleave", () => point(null));
+  const chooseBlock = () => {
+    const block = pointed?.name === "C" ? blockOf(view.run, pointed) : null;
     if (block !== null) view.choose({ block });
+  };
+  canvas.addEventListener("click", chooseBlock);
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") return chooseBlock();
+    if (event.key === "Escape") return point(null);
+    const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    if (!way) return undefined;
+    event.preventDefault();
+    point(neighbour(grids, pointed, way));
   });
   return {
     id: "matrices",
     title: "Matrices",
     root,
+    grids: () => grids,
     draw() {
-      const room = view.room();
-      at = drawMatrices(canvas, view.run, room.width, room.height);
+      paint();
       const { reads, writes } = touched(view.run);
       canvas.setAttribute(
         "aria-label",
-        `Matrices A, B and C. The chosen warp reads ${count(reads.A)} elements of A and ${count(reads.B)} of B now, and writes ${count(writes)} of C.`,
+        `Matrices A, B and C, and shared memory. The chosen warp reads ${count(reads.A)} elements of A and ${count(reads.B)} of B now, and writes ${count(writes)} of C. The arrow keys point at elements.`,
       );
       say();
+      if (pointed) ask(true);
     },
   };
+}
+
+/// The element beside a pointed one; past an edge, the next grid begins. The first is C's.
+function neighbour(grids, pointed, [down, right]) {
+  if (!pointed) return { name: "C", row: 0, column: 0, index: 0 };
+  const at = grids.findIndex(({ name }) => name === pointed.name);
+  const grid = grids[at];
+  const [row, column] = [pointed.row + down, pointed.column + right];
+  if (row < 0 || row >= grid.rows || column < 0 || column >= grid.columns) {
+    const { name, shared } = grids[(at + down + right + grids.length) % grids.length];
+    return { name, shared, row: 0, column: 0, index: 0 };
+  }
+  return { ...pointed, row, column, index: row * grid.columns + column };
 }
 
 /// How many elements the chosen warp reads and writes now.

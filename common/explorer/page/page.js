@@ -1,6 +1,7 @@
 // The page: what is chosen, the runs that were made of it, and everything that shows them.
 
-import { isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
+import { firstOf, isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
+import { element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
 import { listenToKeys } from "./keys.js";
 import { makePredict } from "./predict.js";
@@ -20,17 +21,19 @@ export class Page {
     this.runner = new Runner(data, wasm);
     this.travel = new Travel(this);
     this.parts = Object.fromEntries(
-      ["choice", "idea", "time", "sentence", "message", "tabs", "predict", "views"].map((id) => [
+      ["choice", "idea", "time", "travel", "more", "sentence", "message", "tabs", "predict", "views"].map((id) => [
         id,
         document.getElementById(id),
       ]),
     );
     this.controls = makeChoice(this.parts.choice, data, {
       changed: (choice) => this.choose(choice),
-      stop: () => this.runner.stop(),
-      predict: () => this.togglePredict(),
     });
-    this.timeline = makeTimeline(this.parts.time, {
+    this.makeBar();
+    this.timeline = makeTimeline(
+      this.parts.time,
+      this.parts.travel,
+      {
       step: (way, unit) => this.travel.step(way, unit),
       jump: (time) => this.travel.jump(time),
       follow: (on) => this.travel.follow(on),
@@ -38,8 +41,11 @@ export class Page {
       time: () => this.runs[0]?.time ?? 0,
       length: () => this.runs[0]?.facts.length ?? 1,
       hazards: () => this.runs[0]?.facts.hazards ?? [],
-    });
+      },
+      [this.where, this.turn, this.halt, this.ask, this.moreButton],
+    );
     this.predict = makePredict(this.parts.predict, {
+      visit: (stop) => this.visit(stop),
       answer: (question) => this.answer(question),
       look: (question, answer) => this.lookWhere(question, answer),
     });
@@ -50,11 +56,62 @@ export class Page {
       step: (way, unit) => this.timeline.step(way, unit),
       jump: (time) => this.travel.jump(time),
     });
+    // Drawings take the height that is left, which changes with whatever stands above them.
+    const above = new ResizeObserver(() => this.views.forEach((view) => view.again()));
+    for (const part of ["time", "sentence", "more", "message", "predict", "tabs"]) above.observe(this.parts[part]);
+    window.addEventListener("resize", () => this.views.forEach((view) => view.again()));
+  }
+
+  /// What stands in the bar beside back, play and forward.
+  makeBar() {
+    const button = (id, text, onclick, attributes = {}) =>
+      element("button", { type: "button", id, text, onclick, ...attributes });
+    this.where = element("span", { class: "where muted" });
+    this.turn = button("turn", "Source", () => this.showSource(!document.body.classList.contains("at-source")));
+    this.halt = button("stop", "Stop", () => this.runner.stop(), { hidden: true });
+    this.ask = button("ask", "Tour", () => this.togglePredict(), {
+      "aria-expanded": "false",
+      "aria-controls": "predict",
+    });
+    this.moreButton = button("more-button", "More", () => this.showMore(this.parts.more.hidden), {
+      "aria-expanded": "false",
+      "aria-controls": "more",
+    });
+  }
+
+  /// On a narrow screen: shows the source, or the picture.
+  showSource(on) {
+    document.body.classList.toggle("at-source", on);
+    this.turn.textContent = on ? "Picture" : "Source";
+    for (const view of this.views) view.again();
+  }
+
+  /// Shows what lies behind "more", or hides it.
+  showMore(on) {
+    this.parts.more.hidden = !on;
+    document.body.classList.toggle("with-more", on);
+    this.moreButton.setAttribute("aria-expanded", String(on));
+    this.moreButton.textContent = on ? "Less" : "More";
+    this.showTabs();
+    this.timeline.drawMarks();
+  }
+
+  /// The tabs lie behind "more", and are there while another panel than the matrices is shown.
+  showTabs() {
+    this.parts.tabs.hidden = this.parts.more.hidden && this.panel === "matrices";
+  }
+
+  /// Whether there is a tour, and whether it is shown.
+  asking(shown) {
+    this.ask.hidden = this.chapter.questions.length === 0;
+    this.ask.setAttribute("aria-expanded", String(shown));
+    this.ask.classList.toggle("pressed", shown);
   }
 
   choosePanel(id) {
     this.panel = PANELS.some(([name]) => name === id) ? id : "matrices";
     this.tabs.show(this.panel);
+    this.showTabs();
     for (const view of this.views) view.choosePanel(this.panel);
     this.keepChoice();
   }
@@ -107,9 +164,9 @@ export class Page {
     return this.choose(
       {
         name,
-        size: wanted.size ?? this.runner.usualSize(name),
+        ...(wanted.size ? { size: wanted.size } : firstOf(this.data, name)),
         dtype: wanted.dtype,
-        form: wanted.form,
+        ...(wanted.form || wanted.size ? { form: wanted.form } : {}),
         fill: wanted.fill,
         order: wanted.order,
         with: wanted.with?.replace(/\/kernel$/, "") ?? null,
@@ -155,7 +212,7 @@ export class Page {
     this.parts.idea.title = kernel.about ?? "";
     this.chapter = this.data.chapters.find(({ kernels }) => kernels.includes(kernel.id)) ?? this.data.chapters[0];
     this.parts.predict.hidden ||= this.chapter.questions.length === 0;
-    this.controls.asking(this.chapter.questions.length, !this.parts.predict.hidden);
+    this.asking(!this.parts.predict.hidden);
     return true;
   }
 
@@ -163,7 +220,7 @@ export class Page {
   togglePredict() {
     const { hidden } = this.parts.predict;
     this.parts.predict.hidden = !hidden;
-    this.controls.asking(this.chapter.questions.length, hidden);
+    this.asking(hidden);
     if (hidden) this.predict.show(this.chapter.id, this.chapter.questions);
   }
 
@@ -172,15 +229,21 @@ export class Page {
     this.timeline.stop();
     this.timeline.enable(false);
     this.tell(null);
-    this.controls.busy(true);
+    this.busy(true);
     this.say("Running …");
     try {
       const runs = await this.runner.make(this.choice);
-      if (runs && runs !== this.runs) this.show(runs);
+      if (runs && runs !== this.runs) await this.show(runs);
     } catch (error) {
       this.fail(error);
     }
-    this.controls.busy(this.runner.making !== null);
+    this.busy(this.runner.making !== null);
+  }
+
+  /// While a run is being made, it can be stopped.
+  busy(on) {
+    this.halt.hidden = !on;
+    this.moreButton.hidden = on;
   }
 
   /// Says why there is no run, and shows none.
@@ -191,7 +254,12 @@ export class Page {
     this.tell(sentenceOf(error.message));
   }
 
-  show(runs) {
+  /// Shows runs, where the first elements are loaded: before that there is nothing to see.
+  async show(runs) {
+    for (const run of runs) {
+      const first = await run.first();
+      if (first) await run.lookAt(first.time, { ...run.chosen, warp: first.warp });
+    }
     this.runs = runs;
     while (this.views.length > runs.length) this.views.pop().remove();
     while (this.views.length < runs.length) {
@@ -212,25 +280,46 @@ export class Page {
     this.travel.showTime();
   }
 
-  /// What was counted, in answer to a question: the kernel is run as the question says.
-  async answer(question) {
-    const { kernel: name, size, dtype, form, order } = question;
+  /// Shows what a stop of the tour is about: its kernel, at the size that it asks about, at its place.
+  async visit(stop) {
+    const first = firstOf(this.data, stop.kernel);
     const wanted = {
       ...this.choice,
-      name,
-      size: size ?? this.runner.usualSize(name),
-      dtype: dtype ?? "f32",
-      form: form ?? null,
-      order: order ?? "warps",
+      name: stop.kernel,
+      size: stop.size ?? first.size,
+      dtype: stop.dtype ?? "f32",
+      form: stop.form ?? (stop.size ? null : first.form),
+      order: stop.order ?? "warps",
       with: null,
     };
     const same =
-      ["name", "dtype", "form", "order", "with"].every((key) => (this.choice[key] ?? null) === wanted[key]) &&
+      ["name", "dtype", "form", "order", "with"].every((key) => (this.choice?.[key] ?? null) === wanted[key]) &&
       this.choice.size.join() === wanted.size.join();
     if (!same || this.runs.length === 0) {
       this.choice = null;
       if (await this.take(wanted)) await this.make();
     }
+    if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
+    if (stop.panel) this.choosePanel(stop.panel);
+    await this.goTo(stop.at);
+  }
+
+  /// Goes to a place of the run that the address or a stop names: as `seek` takes it, with `contains` for a line of the source.
+  async goTo(place) {
+    const run = this.runs[0];
+    if (!place || !run) return;
+    const { contains, array, ...options } = place;
+    const line = contains && run.kernel.source.split("\n").findIndex((text) => text.includes(contains)) + 1;
+    const thread = { block: 0, warp: 0, lane: 0 };
+    await run.lookAt(0, thread);
+    const time = await run.seek({ ...options, array, line: line || undefined });
+    if (time === null) return;
+    const party = options.to === "hazard" ? this.travel.threadAt(run, time) : thread;
+    await this.views[0].go(time, party);
+  }
+
+  /// What was counted, in answer to a question of the tour.
+  async answer(question) {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     return this.runs[0].question(question);
   }

@@ -1,5 +1,5 @@
-// Questions of a chapter: the reader commits to a number, the kernel runs, and the page says what was counted and
-// where to look.
+// The tour of a chapter: each stop says what to look at, and asks about what is on the screen. The reader commits to a number, and
+// the page says what was counted and where to look.
 
 import { element, fill, withCode } from "./elements.js";
 import { keepPrediction, predictions } from "./progress.js";
@@ -21,8 +21,8 @@ export function numberOf(text) {
   return bare !== "" && Number.isFinite(Number(bare)) ? Number(bare) : null;
 }
 
-/// The questions. `page` has `answer(question)`, which runs the kernel and asks, and `look(question, answer)`, which
-/// shows where.
+/// The tour. `page` has `visit(question)`, which shows what the stop is about, `answer(question)`, which asks the engine, and
+/// `look(question, answer)`, which shows where the answer comes from.
 export function makePredict(root, page) {
   let questions = [];
   let chapter = "";
@@ -43,7 +43,7 @@ export function makePredict(root, page) {
       "form",
       { class: "prediction" },
       field,
-      element("button", { type: "submit", class: "main", text: "Commit and run" }),
+      element("button", { type: "submit", class: "main", text: "Commit" }),
       hint,
     );
     made.addEventListener("submit", (event) => {
@@ -81,7 +81,7 @@ export function makePredict(root, page) {
   async function draw() {
     const question = questions[at];
     answer = null;
-    if (!question) return fill(root, element("p", { class: "muted", text: "This chapter asks for no number here." }));
+    if (!question) return fill(root, element("p", { class: "muted", text: "This chapter has no tour." }));
     const known = predictions();
     const predicted = known[key(at)];
     const dots = questions.map((_, index) =>
@@ -90,7 +90,7 @@ export function makePredict(root, page) {
         class: "dot",
         text: index + 1,
         "aria-pressed": String(index === at),
-        "aria-label": `Question ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`,
+        "aria-label": `Stop ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`,
         "data-done": known[key(index)] === undefined ? null : "",
         onclick: () => go(index),
       }),
@@ -102,12 +102,16 @@ export function makePredict(root, page) {
         "div",
         { class: "question" },
         element("span", { class: "dots" }, ...dots),
-        element("p", {}, ...withCode(question.words)),
+        element(
+          "p",
+          {},
+          ...withCode(question.look ? `${question.look} ` : ""),
+          element("strong", {}, ...withCode(question.words)),
+        ),
       ),
       body,
     );
     if (predicted === undefined) return fill(body, form(question));
-    fill(body, element("p", { class: "muted", text: "Running …" }));
     const asked = at;
     try {
       const found = await page.answer(question);
@@ -123,7 +127,7 @@ export function makePredict(root, page) {
             ? null
             : element("button", { type: "button", text: "Show me where", onclick: () => page.look(question, found) }),
           at + 1 < questions.length
-            ? element("button", { type: "button", class: "main", text: "Next question", onclick: () => go(at + 1) })
+            ? element("button", { type: "button", class: "main", text: "Next stop", onclick: () => go(at + 1) })
             : null,
           element("button", {
             type: "button",
@@ -140,9 +144,15 @@ export function makePredict(root, page) {
     }
   }
 
-  function go(index) {
+  async function go(index) {
     at = Math.max(0, Math.min(questions.length - 1, index));
-    return draw();
+    const question = questions[at];
+    try {
+      if (question) await page.visit(question);
+    } catch {
+      // The page says why the kernel does not run, and the answer of the question will.
+    }
+    if (questions[at] === question) await draw();
   }
 
   return {

@@ -53,20 +53,13 @@ function drawSums(cells, sums, registers) {
   }
 }
 
-/// A register in the list.
-function registerRow(key) {
-  const [name, label] = key.split(" ");
-  const is = element("span", { class: "is" });
-  return {
-    is,
-    root: element(
-      "li",
-      { title: name },
-      element("span", { class: "name", text: label || name }),
-      label ? element("span", { class: "muted", text: name }) : null,
-      is,
-    ),
-  };
+/// Kinds of meanings that say most about the product: these come first.
+const FIRST = ["sum", "product", "element", "address"];
+
+/// A register in the list: what it means, its name, and its value.
+function registerRow(name) {
+  const [means, is] = [element("span", { class: "name" }), element("span", { class: "is" })];
+  return { means, is, root: element("li", { title: name }, means, element("span", { class: "muted", text: name }), is) };
 }
 
 /// The panel.
@@ -86,6 +79,24 @@ export function makeRegisters(view) {
   const rowsOf = keepRows(list, registerRow);
   let known = null;
   let table = null;
+  let asked = 0;
+
+  /// The registers, with what they mean once the engine has said it.
+  function showList(registers, meanings) {
+    const rank = ({ name }) => {
+      const at = FIRST.indexOf(meanings[name]?.kind);
+      return at < 0 ? FIRST.length : at;
+    };
+    const sorted = [...registers].sort((one, other) => rank(one) - rank(other));
+    const rows = rowsOf(sorted.map(({ name }) => name));
+    for (const { name, value: holds, now } of sorted) {
+      const row = rows.get(name);
+      setText(row.means, meanings[name]?.words ?? "");
+      setText(row.is, meanings[name]?.kind === "address" ? "" : registerValue(holds));
+      row.root.className = [now && "fresh", meanings[name]?.wrong && "fault"].filter(Boolean).join(" ");
+    }
+  }
+
   return {
     id: "registers",
     title: "Registers",
@@ -109,13 +120,8 @@ export function makeRegisters(view) {
       none.hidden = look.registers.length > 0;
       const summed = new Set(look.sums.map(({ register }) => register));
       const others = look.registers.filter(({ name }) => !summed.has(name));
-      const registers = [...others.filter(({ label }) => label), ...others.filter(({ label }) => !label)];
-      const rows = rowsOf(registers.map(({ name, label }) => `${name} ${label ?? ""}`));
-      for (const { name, label, value: holds, now } of registers) {
-        const row = rows.get(`${name} ${label ?? ""}`);
-        setText(row.is, registerValue(holds));
-        row.root.className = now ? "fresh" : "";
-      }
+      const mine = (asked += 1);
+      run.meaning("registers").then(({ registers }) => mine === asked && showList(others, registers), () => showList(others, {}));
     },
   };
 }

@@ -83,11 +83,25 @@ export class Run {
 
   /// Everything there is to see at a time.
   async lookAt(time, chosen = this.chosen) {
-    const { answer, copies } = await this.engine.ask({ do: "look", time, ...chosen }, EACH_TIME);
+    const [{ answer, copies }, { answer: step }] = await Promise.all([
+      this.engine.ask({ do: "look", time, ...chosen }, EACH_TIME),
+      this.engine.ask({ do: "step", time, block: chosen.block, warp: chosen.warp }),
+    ]);
     this.take(copies);
     this.look = answer;
+    this.step = step;
     this.time = answer.time;
     this.chosen = { block: answer.block, warp: answer.warp, lane: answer.lane };
+  }
+
+  /// What values mean at the present time: `of` says which, as the engine takes it.
+  async meaning(of) {
+    return (await this.engine.ask({ do: "meaning", time: this.time, ...this.chosen, of })).answer;
+  }
+
+  /// Where the run begins to be interesting: its time and the warp; null if nothing is loaded.
+  async first() {
+    return (await this.engine.ask({ do: "seek", from: 0, to: "first", ...this.chosen })).answer;
   }
 
   /// The time that a step leads to; null if there is none.

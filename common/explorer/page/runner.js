@@ -1,10 +1,9 @@
 // Makes the runs of a choice: one, or two that are compared. A run that is no longer wanted is ended.
 
-import { kernelTitle } from "./choice.js";
+import { firstOf, kernelTitle } from "./choice.js";
 import { Engine } from "./engine.js";
 import { Run } from "./run.js";
 
-const USUAL_SIZE = [64, 64, 64];
 const STOPPED = "The run was stopped. Choose a smaller size or another kernel, and run again.";
 
 export class Runner {
@@ -22,7 +21,7 @@ export class Runner {
 
   /// The size at which a kernel is shown if nothing else is asked for.
   usualSize(name) {
-    return this.kernel(name)?.size ?? USUAL_SIZE;
+    return firstOf(this.data, name).size;
   }
 
   /// The forms of a kernel that can run a size, the course's own first: those that the plan of the product takes.

@@ -49,28 +49,6 @@ export function accessPhrase(request) {
   return `${VERBS[request.kind]} ${elementsOf(request.elements)} ${direction} ${from}${target}, ${several(lanes, "lane")}${cost ? `: ${cost}` : ""}`;
 }
 
-function instructionPhrase(run, instruction) {
-  const waiting = run.look.warps.filter(({ state }) => state === "barrier").length;
-  switch (instruction.kind) {
-    case "barrier":
-      return waiting > 0
-        ? `arrives at the barrier; ${several(waiting, "warp")} of its block ${waiting === 1 ? "waits" : "wait"} there`
-        : "arrives at the barrier as the last one, and all warps of the block go on";
-    case "fma":
-      return "multiplies and adds to its sums";
-    case "wait":
-      return run.look.copies.length > 0
-        ? "waits for its copies; those of other warps are still on their way"
-        : "has waited for its copies";
-    case "commit":
-      return "closes a group of copies";
-    case "exit":
-      return "ends";
-    default:
-      return `executes ${instruction.text}`;
-  }
-}
-
 /// How the run ended, once it has.
 export function outcomeSentence({ outcome, hazards }) {
   if (outcome.stopped) return sentenceOf(outcome.stopped);
@@ -83,20 +61,29 @@ export function outcomeSentence({ outcome, hazards }) {
   return `The product is wrong in ${several(outcome.wrong, "element")}; C[${row}][${column}] is ${number(is)} and should be ${number(expected)}.${found}`;
 }
 
-/// What has just happened.
+/// That there is no further step of some length.
+export function nothingLeft({ chosen, look, facts }, unit) {
+  if (unit === "hazard") return "There is no further hazard.";
+  const ended = look.warps[chosen.warp]?.state === "done";
+  return ended
+    ? `Warp ${chosen.warp} has ended. ${outcomeSentence(facts)}`
+    : `There is no further ${unit === "step" ? "line" : unit} of warp ${chosen.warp}.`;
+}
+
+/// What the chosen warp has done in its line, or in all of it that it has executed so far.
 export function happening(run) {
-  const { event } = run.look;
-  if (!event)
-    return `Nothing has been executed yet. Press play, or step.${run.facts.outcome.right && run.facts.hazards.length === 0 ? "" : ` At the end: ${outcomeSentence(run.facts)}`}`;
-  const instruction = run.facts.instructions[event.instruction];
-  const isChosen = event.block === run.chosen.block && event.warp === run.chosen.warp;
-  const who = `Block ${place(run.blockName(event.block))}, warp ${event.warp}${event.line === null ? "" : `, line ${event.line}`}`;
-  const { request } = run.look;
-  const what = isChosen && request?.now ? accessPhrase(request) : instructionPhrase(run, instruction);
-  const hazards = run.facts.hazards
+  const { step, chosen, look, facts } = run;
+  const hazards = facts.hazards
     .filter(({ time }) => time === run.time)
     .map(({ kind, place: where }) => ` Here is a hazard: ${kind}, ${where}.`)
     .join("");
-  const end = run.time === run.facts.length ? ` ${outcomeSentence(run.facts)}` : "";
-  return `${who}: ${what}.${hazards}${end}`.replace(/;\.$/, ".");
+  const end = run.time === facts.length ? ` ${outcomeSentence(facts)}` : "";
+  if (step.line === null && step.from === null) {
+    const last = outcomeSentence(facts);
+    const told = facts.outcome.right && facts.hazards.length === 0 ? "" : ` At the end: ${last}`;
+    return `Warp ${chosen.warp} of block ${place(run.blockName())} has executed nothing yet. Press play, or step.${told}`;
+  }
+  const line = step.line === null ? "" : `Line ${step.line}: `;
+  const where = look.blocks.length > 1 ? ` Block ${place(run.blockName())}.` : "";
+  return `${line}${step.words}.${where}${hazards}${end}`;
 }

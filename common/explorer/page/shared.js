@@ -6,7 +6,7 @@ import { MARK } from "./run.js";
 import { colours } from "./theme.js";
 import { value } from "./words.js";
 
-const BANKS = 32;
+export const BANKS = 32;
 const HEAD = 16;
 const FONT = "10px system-ui, sans-serif";
 
@@ -104,7 +104,7 @@ function drawShared(canvas, run, width) {
 }
 
 /// What there is to say of a word.
-function describeWord(run, word) {
+export function describeWord(run, word) {
   const name = sharedName(run.facts.shared[run.look.launch] ?? [], word) ?? `word ${word}`;
   const mark = run.values.marksShared[word];
   const state = mark & MARK.written ? `= ${value(run.values.shared[word])}` : "has not been written";

@@ -37,6 +37,7 @@ export function makeSource(view) {
   let rows = [];
   let opened = null;
   let shownLine = null;
+  let shownHeight = 0;
 
   function show() {
     opened = null;
@@ -107,8 +108,9 @@ export function makeSource(view) {
       if (number.tagName === "BUTTON") number.setAttribute("aria-expanded", String(opened === line));
       if (opened === line || ptx.firstChild) fill(ptx, ...(opened === line ? below(line, last) : []));
     });
-    if (current !== null && current !== shownLine) keepInView(rows[current - 1]?.row);
-    shownLine = current;
+    const height = root.clientHeight;
+    if (current !== null && (current !== shownLine || height !== shownHeight)) keepInView(rows[current - 1]?.row);
+    [shownLine, shownHeight] = [current, height];
   }
 
   /// Scrolls the source, and never the page around it.

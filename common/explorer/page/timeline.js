@@ -1,4 +1,4 @@
-// Time: play, pause, steps of several lengths, and the slider.
+// Time: back, play and forward in the bar; steps of other lengths, the pace and the slider behind "more".
 
 import { choose, element, fill, prepare } from "./elements.js";
 import { colours } from "./theme.js";
@@ -6,11 +6,12 @@ import { count } from "./words.js";
 
 /// How long a step is: its name, and what it means.
 const STEPS = [
-  ["instruction", "Instruction", "the chosen warp executes one instruction"],
-  ["line", "Line", "the chosen warp goes on to another line of the source"],
-  ["access", "Access", "the chosen warp reads or writes memory"],
-  ["barrier", "Barrier", "the next barrier of the chosen block opens"],
-  ["hazard", "Hazard", "the next hazard of the run"],
+  ["step", "line", "the chosen warp goes on to another line, of those that do more than compute indices"],
+  ["line", "every line", "the chosen warp goes on to another line of the source"],
+  ["instruction", "instruction", "the chosen warp executes one instruction"],
+  ["access", "access", "the chosen warp reads or writes memory"],
+  ["barrier", "barrier", "the next barrier of the chosen block opens"],
+  ["hazard", "hazard", "the next hazard of the run"],
 ];
 /// The pictures on the buttons: fonts do not all have them.
 const ICONS = Object.fromEntries(
@@ -27,12 +28,13 @@ const ICONS = Object.fromEntries(
   ]),
 );
 /// Steps a second while it plays.
-const SPEEDS = [2, 5, 15, 60];
+const SPEEDS = [1, 2, 5, 15, 60];
 
-/// The controls of time. `page` has `step(way, unit)`, `jump(time)`, `length` and `hazards`.
-export function makeTimeline(root, page) {
-  let unit = "line";
-  let speed = 5;
+/// The controls of time. `bar` gets the three that are always there, and `more` the others. `page` has `step(way, unit)`,
+/// `jump(time)`, `length` and `hazards`. `others` stand in the bar behind the three.
+export function makeTimeline(bar, more, page, others) {
+  let unit = "step";
+  let speed = 2;
   let timer = null;
   const button = (icon, label, action, attributes = {}) => {
     const made = element("button", {
@@ -46,29 +48,14 @@ export function makeTimeline(root, page) {
     made.innerHTML = ICONS[icon];
     return made;
   };
-  const play = button("play", "Play", () => toggle(), { class: "icon main" });
-  const units = element(
-    "span",
-    { class: "steps", role: "group", "aria-label": "Length of a step" },
-    ...STEPS.map(([id, text, title]) =>
-      element("button", {
-        type: "button",
-        text,
-        title,
-        "data-unit": id,
-        "aria-pressed": String(id === unit),
-        onclick: () => setUnit(id),
-      }),
-    ),
-  );
-  const unitList = choose(
+  const play = button("play", "Play", () => toggle(), { class: "icon main", id: "play" });
+  const units = choose(
     STEPS.map(([id, text]) => [id, text]),
-    { class: "unit-list", "aria-label": "Length of a step", onchange: () => setUnit(unitList.value) },
+    { id: "unit", onchange: () => setUnit(units.value) },
   );
-  unitList.value = unit;
   const pace = choose(
     SPEEDS.map((value) => [value, `${value} a second`]),
-    { class: "pace", "aria-label": "Steps a second", onchange: () => (speed = Number(pace.value)) },
+    { id: "pace", onchange: () => (speed = Number(pace.value)) },
   );
   pace.value = speed;
   const slider = element("input", {
@@ -82,34 +69,42 @@ export function makeTimeline(root, page) {
   });
   const marks = element("canvas", { "aria-hidden": "true" });
   const at = element("span", { class: "at number muted" });
-  const buttons = [
-    button("first", "Go to the start", () => page.jump(0)),
-    button("back", "One step back", () => page.step(-1, unit)),
-    play,
-    button("forward", "One step forward", () => page.step(1, unit)),
-    button("last", "Go to the end", () => page.jump(Infinity)),
-  ];
+  const back = button("back", "One step back", () => page.step(-1, unit), { id: "back" });
+  const forward = button("forward", "One step forward", () => page.step(1, unit), { id: "forward" });
   const follow = element(
     "label",
     { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
     element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }),
-    " follow",
+    " follow the run from warp to warp",
   );
+  fill(bar, element("span", { class: "buttons" }, back, play, forward), ...others);
   fill(
-    root,
-    element("span", { class: "buttons" }, ...buttons),
-    units,
-    unitList,
-    pace,
+    more,
+    element("label", {}, "A step is one ", units),
+    element("label", {}, "Play ", pace),
     follow,
-    element("span", { class: "scrub" }, slider, marks),
+    element(
+      "span",
+      { class: "whole" },
+      button("first", "Go to the start", () => page.jump(0)),
+      element("span", { class: "scrub" }, slider, marks),
+      button("last", "Go to the end", () => page.jump(Infinity)),
+    ),
     at,
   );
+  setUnit(unit);
 
   function setUnit(id) {
     unit = id;
-    unitList.value = id;
-    for (const one of units.children) one.setAttribute("aria-pressed", String(one.dataset.unit === id));
+    units.value = id;
+    units.title = STEPS.find(([name]) => name === id)[2];
+    for (const [control, way] of [
+      [back, "back"],
+      [forward, "forward"],
+    ]) {
+      control.title = `One ${STEPS.find(([name]) => name === id)[1].replace("every ", "")} ${way}`;
+      control.setAttribute("aria-label", control.title);
+    }
   }
 
   function showPlaying(on) {
@@ -160,7 +155,7 @@ export function makeTimeline(root, page) {
     drawMarks,
     step: (way, other) => page.step(way, other ?? unit),
     enable(on) {
-      for (const control of root.querySelectorAll("button, input, select")) control.disabled = !on;
+      for (const control of [...bar.querySelectorAll(".buttons button"), ...more.querySelectorAll("button, input, select")]) control.disabled = !on;
     },
     draw() {
       slider.max = page.length();

@@ -1,8 +1,8 @@
 // Moving through time: steps, jumps, and two runs that go in step.
 
 import { kernelTitle } from "./choice.js";
-import { happening } from "./sentence.js";
-import { sentenceOf } from "./words.js";
+import { happening, nothingLeft } from "./sentence.js";
+import { place, sentenceOf } from "./words.js";
 
 export class Travel {
   /// `page` has the `runs` and their `views`, the `timeline`, and `tell` and `say` for sentences.
@@ -74,16 +74,17 @@ export class Travel {
       this.stepping = false;
     }
     this.drawAll();
+    this.ended = !went && !back ? unit : null;
     return went;
   }
 
-  /// A step of one run. Past the last step lies the end, and before the first one the start.
+  /// A step of one run. Before the first step lies the start; after the last one of the chosen warp it stays where it is.
   async stepOne(run, unit, back) {
     const each = this.following && unit === "instruction";
     const next = run.time + (back ? -1 : 1);
     const time = each ? (next < 0 || next > run.facts.length ? null : next) : await run.seek({ to: unit, back });
     if (time !== null) await this.look(run, time, unit === "hazard" ? this.threadAt(run, time) : run.chosen);
-    else if (unit !== "hazard") await run.lookAt(back ? 0 : run.facts.length);
+    else if (back && unit !== "hazard") await run.lookAt(0);
     return time !== null;
   }
 
@@ -117,9 +118,13 @@ export class Travel {
     const { runs } = this;
     this.page.timeline.draw();
     const sentences = runs.map((run) => (runs.length > 1 ? `${kernelTitle(run.kernel)}: ` : "") + happening(run));
+    if (this.ended) sentences.push(nothingLeft(runs[0], this.ended));
+    this.ended = null;
     this.page.say(sentences.join(" "));
     this.page.views.forEach((view) => view.say(runs.length > 1 ? happening(view.run) : ""));
-    const { hazards } = runs[0].look;
+    const { look, chosen, facts } = runs[0];
+    this.page.where.textContent = `warp ${chosen.warp} of ${look.warps.length}, block ${place(runs[0].blockName())} of ${facts.launches[look.launch].grid.slice(0, 2).join("×")}`;
+    const { hazards } = look;
     this.page.tabs.number("hazards", hazards);
     document.documentElement.dataset.time = String(runs[0].time);
   }

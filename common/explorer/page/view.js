@@ -1,5 +1,4 @@
-// One run on the page: its warps, its source, and its panels. A wide view shows all panels at once, a narrow one the
-// chosen one.
+// One run on the page: its warps, its source, and the chosen panel. In a narrow view source and panel take turns.
 
 import { makeCounts } from "./counts.js";
 import { element, fill } from "./elements.js";
@@ -12,8 +11,10 @@ import { makeShared } from "./shared.js";
 import { makeSource } from "./source.js";
 import { makeWarps } from "./warps.js";
 
-/// From these widths on, in pixels, a view shows its source beside the chosen panel, and all panels at once.
-const [MIDDLE, WIDE] = [600, 980];
+/// From this width on, in pixels, a view shows its source beside the chosen panel.
+const BESIDE_FROM = 590;
+/// Pixels below a drawing, for the words that belong to it, and the least that a drawing gets.
+const [WORDS, LEAST] = [64, 240];
 
 /// The panels in the order of their tabs.
 export const PANELS = [
@@ -44,51 +45,17 @@ export class View {
       makeHazards(this),
     ];
     this.title = element("h2", { class: "view-title", hidden: true });
-    this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true" });
-    const [matrices, request, shared, registers, fragments, counts, hazards] = this.panels;
-    for (const panel of this.panels) panel.root.prepend(element("h2", { class: "panel-title", text: panel.title }));
-    this.left = element("div", { class: "column" }, this.source.root, counts.root, hazards.root);
-    this.right = element(
-      "div",
-      { class: "column" },
-      matrices.root,
-      request.root,
-      shared.root,
-      registers.root,
-      fragments.root,
-    );
-    this.root = element(
-      "article",
-      { class: "view" },
-      this.title,
-      this.sentence,
-      this.warps.root,
-      element("div", { class: "columns" }, this.left, this.right),
-    );
-    this.seen = new Set();
+    this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true", hidden: true });
+    this.columns = element("div", { class: "columns" }, this.source.root, ...this.panels.map(({ root }) => root));
+    this.root = element("article", { class: "view" }, this.title, this.sentence, this.warps.root, this.columns);
     new ResizeObserver(() => this.resized()).observe(this.root);
-    this.watch = new IntersectionObserver(
-      (entries) => {
-        for (const { target, isIntersecting } of entries) {
-          const panel = this.panels.find(({ root }) => root === target);
-          if (isIntersecting) this.seen.add(panel);
-          else this.seen.delete(panel);
-          if (isIntersecting && this.run && this.wide) panel.draw();
-        }
-      },
-      { rootMargin: "200px" },
-    );
-    for (const { root } of this.panels) this.watch.observe(root);
   }
 
   counter = (name) => this.page.counter(name);
 
-  get wide() {
-    return this.width >= WIDE;
-  }
-
-  get middle() {
-    return this.width >= MIDDLE && !this.wide;
+  /// The panel that is shown.
+  get shown() {
+    return this.panels.find(({ id }) => id === this.panel);
   }
 
   /// The pixels that a panel's drawing may take. They are measured when the view is laid out, and not in each frame.
@@ -96,21 +63,29 @@ export class View {
     return this.measured;
   }
 
-  /// Lays the view out for its width.
+  /// Lays the view out for its width, and for the height that the screen has left.
   layOut() {
     this.width = this.root.clientWidth;
-    this.root.classList.toggle("wide", this.wide);
-    this.root.classList.toggle("middle", this.middle);
-    const panel = this.panels.find(({ id }) => id === this.panel).root;
-    const width = this.wide ? this.right.clientWidth : panel.clientWidth;
+    const beside = this.width >= BESIDE_FROM;
+    this.root.classList.toggle("beside", beside);
+    const top = this.columns.getBoundingClientRect().top + window.scrollY;
+    const left = window.innerHeight - top - 10;
+    const stacked = !beside && this.page.runs.length > 1;
+    const height = stacked ? Math.min(440, window.innerHeight * 0.6) : Math.max(LEAST + WORDS, left);
+    this.root.style.setProperty("--room", `${Math.floor(height)}px`);
     this.measured = {
-      width: Math.max(260, width - 2),
-      height: this.wide ? 560 : Math.max(300, Math.min(440, window.innerHeight * 0.6)),
+      width: Math.max(240, (this.shown.root.clientWidth || this.width) - 2),
+      height: height - (stacked ? 0 : WORDS),
     };
   }
 
   resized() {
-    if (this.root.clientWidth === this.width) return;
+    if (this.root.clientWidth !== this.width) this.again();
+  }
+
+  /// Lays out and draws again.
+  again() {
+    if (!this.run) return;
     this.layOut();
     this.draw();
   }
@@ -120,19 +95,16 @@ export class View {
     this.run = run;
     this.title.textContent = title ?? "";
     this.title.hidden = !title;
-    this.layOut();
     this.source.show();
     this.warps.show();
-    this.draw();
+    this.again();
   }
 
-  /// Chooses the panel that a narrow view shows.
+  /// Chooses the panel that is shown.
   choosePanel(id) {
     this.panel = id;
     for (const panel of this.panels) panel.root.classList.toggle("chosen", panel.id === id);
-    if (!this.run) return;
-    this.layOut();
-    this.draw();
+    this.again();
   }
 
   /// Draws what can be seen.
@@ -140,7 +112,7 @@ export class View {
     if (!this.run?.look) return;
     this.warps.draw();
     this.source.draw();
-    for (const panel of this.panels) if (this.wide ? this.seen.has(panel) : panel.id === this.panel) panel.draw();
+    this.shown.draw();
   }
 
   /// Looks at another thread, at the same time.
@@ -167,7 +139,6 @@ export class View {
   }
 
   remove() {
-    this.watch.disconnect();
     this.root.remove();
     fill(this.root);
   }

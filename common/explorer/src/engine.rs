@@ -1,22 +1,28 @@
 //! One run, and answers to what the page asks about it.
 
 use crate::answer::{counts, error, real};
+use crate::log::Event;
 use crate::look::{self, Looked};
+use crate::meaning::meaning;
+use crate::origins::Origins;
 use crate::question::question;
-use crate::request::{LookRequest, Request, problem};
+use crate::request::{LookRequest, MeaningRequest, Request, problem};
 use crate::run::{Run, Wrong};
 use crate::seek::seek;
 use crate::state::State;
+use crate::step::step;
 use crate::sums::Sums;
 use serde_json::{Value, json};
 
 /// The engine: a run, a place in it, and the arrays of the latest answer.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Engine {
     run: Option<Run>,
     state: State,
     /// Another place, for a block that has ended before.
     aside: State,
+    /// Where its values come from, once somebody has asked.
+    origins: Option<Origins>,
     /// The sums of the warp that was chosen last: launch, block, warp.
     sums: Option<((usize, u32, u32), Sums)>,
     bulk: Vec<Vec<u32>>,
@@ -70,8 +76,21 @@ impl Engine {
             other => {
                 let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
                 match other {
-                    Request::Seek(request) => Ok(json!({ "time": seek(run, &request) })),
+                    Request::Seek(request) => {
+                        let time = seek(run, &request);
+                        let event = time.and_then(|time| run.tape.events.get(time.checked_sub(1)? as usize));
+                        Ok(json!({ "time": time, "warp": event.map(Event::warp) }))
+                    }
                     Request::Question(request) => question(run, &request),
+                    Request::Meaning(MeaningRequest { at, of }) => {
+                        let origins = self.origins.get_or_insert_with(|| Origins::of(run));
+                        let (chosen, ended) = stand(run, &mut self.state, &mut self.aside, &at);
+                        let own = if ended { &self.aside } else { &self.state };
+                        meaning(run, origins, &self.state, own, &chosen, &of)
+                    }
+                    Request::Step(LookRequest { time, block, warp, .. }) => {
+                        Ok(step(run, self.origins.get_or_insert_with(|| Origins::of(run)), (block, warp), time))
+                    }
                     _ => Err("this is not a request of the explorer".into()),
                 }
             }
@@ -80,22 +99,10 @@ impl Engine {
 
     fn look(&mut self, request: &LookRequest) -> Result<Value, String> {
         let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
-        run.tape.seek(&mut self.state, request.time);
-        let chosen = look::Chosen::new(run, &self.state, request);
+        let (chosen, ended) = stand(run, &mut self.state, &mut self.aside, request);
         let key = (chosen.launch, chosen.block, chosen.warp);
         if self.sums.as_ref().is_none_or(|(known, _)| *known != key) {
             self.sums = Some((key, crate::sums::sums(run, chosen.launch, chosen.block, chosen.warp)));
-        }
-        let (_, end) = run
-            .tape
-            .launches
-            .get(chosen.launch)
-            .and_then(|l| l.spans.get(chosen.block as usize))
-            .copied()
-            .unwrap_or((0, u32::MAX));
-        let ended = end < self.state.time;
-        if ended {
-            run.tape.seek(&mut self.aside, end);
         }
         let own = if ended { &self.aside } else { &self.state };
         let no_sums = vec![];
@@ -104,6 +111,18 @@ impl Engine {
         self.bulk = bulk;
         Ok(answer)
     }
+}
+
+/// Goes to a time, and of a block that has ended before to its end as well. Gives the chosen thread, and whether its block has ended.
+fn stand(run: &Run, state: &mut State, aside: &mut State, request: &LookRequest) -> (look::Chosen, bool) {
+    run.tape.seek(state, request.time);
+    let chosen = look::Chosen::new(run, state, request);
+    let span = run.tape.launches.get(chosen.launch).and_then(|launch| launch.spans.get(chosen.block as usize));
+    let ended = span.filter(|(_, end)| *end < state.time);
+    if let Some(&(_, end)) = ended {
+        run.tape.seek(aside, end);
+    }
+    (chosen, ended.is_some())
 }
 
 /// What a run found.
@@ -132,7 +151,7 @@ fn summary(run: &Run) -> Value {
         launches.push(json!({
             "entry": launch.program.kernel.name(), "grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes,
             "from": from, "to": to.min(tape.length()), "blocks": launch.spans.len(), "warps": launch.warps(),
-            "first_instruction": instructions.len() - launch.program.instructions.len(),
+            "first_instruction": launch.first_instruction,
         }));
         let arrays = launch.program.kernel.shared_arrays().iter().map(|array| {
             let known = run.extents.iter().find(|(name, _)| *name == array.source_name);
@@ -144,7 +163,7 @@ fn summary(run: &Run) -> Value {
     }
     let hazards: Vec<Value> = run.hazards.iter().map(|found| look::hazard(run, found)).collect();
     json!({
-        "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.name(), "bytes": tape.memory(),
+        "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": {
             "right": wrong.is_empty() && run.stopped.is_none(), "wrong": wrong.len(), "unwritten": unwritten, "first": first,
             "stopped": run.stopped,

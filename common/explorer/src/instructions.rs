@@ -1,6 +1,6 @@
 //! The instructions of the kernels of a run: their text, their lines, what kind they are, and what they write.
 
-use simt::{Kernel, Location, WarpgroupProduct};
+use simt::{Kernel, Location, Space, WarpgroupProduct};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -15,6 +15,8 @@ pub struct Register {
     pub float: bool,
     /// Where a warp's state keeps it, in groups of 32 words.
     pub place: usize,
+    /// The memory that it is an address of, if an instruction uses it as one.
+    pub base: Option<Space>,
 }
 
 impl Register {
@@ -50,8 +52,6 @@ pub struct Program {
     pub registers: Vec<Register>,
     /// Groups of 32 words that they take in a warp.
     pub groups: usize,
-    /// By register: the variable of the source that it most likely holds.
-    pub variables: Vec<Option<String>>,
     /// By instruction number: what four warps multiply.
     pub products: BTreeMap<u32, WarpgroupProduct>,
 }
@@ -122,7 +122,6 @@ impl Program {
             instructions: vec![],
             registers: vec![],
             groups: 0,
-            variables: vec![],
             products: BTreeMap::new(),
         };
         let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -138,7 +137,7 @@ impl Program {
             let writes = kernel.registers_written(index).map(|register| {
                 *numbers.entry(register.name.to_owned()).or_insert_with(|| {
                     let (name, bytes, float) = (register.name.to_owned(), register.bytes(), register.float);
-                    let added = Register { name, bytes, float, place: program.groups };
+                    let added = Register { name, bytes, float, place: program.groups, base: None };
                     program.groups += added.groups();
                     program.registers.push(added);
                     program.registers.len() - 1
@@ -155,6 +154,19 @@ impl Program {
                 text: location.instruction,
                 writes,
             });
+        }
+        for instruction in &program.instructions {
+            let places = operands(&instruction.text).into_iter().enumerate();
+            for (at, place) in places.filter_map(|(at, operand)| Some((at, operand.strip_prefix('[')?))) {
+                let name = place.trim_end_matches(']').split(['+', '-']).next().unwrap_or_default();
+                let Some(&register) = numbers.get(name) else { continue };
+                // A copy has both: where it writes, and where it reads.
+                let is = |space: &str| instruction.text.contains(space);
+                let shared = if instruction.kind == "copy" { at == 0 } else { is(".shared") };
+                let global = if instruction.kind == "copy" { at > 0 } else { is(".global") };
+                let base = if shared { Some(Space::Shared) } else { global.then_some(Space::Global) };
+                program.registers[register].base = base.or(program.registers[register].base);
+            }
         }
         program
     }

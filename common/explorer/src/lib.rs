@@ -19,6 +19,9 @@ pub mod instructions;
 pub mod log;
 mod look;
 pub mod matrices;
+mod meaning;
+mod names;
+mod origins;
 pub mod planner;
 mod product;
 mod question;
@@ -27,10 +30,10 @@ pub mod request;
 pub mod run;
 mod seek;
 pub mod state;
+mod step;
 pub mod steps;
 mod sums;
 pub mod tape;
-mod variables;
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "functions of a module are exported by name, and memory is handed over by address")]
 pub mod wasm;

@@ -51,6 +51,8 @@ pub struct Array {
 pub struct LaunchTape {
     /// Its kernel.
     pub program: Program,
+    /// How many instructions the kernels of the launches before have.
+    pub first_instruction: u32,
     /// Blocks.
     pub grid: [u32; 3],
     /// Threads of a block.

@@ -5,6 +5,7 @@ use crate::bits::lanes;
 use crate::effect::{AccessEvent, CopyEvent};
 use crate::instructions::own_line;
 use crate::log::{Event, LaunchTape};
+use crate::names::element;
 use crate::request::LookRequest;
 use crate::run::{A, B, C, Found, Run};
 use crate::state::{Block, State};
@@ -60,37 +61,6 @@ const OTHER_BLOCK: u32 = 32;
 const ON_ITS_WAY: u32 = 64;
 const HAS_BEEN_WRITTEN: u32 = 128;
 
-/// The name of an element of a matrix or an array of shared memory.
-fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -> String {
-    let Some(array) = array else {
-        let arrays = launch.program.kernel.shared_arrays();
-        let Some(found) = arrays.iter().rfind(|array| array.offset <= address) else { return format!("[{address}]") };
-        let index = (address - found.offset) / 4;
-        let known = run.extents.iter().find(|(name, _)| *name == found.source_name);
-        return match known.map(|(_, known)| known.extents.as_slice()) {
-            Some([rows @ .., columns]) if !rows.is_empty() => {
-                let mut rest = index / columns.max(&1);
-                let mut indices = vec![index % columns.max(&1)];
-                for &extent in rows.iter().skip(1).rev() {
-                    indices.push(rest % extent.max(1));
-                    rest /= extent.max(1);
-                }
-                indices.push(rest);
-                let indices = indices.iter().rev().map(u32::to_string).collect::<Vec<_>>().join("][");
-                format!("{}[{indices}]", found.source_name)
-            }
-            _ => format!("{}[{index}]", found.source_name),
-        };
-    };
-    let [_, n, k] = run.size;
-    let (name, index) = (&run.tape.arrays[array].name, address / 4);
-    match array {
-        A => format!("{name}[{}][{}]", index / k, index % k),
-        B | C => format!("{name}[{}][{}]", index / n, index % n),
-        _ => format!("{name}[{index}]"),
-    }
-}
-
 /// The shared array that a position lies in.
 fn shared_name(launch: &LaunchTape, position: u32) -> String {
     let arrays = launch.program.kernel.shared_arrays();
@@ -123,7 +93,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
     let instruction = &launch.program.instructions[event.instruction as usize];
     let first = |mask: u32| mask.trailing_zeros() as usize & 31;
     let mut answer = json!({
-        "time": number + 1, "now": number + 1 == now, "instruction": event.instruction + offset(run, launch), "line": instruction.line,
+        "time": number + 1, "now": number + 1 == now, "instruction": event.instruction + launch.first_instruction, "line": instruction.line,
         "counts": counts(tape.counts(event), false), "note": null, "to": null, "fewest": 0, "sectors": [], "wavefronts": [],
     });
     if let Some(access) = tape.access(number) {
@@ -144,7 +114,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
         answer["addresses"] = by_lane(mask, |lane| addresses[lane]);
         answer["elements"] = by_lane(mask, |lane| match space {
             Space::Local => format!("local[{}]", addresses[lane] / 4),
-            _ => element(run, launch, array, addresses[lane]),
+            _ => element(run, launch, array, addresses[lane]).to_string(),
         });
         if space == Space::Global {
             answer["sectors"] = sectors(mask, &addresses);
@@ -171,7 +141,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
         answer["bytes"] = json!(bytes);
         answer["lanes"] = json!(mask);
         answer["addresses"] = by_lane(reading, |lane| from[lane]);
-        answer["elements"] = by_lane(reading, |lane| element(run, launch, array, from[lane]));
+        answer["elements"] = by_lane(reading, |lane| element(run, launch, array, from[lane]).to_string());
         answer["sectors"] = sectors(reading, &from);
         let base = array.map_or(0, |array| tape.arrays[array].base);
         let found = Wavefronts::of_copy(&CopyAccess {
@@ -185,7 +155,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
             to: &to.map(u64::from),
         });
         answer["to"] = json!({
-            "addresses": by_lane(mask, |lane| to[lane]), "elements": by_lane(mask, |lane| element(run, launch, None, to[lane])),
+            "addresses": by_lane(mask, |lane| to[lane]), "elements": by_lane(mask, |lane| element(run, launch, None, to[lane]).to_string()),
             "array": shared_name(launch, to[first(mask)]), "wavefronts": wavefronts(&found.passes), "fewest": found.fewest,
         });
         if reading != mask {
@@ -214,13 +184,6 @@ fn space_name(space: Space) -> &'static str {
     }
 }
 
-/// How many instructions the kernels of the launches before have.
-fn offset(run: &Run, launch: &LaunchTape) -> u32 {
-    let before =
-        run.tape.launches.iter().take_while(|other| other.events.0 != launch.events.0 || !std::ptr::eq(*other, launch));
-    before.map(|launch| launch.program.instructions.len() as u32).sum()
-}
-
 /// The value of a register in a lane.
 fn value(float: bool, bytes: u32, low: u32, high: u32) -> (Value, &'static str) {
     match (float, bytes) {
@@ -234,13 +197,12 @@ fn value(float: bool, bytes: u32, low: u32, high: u32) -> (Value, &'static str) 
 
 fn registers(launch: &LaunchTape, block: &Block, chosen: &Chosen, now: u32) -> Value {
     let Some(warp) = block.warps.get(chosen.warp as usize) else { return json!([]) };
-    let names = &launch.program.variables;
-    let written = launch.program.registers.iter().zip(&warp.times).zip(names).filter(|((_, time), _)| **time > 0);
-    let register = written.map(|((register, &time), label)| {
+    let written = launch.program.registers.iter().zip(&warp.times).filter(|(_, time)| **time > 0);
+    let register = written.map(|(register, &time)| {
         let at = 32 * register.place + chosen.lane;
         let high = if register.bytes == 8 { warp.registers[at + 32] } else { 0 };
         let (value, kind) = value(register.float, register.bytes, warp.registers[at], high);
-        json!({ "name": register.name, "label": label, "type": kind, "value": value, "time": time, "now": time == now })
+        json!({ "name": register.name, "type": kind, "value": value, "time": time, "now": time == now })
     });
     register.collect()
 }
@@ -291,7 +253,7 @@ fn warps(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, e
             missing -= 1;
         }
     }
-    let first = offset(run, launch);
+    let first = launch.first_instruction;
     let warp = |number: usize| {
         let state = own.and_then(|block| block.warps.get(number));
         let last = state.and_then(|warp| warp.last).map(|last| tape.events[last as usize]);
@@ -349,7 +311,7 @@ fn copies(run: &Run, launch: &LaunchTape, own: Option<&Block>) -> Value {
         let event = &run.tape.events[flight.event as usize];
         let copy = run.tape.copy(flight.event);
         json!({
-            "warp": flight.warp, "time": flight.event + 1, "instruction": event.instruction + offset(run, launch),
+            "warp": flight.warp, "time": flight.event + 1, "instruction": event.instruction + launch.first_instruction,
             "lanes": event.lanes, "bytes": copy.map_or(0, |copy| copy.bytes), "closed": flight.closed,
         })
     };
@@ -360,7 +322,7 @@ fn copies(run: &Run, launch: &LaunchTape, own: Option<&Block>) -> Value {
 fn product(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, time: u32) -> Value {
     let mut product = crate::product::latest(run, launch, own, (chosen.block, chosen.warp), time);
     if let Some(number) = product["instruction"].as_u64() {
-        product["instruction"] = json!(number + u64::from(offset(run, launch)));
+        product["instruction"] = json!(number + u64::from(launch.first_instruction));
     }
     product
 }
@@ -492,7 +454,7 @@ pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &S
     let describe = |event: &Event| {
         let line = launch.program.instructions.get(event.instruction as usize).and_then(|known| known.line);
         json!({
-            "block": event.block(), "warp": event.warp(), "instruction": event.instruction + offset(run, launch), "line": line,
+            "block": event.block(), "warp": event.warp(), "instruction": event.instruction + launch.first_instruction, "line": line,
             "lanes": event.lanes,
         })
     };

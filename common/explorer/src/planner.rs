@@ -34,8 +34,8 @@ pub struct SmallerTile {
     pub tile: [u32; 2],
     /// Steps of K that one pass of the main loop covers.
     pub tile_k: u32,
-    /// Threads of a block.
-    pub threads: u32,
+    /// Threads of a block in x and y.
+    pub block: [u32; 2],
     /// All constants of the kernel.
     pub defines: Vec<(String, String)>,
 }
@@ -52,9 +52,9 @@ impl Planner {
             Some(own) => own.plan(text, problem, steps)?,
             None => steps?,
         };
-        let Some(SmallerTile { tile, tile_k, threads, defines }) = &self.smaller else { return Ok(plan) };
+        let Some(SmallerTile { tile, tile_k, block, defines }) = &self.smaller else { return Ok(plan) };
         let specialisation = Specialisation { defines: defines.clone(), ..plan.specialisation };
-        Ok(Plan::tiled(problem, specialisation, [*threads, 1], *tile).with_tile_k(*tile_k))
+        Ok(Plan::tiled(problem, specialisation, *block, *tile).with_tile_k(*tile_k))
     }
 
     fn steps_plan(&self, problem: &Problem) -> Result<Plan, String> {
@@ -96,7 +96,7 @@ mod tests {
         let plan = Planner { own: Some(own), ..Planner::default() }.plan(&Problem::uniform([16; 3]), "").unwrap();
         assert_eq!((plan.launches[0].grid, plan.tile), ([2, 2, 1], [8, 8]));
         let smaller =
-            SmallerTile { tile: [32, 16], tile_k: 8, threads: 32, defines: vec![("TILE_M".into(), "16".into())] };
+            SmallerTile { tile: [32, 16], tile_k: 8, block: [32, 1], defines: vec![("TILE_M".into(), "16".into())] };
         let planner = Planner { smaller: Some(smaller), ..of("step05_thread_tile", None) };
         let plan = planner.plan(&Problem::uniform([64; 3]), "").unwrap();
         assert_eq!((plan.launches[0].grid, plan.launches[0].block, plan.tile_k), ([2, 4, 1], [32, 1, 1], 8));

@@ -16,30 +16,70 @@ pub enum Request {
     Look(LookRequest),
     /// Another time.
     Seek(SeekRequest),
+    /// What a value means.
+    Meaning(MeaningRequest),
+    /// What a warp did in a line.
+    Step(LookRequest),
     /// A number.
     Question(QuestionRequest),
 }
 
 /// The order in which warps and blocks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Each warp to its next barrier, block after block.
-    #[default]
-    Warps,
-    /// The warps of a block by turns.
-    Turns,
-    /// The warps of several blocks by turns, side by side.
-    Blocks,
+#[serde(try_from = "String")]
+pub struct Order {
+    /// Instructions after which it is another warp's turn; 0 means that each warp runs to its next barrier.
+    pub turn: u32,
+    /// Several blocks run side by side.
+    pub side_by_side: bool,
+    /// The last warps and blocks first.
+    pub backwards: bool,
 }
 
 impl Order {
-    /// As the page names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warps => "warps",
-            Self::Turns => "turns",
-            Self::Blocks => "blocks",
+    /// Each warp to its next barrier, block after block.
+    pub const WARPS: Self = Self { turn: 0, side_by_side: false, backwards: false };
+    /// The warps of a block by turns.
+    pub const TURNS: Self = Self { turn: 1, ..Self::WARPS };
+    /// The warps of several blocks by turns, side by side.
+    pub const BLOCKS: Self = Self { side_by_side: true, ..Self::TURNS };
+}
+
+impl std::fmt::Display for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self { side_by_side: true, .. } => "blocks",
+            Self { turn: 0, .. } => "warps",
+            _ => "turns",
+        })?;
+        if self.turn > 1 {
+            write!(f, " {}", self.turn)?;
+        }
+        f.write_str(if self.backwards { " backwards" } else { "" })
+    }
+}
+
+impl TryFrom<String> for Order {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut words = text.split(' ').peekable();
+        let mut order = match words.next() {
+            Some("warps") => Self::WARPS,
+            Some("turns") => Self::TURNS,
+            Some("blocks") => Self::BLOCKS,
+            _ => return Err(format!("{text:?} is not an order; choose warps, turns or blocks")),
+        };
+        if let Some(turn) = words.peek().and_then(|word| word.parse().ok()).filter(|_| order.turn > 0) {
+            order.turn = u32::max(turn, 1);
+            words.next();
+        }
+        order.backwards = words.next_if_eq(&"backwards").is_some();
+        match words.next() {
+            Some(word) => {
+                Err(format!("{text:?} is not an order because of {word:?}; write for example turns 7 backwards"))
+            }
+            None => Ok(order),
         }
     }
 }
@@ -122,6 +162,30 @@ pub struct LookRequest {
     pub lane: u32,
 }
 
+/// What is asked to mean something.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// All registers of the chosen lane.
+    Registers,
+    /// One of them.
+    Register(String),
+    /// A word of the chosen block's shared memory.
+    Shared(u32),
+    /// An element of C: row and column.
+    Element([u32; 2]),
+}
+
+/// What a value means.
+#[derive(Debug, Clone, Deserialize)]
+pub struct MeaningRequest {
+    /// When, and for whom.
+    #[serde(flatten)]
+    pub at: LookRequest,
+    /// What.
+    pub of: Subject,
+}
+
 /// Where to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -130,6 +194,10 @@ pub enum Goal {
     Instruction,
     /// Another line of the chosen warp.
     Line,
+    /// The end of a visit of the chosen warp to a line in which it did more than to compute numbers.
+    Step,
+    /// The chosen block's first line that fetches elements of A or B.
+    First,
     /// The chosen block's barrier.
     Barrier,
     /// A hazard.

@@ -6,10 +6,9 @@ use crate::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest, problem};
 use crate::tape::Tape;
-use crate::variables::variables;
 use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
-use simt::{Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
+use simt::{Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
 /// Warp instructions of a run at most.
 pub const LIMIT: u64 = 4_000_000;
@@ -65,6 +64,7 @@ pub struct Run {
     pub endless: bool,
     /// Extents of shared arrays.
     pub extents: Vec<(String, Extents)>,
+    limit: u64,
 }
 
 /// Numbers of the arrays.
@@ -115,10 +115,10 @@ impl Run {
             endless: false,
             extents,
             plan,
+            limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
         };
-        let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
         for number in 0..run.plan.launches.len() {
-            let stopped = run.launch(&module, &mut memory, number, &pointers, limit)?;
+            let stopped = run.launch(&module, &mut memory, number, &pointers)?;
             if stopped.is_some() {
                 run.stopped = stopped;
                 break;
@@ -139,12 +139,10 @@ impl Run {
         memory: &mut GlobalMemory,
         number: usize,
         pointers: &[DevicePointer],
-        limit: u64,
     ) -> Result<Option<String>, String> {
         let said = |error: Error| error.to_string();
         let launch = &self.plan.launches[number].clone();
         let kernel = module.kernel(&launch.entry).map_err(said)?;
-        let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
         let mut hazards = Hazards::new();
         for (name, known) in &self.extents {
             hazards = hazards.extents(name, known.clone());
@@ -154,28 +152,8 @@ impl Run {
                 hazards = hazards.output(pointers[array]);
             }
         }
-        let args: Vec<Arg> = launch
-            .args
-            .iter()
-            .map(|argument| match *argument {
-                plan::Arg::A(offset) => pointer(A, offset),
-                plan::Arg::B(offset) => pointer(B, offset),
-                plan::Arg::C(offset) => pointer(C, offset),
-                plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
-                plan::Arg::Int(value) => Arg::U32(value as u32),
-            })
-            .collect();
-        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        let used = u64::from(self.tape.length());
-        let config = LaunchConfig {
-            dynamic_shared_bytes: launch.shared_bytes,
-            shared_opt_in: true,
-            instruction_limit: limit.saturating_sub(used),
-            threads: 1,
-            turn: u64::from(self.order != Order::Warps),
-            resident: if self.order == Order::Blocks { SIDE_BY_SIDE } else { 0 },
-            ..LaunchConfig::new(grid, block)
-        };
+        let args = arguments(launch, pointers);
+        let config = self.config(launch, self.order, self.tape.length());
         let mut tape = std::mem::take(&mut self.tape);
         if tape.arrays.is_empty() {
             tape.log.arrays = arrays(memory)?;
@@ -187,11 +165,13 @@ impl Run {
         } else {
             kernel.static_shared_bytes()
         };
-        let mut program = Program::new(&kernel, &self.file, &mut tape.log.keys);
-        program.variables = variables(&program, &self.source);
+        let program = Program::new(&kernel, &self.file, &mut tape.log.keys);
         let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>().min(1 << 16) as usize;
+        let before = tape.launches.iter().map(|launch| launch.program.instructions.len() as u32);
+        let first_instruction = before.sum();
         tape.log.launches.push(LaunchTape {
             program,
+            first_instruction,
             grid: launch.grid,
             block: launch.block,
             shared_bytes,
@@ -218,6 +198,40 @@ impl Run {
             self.hazards.push(Found { time: time.min(self.tape.length()), launch: number, hazard });
         }
         Ok(stopped)
+    }
+
+    fn config(&self, launch: &plan::Launch, order: Order, used: u32) -> LaunchConfig {
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        LaunchConfig {
+            dynamic_shared_bytes: launch.shared_bytes,
+            shared_opt_in: true,
+            instruction_limit: self.limit.saturating_sub(used.into()),
+            threads: 1,
+            turn: order.turn.into(),
+            backwards: order.backwards,
+            resident: if order.side_by_side { SIDE_BY_SIDE } else { 0 },
+            ..LaunchConfig::new(grid, block)
+        }
+    }
+
+    /// Runs everything once more, in an order, watched by something else. Gives C at the end.
+    pub fn again(&self, order: Order, watch: &mut impl Analysis) -> Result<Vec<u32>, Error> {
+        let mut memory = GlobalMemory::new();
+        let mut pointers = vec![];
+        for array in &self.tape.arrays {
+            pointers.push(memory.alloc(&array.name, array.bytes, 4)?);
+            memory.upload(pointers[pointers.len() - 1], 0, &array.words)?;
+        }
+        let mut used = 0;
+        for (of_tape, launch) in self.tape.launches.iter().zip(&self.plan.launches) {
+            let config = self.config(launch, order, used);
+            let ended =
+                simt::launch(&of_tape.program.kernel, &mut memory, &config, &arguments(launch, &pointers), watch)?;
+            used += ended.warp_instructions as u32;
+        }
+        let mut c = vec![0; self.expected.len()];
+        memory.download(pointers[C], 0, &mut c)?;
+        Ok(c)
     }
 
     /// When a hazard happened that was found only at the end: when the later of its threads first executed its line's
@@ -256,6 +270,28 @@ impl Run {
             .map(move |((at, &value), &expected)| Wrong { place: (at / columns, at % columns), value, expected })
     }
 
+    /// Row and column of a word of a matrix; of another array row 0.
+    pub fn row_column(&self, array: usize, index: u32) -> [u32; 2] {
+        let columns = [self.size[2], self.size[1], self.size[1]].get(array).copied().unwrap_or(u32::MAX);
+        [index / columns, index % columns]
+    }
+
+    /// The name of an argument of a launch: `A`, or `K`.
+    pub fn argument_name(&self, launch: usize, at: usize) -> Option<String> {
+        let [m, n, k] = self.size.map(|side| side as i32);
+        Some(match self.plan.launches.get(launch)?.args.get(at)? {
+            plan::Arg::A(_) => "A".into(),
+            plan::Arg::B(_) => "B".into(),
+            plan::Arg::C(_) => "C".into(),
+            plan::Arg::Workspace(_) => "workspace".into(),
+            // As the course's kernels take them; equal sizes do not tell.
+            plan::Arg::Int(value) if (at, *value) == (3, m) => "M".into(),
+            plan::Arg::Int(value) if (at, *value) == (4, n) => "N".into(),
+            plan::Arg::Int(value) if (at, *value) == (5, k) => "K".into(),
+            plan::Arg::Int(value) => value.to_string(),
+        })
+    }
+
     /// The value of an element as a number.
     pub fn number(&self, bits: u32) -> f64 {
         match self.dtype {
@@ -263,6 +299,19 @@ impl Run {
             Dtype::I32 => f64::from(bits as i32),
         }
     }
+}
+
+/// The arguments of a launch.
+fn arguments(launch: &plan::Launch, pointers: &[DevicePointer]) -> Vec<Arg> {
+    let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
+    let argument = |argument: &plan::Arg| match *argument {
+        plan::Arg::A(offset) => pointer(A, offset),
+        plan::Arg::B(offset) => pointer(B, offset),
+        plan::Arg::C(offset) => pointer(C, offset),
+        plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
+        plan::Arg::Int(value) => Arg::U32(value as u32),
+    };
+    launch.args.iter().map(argument).collect()
 }
 
 /// The arrays of memory, with what they hold.

@@ -3,7 +3,8 @@
 use crate::effect::Effect;
 use crate::log::Event;
 use crate::request::{Goal, SeekRequest};
-use crate::run::Run;
+use crate::run::{C, Run};
+use crate::step::{Visit, computes};
 use simt::Space;
 
 /// The time that is asked for, if there is one.
@@ -13,6 +14,31 @@ pub fn seek(run: &Run, request: &SeekRequest) -> Option<u32> {
     match request.to {
         Goal::Instruction => nearest(run, request, |number, _| Some(number + 1)),
         Goal::Line => line(run, request),
+        Goal::Step => {
+            // Visit after visit, until one has done something.
+            let next = |&from: &u32| {
+                line(run, &SeekRequest { from, line: None, ..request.clone() }).filter(|&time| time != from)
+            };
+            std::iter::successors(next(&from), next).find(|&time| acts(run, request, time))
+        }
+        Goal::First => {
+            let first = tape.launches.get(tape.launch_of(from))?.events.0;
+            let fetches = |number: &u32| {
+                let array = tape.access(*number).map_or_else(|| tape.copy(*number)?.array, |access| access.array);
+                tape.events[*number as usize].block() == request.block && array.is_some_and(|array| array < C)
+            };
+            let event = (first..tape.length()).find(fetches)?;
+            line(
+                run,
+                &SeekRequest {
+                    from: event,
+                    back: false,
+                    line: None,
+                    warp: tape.events[event as usize].warp(),
+                    ..request.clone()
+                },
+            )
+        }
         Goal::Access => {
             nearest(run, request, |number, event| accesses(run, request, number, event).then_some(number + 1))
         }
@@ -78,6 +104,19 @@ fn accesses(run: &Run, request: &SeekRequest, number: u32, event: &Event) -> boo
         }
         _ => false,
     })
+}
+
+/// Whether the chosen warp's visit to a line that ends at a time did more than to compute numbers.
+fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
+    let tape = &run.tape;
+    let acts = |&number: &u32| {
+        let event = &tape.events[number as usize];
+        let program = &tape.launches[tape.launch_of(number)].program;
+        let mut effects = tape.effects(program, event, |_, _| {});
+        computes(run, &program.instructions[event.instruction as usize])
+            || effects.any(|effect| !matches!(effect, Effect::Writes(..) | Effect::Product(_)))
+    };
+    Visit::at(run, (request.block, request.warp), time).is_some_and(|visit| visit.events.iter().any(acts))
 }
 
 /// To the end of the chosen warp's visit to a line: its latest event is of one line and its next one of another.

@@ -46,7 +46,7 @@ fn ask(engine: &mut Engine, request: &Value) -> Value {
 
 #[test]
 fn a_run_of_64_fits_its_memory_and_is_right() {
-    let run = run("kernel", [64; 3], Order::Warps);
+    let run = run("kernel", [64; 3], Order::WARPS);
     let c = run.tape.end.arrays[C].to_vec();
     assert_eq!((run.wrong(&c).count(), &run.stopped), (0, &None));
     assert_eq!(run.totals().fma_threads, 64 * 64 * 64);
@@ -57,7 +57,7 @@ fn a_run_of_64_fits_its_memory_and_is_right() {
 fn a_state_is_the_same_from_wherever_it_is_reached() {
     // Warps that wait at a barrier in some state that was kept.
     let mut waiting = 0;
-    for order in [Order::Warps, Order::Turns, Order::Blocks] {
+    for order in [Order::WARPS, Order::TURNS, Order::BLOCKS] {
         let run = run("kernel", [40, 64, 40], order);
         let length = run.tape.length();
         let times: Vec<u32> = (0..=12).map(|part| (u64::from(length) * part / 12) as u32).collect();
@@ -93,7 +93,7 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
 
 #[test]
 fn totals_and_products_do_not_depend_on_the_order() {
-    let totals = [Order::Warps, Order::Turns, Order::Blocks].map(|order| {
+    let totals = [Order::WARPS, Order::TURNS, Order::BLOCKS].map(|order| {
         let run = run("kernel", [33, 64, 40], order);
         let c = run.tape.end.arrays[C].to_vec();
         assert_eq!(run.wrong(&c).count(), 0, "{order:?}");
@@ -111,7 +111,7 @@ fn warps_take_turns_if_they_are_asked_to() {
         let blocks = run.tape.events.windows(2).filter(|pair| pair[0].block() != pair[1].block()).count();
         (warps * 100 / run.tape.events.len(), blocks)
     };
-    let (in_order, by_turns, side_by_side) = (changes(Order::Warps), changes(Order::Turns), changes(Order::Blocks));
+    let (in_order, by_turns, side_by_side) = (changes(Order::WARPS), changes(Order::TURNS), changes(Order::BLOCKS));
     assert!(in_order.0 < 5 && in_order.1 == 3, "{in_order:?}");
     assert!(by_turns.0 > 80 && by_turns.1 == 3, "{by_turns:?}");
     assert!(side_by_side.0 > 80 && side_by_side.1 > 100, "{side_by_side:?}");
@@ -120,7 +120,7 @@ fn warps_take_turns_if_they_are_asked_to() {
 #[test]
 fn a_race_is_found_at_its_second_access() {
     for name in ["no_first_barrier", "no_second_barrier"] {
-        let run = run(name, [64; 3], Order::Warps);
+        let run = run(name, [64; 3], Order::WARPS);
         let race = run.hazards.iter().find(|found| found.hazard.kind.name() == "data race").unwrap();
         let [first, second] = &race.hazard.parties[..] else { panic!("{race:?}") };
         let thread = |party: &simt::Party| party.thread.x + 32 * party.thread.y;
@@ -265,7 +265,7 @@ fn bad_requests_are_answered_by_a_sentence() {
     assert!(error(&mut engine, "{\"do\": \"dance\"}").contains("not a request"));
     assert!(error(&mut engine, "{\"do\": \"look\", \"time\": 3}").contains("run a kernel first"));
     let run = |change: &dyn Fn(&mut RunRequest)| {
-        let mut request = request("kernel", [16; 3], Order::Warps);
+        let mut request = request("kernel", [16; 3], Order::WARPS);
         change(&mut request);
         Run::new(&request).map(|run| run.stopped)
     };
@@ -301,7 +301,7 @@ fn blocks_begin_and_end_with_their_events() {
 
 #[test]
 fn integers_and_whole_numbers_are_exact_too() {
-    let request = RunRequest { fill: Fill::Integers, ..request("kernel", [33, 20, 64], Order::Turns) };
+    let request = RunRequest { fill: Fill::Integers, ..request("kernel", [33, 20, 64], Order::TURNS) };
     let run = Run::new(&request).unwrap();
     let c = run.tape.end.arrays[C].to_vec();
     assert_eq!((run.wrong(&c).count(), run.dtype), (0, Dtype::F32));
@@ -341,4 +341,146 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     assert!(sums.len() == 64 && sums.iter().all(|sum| sum["values"].as_array().unwrap().len() == 32));
     assert!(!product["pieces"].as_array().unwrap().is_empty(), "{product}");
     assert_eq!(at(&mut engine, &json!(0))["product"], Value::Null);
+}
+
+/// What the engine says something means.
+fn meaning(engine: &mut Engine, time: &Value, [block, warp, lane]: [u32; 3], of: &Value) -> Value {
+    let request = json!({ "do": "meaning", "time": time, "block": block, "warp": warp, "lane": lane, "of": of });
+    ask(engine, &request)
+}
+
+#[test]
+fn registers_say_what_they_hold() {
+    let (mut engine, summary) = engine("kernel", [40, 64, 40], "warps");
+    let seek = json!({ "do": "seek", "from": 0, "to": "barrier", "block": 3 });
+    let opened = ask(&mut engine, &seek)["time"].clone();
+    let length = summary["length"].clone();
+    let registers = |engine: &mut Engine, time: &Value, at: [u32; 3]| {
+        let answer = meaning(engine, time, at, &json!("registers"));
+        let all = answer["registers"].as_object().unwrap_or_else(|| panic!("{answer}")).clone();
+        all.values().map(|meaning| meaning["words"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let has = |all: &[String], wanted: &str| assert!(all.iter().any(|words| words == wanted), "{wanted}: {all:?}");
+    // Block (1, 1), row 33, column 37. The tile of A begins at its row 32.
+    let early = registers(&mut engine, &opened, [3, 1, 5]);
+    for wanted in ["A[33][5]", "B[1][37]", "threadIdx.x", "blockIdx.y", "the argument K"] {
+        has(&early, wanted);
+    }
+    let late = registers(&mut engine, &length, [3, 1, 5]);
+    has(&late, "40 of 40 products of C[33][37]");
+    has(&late, "an address: C[33][37]");
+    // Half way, in a loop that is unrolled: some of them, and not more than there were before.
+    let mut counts = vec![];
+    for part in 0..=30 {
+        let time = json!(length.as_u64().unwrap() * part / 30);
+        let all = meaning(&mut engine, &time, [3, 1, 5], &json!("registers"));
+        let sums = all["registers"].as_object().unwrap().values();
+        let most =
+            sums.filter(|meaning| meaning["element"] == json!([33, 37])).map(|sum| sum["products"].as_u64().unwrap());
+        counts.push(most.max().unwrap_or(0));
+    }
+    assert!(counts.is_sorted() && counts.contains(&0) && counts.contains(&40), "{counts:?}");
+}
+
+#[test]
+fn a_word_of_shared_memory_says_who_stored_it_and_who_has_read_it() {
+    let (mut engine, _) = engine("kernel", [64; 3], "warps");
+    let mut times = vec![];
+    for _ in 0..3 {
+        let from = times.last().cloned().unwrap_or(json!(0));
+        times.push(
+            ask(&mut engine, &json!({ "do": "seek", "from": from, "to": "barrier", "block": 1 }))["time"].clone(),
+        );
+    }
+    // As[1][4] of block (1, 0): of A row 1.
+    let word = json!({ "shared": 36 });
+    let before = meaning(&mut engine, &json!(0), [1, 0, 0], &word);
+    assert_eq!((&before["meaning"]["kind"], &before["stored"]), (&json!("unset"), &Value::Null), "{before}");
+    let stored = meaning(&mut engine, &times[0], [1, 0, 0], &word);
+    assert_eq!((&stored["name"], &stored["meaning"]["words"]), (&json!("As[1][4]"), &json!("A[1][4]")), "{stored}");
+    let source: Vec<String> = kernel("kernel").source.lines().map(str::to_owned).collect();
+    let line = |act: &Value| source[act["line"].as_u64().unwrap() as usize - 1].trim().to_owned();
+    assert!(line(&stored["stored"]).starts_with("As[y][x] ="), "{stored}");
+    assert_eq!(
+        (&stored["stored"]["warp"], &stored["stored"]["lane"], &stored["read"]),
+        (&json!(1), &json!(4), &json!([]))
+    );
+    let read = meaning(&mut engine, &times[1], [1, 0, 0], &word);
+    let reads = read["read"].as_array().unwrap();
+    assert!(!reads.is_empty() && reads.iter().all(|act| act["warp"] == 1 && line(act).starts_with("sum +=")), "{read}");
+    let next = meaning(&mut engine, &times[2], [1, 0, 0], &word);
+    assert_eq!(next["meaning"]["words"], "A[1][36]", "{next}");
+}
+
+#[test]
+fn an_element_of_c_lists_its_pairs_in_order_and_marks_the_wrong_ones() {
+    let (mut right, summary) = engine("kernel", [40, 64, 40], "warps");
+    let length = &summary["length"];
+    let all = meaning(&mut right, length, [0; 3], &json!({ "element": [33, 37] }));
+    let pairs: Vec<&str> =
+        all["meaning"]["pairs"].as_array().unwrap().iter().map(|pair| pair["words"].as_str().unwrap()).collect();
+    let expected: Vec<String> = (0..40).map(|k| format!("A[33][{k}] · B[{k}][37]")).collect();
+    assert_eq!(pairs, expected);
+    assert_eq!((&all["meaning"]["wrong"], &all["meaning"]["missing"]), (&json!(0), &json!([])));
+    // Two warps' tiles are overwritten by others that are ahead.
+    let (mut wrong, summary) = engine("no_second_barrier", [64; 3], "warps");
+    let first = &summary["outcome"]["first"];
+    let element = json!({ "element": [first["row"], first["column"]] });
+    let all = meaning(&mut wrong, &summary["length"], [0; 3], &element);
+    let pairs = all["meaning"]["pairs"].as_array().unwrap();
+    let marked: Vec<&Value> = pairs.iter().filter(|pair| !pair["wrong"].is_null()).collect();
+    assert!(!marked.is_empty() && marked.len() < 64 && all["meaning"]["wrong"] == marked.len(), "{all}");
+    assert!(
+        marked
+            .iter()
+            .all(|pair| pair["wrong"].as_str().unwrap().contains("another k") && pair["line"] == pairs[0]["line"])
+    );
+}
+
+#[test]
+fn a_step_says_what_a_warp_did_in_a_line() {
+    let (mut engine, _) = engine("kernel", [64; 3], "warps");
+    let seek = |engine: &mut Engine, from: &Value, back: bool, to: &str| {
+        ask(engine, &json!({ "do": "seek", "from": from, "back": back, "to": to, "block": 1, "warp": 1 }))["time"]
+            .clone()
+    };
+    let step =
+        |engine: &mut Engine, time: &Value| ask(engine, &json!({ "do": "step", "time": time, "block": 1, "warp": 1 }));
+    assert_eq!(step(&mut engine, &json!(0))["line"], Value::Null);
+    let mut time = json!(0);
+    let mut told = vec![];
+    let mut times = vec![];
+    for _ in 0..12 {
+        time = seek(&mut engine, &time, false, "step");
+        times.push(time.clone());
+        let step = step(&mut engine, &time);
+        assert_eq!((&step["to"], &step["complete"], &step["warp"]), (&time, &json!(true), &json!(1)), "{step}");
+        told.push(step["words"].as_str().unwrap_or_else(|| panic!("{step}")).to_owned());
+    }
+    // Backwards through the same places.
+    for pair in times.windows(2).rev() {
+        assert_eq!(seek(&mut engine, &pair[1], true, "step"), pair[0]);
+    }
+    let expected = [
+        "loads A[1][0..31] into As[1][0..31]",
+        "loads B[1][32..63] into Bs[1][0..31]",
+        "arrives at the barrier",
+        "reads A[1][0..31] and B[0..31][32..63] from As[1][0..31] and Bs[0..31][0..31]; \
+         multiplies A[1][0..31] by B[0..31][32..63] and adds to C[1][32..63]",
+        "arrives at the barrier",
+        "loads A[1][32..63] into As[1][0..31]",
+        "loads B[33][32..63] into Bs[1][0..31]",
+        "arrives at the barrier",
+        "reads A[1][32..63] and B[32..63][32..63] from As[1][0..31] and Bs[0..31][0..31]; \
+         multiplies A[1][32..63] by B[32..63][32..63] and adds to C[1][32..63]",
+        "arrives at the barrier",
+        "stores C[1][32..63], each the sum of 64 products",
+        "ends",
+    ];
+    assert_eq!(told, expected.map(|words| format!("warp 1 {words}")));
+    // Where a page begins: any warp of the block.
+    let first = ask(&mut engine, &json!({ "do": "seek", "from": 0, "to": "first", "block": 3 }));
+    let step = ask(&mut engine, &json!({ "do": "step", "time": first["time"], "block": 3, "warp": first["warp"] }));
+    assert_eq!(step["parts"][0]["verb"], "load", "{step}");
+    assert_eq!(step["parts"][0]["from"][0]["array"], "A", "{step}");
 }

@@ -197,6 +197,22 @@ fn no_two_files_use_each_other_and_each_is_short() {
     }
 }
 
+/// The rooms of `common` from the top, as `common/src/lib.rs` says it.
+const ROOMS: [&str; 8] = ["testing", "program", "measure", "verify", "device", "findings", "code", "basics"];
+
+#[test]
+fn rooms_use_those_below_them() {
+    let files = files(&workspace::root().join("common/src"));
+    let room = |file: &Module| ROOMS.iter().position(|room| file.first().is_some_and(|first| first == room));
+    for (file, names) in files.iter().filter(|(file, _)| !file.is_empty()) {
+        assert!(room(file).is_some(), "{file:?} is in no room; add the room to ROOMS, in its place");
+        for used in names.paths.iter().filter_map(|path| resolve(&files, file, path, 0)) {
+            assert!(room(&used) >= room(file), "{file:?} uses {used:?}; move what it needs down, or itself up");
+        }
+    }
+    assert!(ROOMS.iter().all(|room| files.keys().any(|file| file.first().is_some_and(|first| first == room))));
+}
+
 /// The crates of ours that a crate's programs and library may use, as beginnings of their names.
 fn may_use(name: &str) -> &'static [&'static str] {
     match name {

@@ -143,23 +143,6 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_an_error_that_names_file_and_line() {
-        let of = |text: &str| OwnLaunch::of("mine/step05.cu", text);
-        let error = of("// x\n// launch: block 8").unwrap_err().to_string();
-        assert!(error.starts_with("mine/step05.cu: line 2 is not a launch: block takes two numbers"), "{error}");
-        assert_eq!(of("int x;").unwrap(), OwnLaunch::default());
-    }
-
-    #[test]
-    fn what_is_said_first_wins() {
-        let line = OwnLaunch { block: Some([8, 8]), tile: Some([16, 16]), shared: None };
-        let options = OwnLaunch { block: Some([4, 4]), tile: None, shared: Some(64) };
-        let both = OwnLaunch { block: Some([4, 4]), tile: Some([16, 16]), shared: Some(64) };
-        assert_eq!(options.or(line), both);
-        assert_eq!(line.or(OwnLaunch::default()), line);
-    }
-
-    #[test]
     fn a_constant_that_the_file_sets_is_not_given_again() {
         let given = |source: &str| {
             let steps = Specialisation::single(Dtype::F32, &[("TILE_M", 64), ("TILE", 32)]);

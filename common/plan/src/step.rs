@@ -60,6 +60,28 @@ impl Variant {
         Self { folder: RUNGS, ..Self::same_launch(name) }
     }
 
+    /// The step's own kernel, in Rust.
+    pub const fn rust() -> Self {
+        Self { folder: "", ..Self::same_launch("rust") }
+    }
+
+    /// With PTX committed for these, in f32.
+    #[must_use]
+    pub const fn committed(mut self, specialisations: SpecialisationsFn) -> Self {
+        self.specialisations = Some(specialisations);
+        self
+    }
+
+    /// Its file, within the step's folder.
+    pub fn file(&self) -> String {
+        if self.is_rust() { "kernel.rs".to_owned() } else { format!("{}/{}.cu", self.folder, self.name) }
+    }
+
+    /// Whether it is the step's kernel in another language.
+    pub fn is_rust(&self) -> bool {
+        self.folder.is_empty()
+    }
+
     /// With launches of its own.
     #[must_use]
     pub const fn planned(mut self, plan: PlanFn) -> Self {

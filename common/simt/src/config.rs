@@ -46,6 +46,8 @@ pub struct LaunchConfig {
     /// Warp instructions after which another warp of the block gets its turn; 0 means that a warp runs to its next barrier, as far as
     /// others do not wait for it. A turn ends between basic blocks, or between instructions if they are watched one by one.
     pub turn: u64,
+    /// The last warps and blocks have their turns first.
+    pub backwards: bool,
     /// Blocks that a host thread runs side by side, in turns; 0 means one, or as many as the kernel needs if its blocks may wait
     /// for each other.
     pub resident: usize,
@@ -68,6 +70,7 @@ impl LaunchConfig {
             deadline: None,
             threads: 0,
             turn: 0,
+            backwards: false,
             resident: 0,
             instruction_set: InstructionSet::Best,
         }

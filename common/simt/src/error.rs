@@ -119,84 +119,42 @@ pub struct Fault {
     pub thread: Option<Dim3>,
 }
 
-/// The kinds of fault that end a run at once.
+/// The kinds of fault that end a run at once. The bytes of an access are those of a thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // Of fields: the names say it.
 pub enum FaultKind {
     /// An access that is not wholly inside any array.
     #[error("{bytes}-byte {space} {access} out of bounds: {place},")]
-    OutOfBounds {
-        /// Memory space of the access.
-        space: Space,
-        /// What the access was.
-        access: AccessKind,
-        /// Bytes of the access, per thread.
-        bytes: u32,
-        /// Where it went: array and element, and how far outside.
-        place: Place,
-    },
+    OutOfBounds { space: Space, access: AccessKind, bytes: u32, place: Place },
     /// An address that is not a multiple of the width of the access.
     #[error("misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")]
-    Misaligned {
-        /// Memory space of the access.
-        space: Space,
-        /// What the access was.
-        access: AccessKind,
-        /// Bytes of the access, per thread.
-        bytes: u32,
-        /// Where it went.
-        place: Place,
-    },
+    Misaligned { space: Space, access: AccessKind, bytes: u32, place: Place },
     /// A barrier reached by a part of a warp only, while the other threads of the warp still run.
     #[error(
         "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
     )]
-    DivergentBarrier {
-        /// How many threads of the warp reached it.
-        reached: u32,
-        /// How many should have.
-        expected: u32,
-    },
+    DivergentBarrier { reached: u32, expected: u32 },
     /// Every warp of the block waits and none can go on.
     #[error("deadlock: {waiting},")]
-    Deadlock {
-        /// Which warps wait where, in words.
-        waiting: String,
-    },
+    Deadlock { waiting: String },
     /// A warp-wide instruction names lanes that do not take part in it.
     #[error("warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,")]
-    MissingLanes {
-        /// The lanes named by the instruction.
-        named: u32,
-        /// The lanes that executed it.
-        present: u32,
-    },
+    MissingLanes { named: u32, present: u32 },
     /// The kernel executed `trap`.
     #[error("trap executed")]
     Trap,
-    /// An `assert` of the kernel does not hold.
+    /// An `assert` of the kernel does not hold: the condition as written, in the file as the compiler was given it.
     #[error("assertion `{condition}` does not hold, {file}:{line} in {function},")]
-    Assert {
-        /// The condition, as written.
-        condition: String,
-        /// The source file, as the compiler was given it.
-        file: String,
-        /// Its line.
-        line: u32,
-        /// The function that asserts.
-        function: String,
-    },
+    Assert { condition: String, file: String, line: u32, function: String },
     /// Threads of one warp name two barriers.
     #[error("barriers {one} and {other} in one warp: its threads must name the same,")]
-    #[allow(missing_docs)] // The names say it.
     TwoBarriers { one: u32, other: u32 },
     /// A barrier that no block has.
     #[error("barrier {id}: a block has barriers 0 to 15,")]
-    #[allow(missing_docs)]
     NoSuchBarrier { id: u32 },
     /// A barrier for a number of threads that is no number of whole warps.
     #[error("barrier for {threads} threads: the number must be a multiple of 32,")]
-    #[allow(missing_docs)]
     PartsOfWarps { threads: u32 },
     /// Anything else that the PTX manual calls an error.
     #[error("{0}")]
@@ -230,28 +188,19 @@ impl fmt::Display for AccessKind {
     }
 }
 
-/// The limits a launch can run into.
+/// The limits a launch can run into, and a place where a warp was then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // Of fields: the names say it.
 pub enum Limit {
     /// The launch executed more warp instructions than allowed: most often a loop that never ends.
     #[error(
         "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end?"
     )]
-    Instructions {
-        /// The limit, in warp instructions.
-        limit: u64,
-        /// A place where a warp was when the limit was reached.
-        location: Location,
-    },
+    Instructions { limit: u64, location: Location },
     /// The launch took longer than allowed.
     #[error(
         "the launch took more than {limit} seconds and was stopped at {location}; does it wait, print or update too often?"
     )]
-    Seconds {
-        /// The limit, in seconds.
-        limit: u64,
-        /// A place where a warp was when the limit was reached.
-        location: Location,
-    },
+    Seconds { limit: u64, location: Location },
 }

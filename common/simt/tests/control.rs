@@ -1,8 +1,10 @@
-//! Divergence: random structured programs (nested conditions, loops with different trip counts, breaks, and a lock that each
-//! thread takes for itself) against a plain interpreter that runs one thread at a time.
+//! Divergence: the kernels of `control.ptx`, and random structured programs (nested conditions, loops with different trip counts,
+//! breaks, and a lock that each thread takes for itself) against a plain interpreter that runs one thread at a time.
 
+use super::sections;
 use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
+use std::path::Path;
 
 /// Registers of a program.
 const REGISTERS: usize = 5;
@@ -201,14 +203,8 @@ proptest! {
     #[test]
     fn random_programs(program in prop_oneof![statements(3), meetings()]) {
         let text = ptx(&program);
-        let kernel = Module::parse(&text).and_then(|module| module.kernel("k")).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-        let mut memory = GlobalMemory::new();
-        let count = THREADS as usize * REGISTERS;
-        let out = memory.alloc("out", 4 * count as u64, 4).unwrap();
-        simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, THREADS), &[Arg::Pointer(out)], &mut ())
+        let found = run(&text, THREADS, LaunchConfig::DEFAULT_INSTRUCTION_LIMIT)
             .map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-        let mut found = vec![0u32; count];
-        memory.download(out, 0, &mut found).unwrap();
         for thread in 0..THREADS {
             let mut expected = initial(thread);
             interpret(&program, &mut expected);
@@ -218,39 +214,72 @@ proptest! {
     }
 }
 
-fn run(body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
-    run_at_most(1_000_000, body, registers, threads, words)
+/// Warp instructions that a kernel may execute, if it does not say how many.
+const LIMIT: u64 = 1_000_000;
+
+/// Words of `out`.
+const WORDS: usize = 512;
+
+/// A kernel with this body.
+fn body(statements: &str) -> String {
+    format!(
+        ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\n\
+         mov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{statements}\nret;\n}}"
+    )
 }
 
-/// Runs with a limit of instructions.
-fn run_at_most(limit: u64, body: &str, registers: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
-    let text = format!(
-        ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n{registers}\n\
-         .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
-    );
-    run_text(limit, &text, threads, words)
-}
-
-fn run_text(limit: u64, text: &str, threads: u32, words: usize) -> Result<Vec<u32>, simt::Error> {
+/// What a block of threads leaves in `out`.
+fn run(text: &str, threads: u32, limit: u64) -> Result<Vec<u32>, simt::Error> {
     let kernel = Module::parse(text)?.kernel("k")?;
     let mut memory = GlobalMemory::new();
-    let out = memory.alloc("out", 4 * words as u64, 4)?;
-    let mut config = LaunchConfig::new(1, threads);
-    config.instruction_limit = limit;
+    let out = memory.alloc("out", 4 * WORDS as u64, 4)?;
+    let config = LaunchConfig { instruction_limit: limit, ..LaunchConfig::new(1, threads) };
     simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())?;
-    let mut found = vec![0u32; words];
+    let mut found = vec![0u32; WORDS];
     memory.download(out, 0, &mut found)?;
     Ok(found)
+}
+
+/// The words of `9*32` and the like; none if it is something else.
+fn words(text: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let times = |word: &str| {
+        let (word, times) = word.split_once('*').unwrap_or((word, "1"));
+        Some(vec![number(word)?; number(times)? as usize])
+    };
+    Some(text.split(' ').map(times).collect::<Option<Vec<_>>>()?.concat())
+}
+
+/// The kernels of `control.ptx`.
+#[test]
+fn kernels() {
+    for (name, text) in sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control.ptx")) {
+        let (launch, expected) = text.lines().next().and_then(|line| line.split_once(": ")).unwrap();
+        let numbers: Vec<u64> = launch.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+        let (threads, limit) = (numbers[0] as u32, numbers.get(1).copied().unwrap_or(LIMIT));
+        let each = text.lines().find_map(|line| line.strip_prefix("// EACH: ")).unwrap_or_default();
+        for each in each.split(" | ") {
+            let found = run(&body(&text.replace("EACH", each)), threads, limit);
+            let right = match &found {
+                Ok(found) => words(expected).is_some_and(|words| found.starts_with(&words)),
+                Err(error) => error.to_string().contains(expected),
+            };
+            assert!(right, "{name}, {each}: {found:?}");
+        }
+    }
 }
 
 #[test]
 fn shuffles_votes_and_matches() {
     let value = |lane: u32| lane * lane + 7;
-    let head = "mad.lo.u32 %a, %t, %t, 7;";
-    let registers = ".reg .b32 %a, %b, %c;";
-    let store = "st.global.u32 [%rd3], %b; ret;";
+    let head = ".reg .b32 %a, %b, %c; mad.lo.u32 %a, %t, %t, 7;";
+    let store = "st.global.u32 [%rd3], %b;";
     let check = |instruction: &str, model: &dyn Fn(u32) -> u32| {
-        let found = run(&format!("{head} {instruction} {store}"), registers, 32, 32).unwrap();
+        let found = run(&body(&format!("{head} {instruction} {store}")), 32, LIMIT).unwrap();
         for lane in 0..32 {
             assert_eq!(found[lane as usize], model(lane), "{instruction}, lane {lane}");
         }
@@ -279,78 +308,19 @@ fn shuffles_votes_and_matches() {
     });
     check("mov.u32 %b, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
     let error = run(
-        &format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}"),
-        registers,
+        &body(&format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}")),
         32,
-        32,
+        LIMIT,
     );
     assert!(matches!(error, Err(simt::Error::Fault(_))), "lanes that are named but absent");
 }
 
+/// An instruction that names no memory space takes the address of a variable of the module, too.
 #[test]
-fn atomics_in_shared_and_global_memory() {
-    let registers = ".reg .b32 %a, %b, %c; .shared .align 8 .b8 s[16];";
-    let body = "st.shared.v2.u32 [s], {%a, %a}; bar.sync 0; atom.shared.add.u32 %b, [s], %t; red.shared.max.u32 [s+4], %t; bar.sync 0;\
-                ld.shared.u32 %b, [s]; ld.shared.u32 %c, [s+4]; add.u32 %b, %b, %c; st.global.u32 [%rd3], %b; ret;";
-    assert_eq!(run(body, registers, 64, 64).unwrap(), [64 * 63 / 2 + 63; 64]);
-    let body = "atom.global.inc.u32 %a, [%rd1], 9; atom.global.cas.b32 %b, [%rd1+4], 0, 77; atom.add.f32 %a, [%rd1+8], 0f3F000000;\
-                red.global.or.b32 [%rd1+12], %t; ret;";
-    let found = run(body, registers, 64, 64).unwrap();
-    assert_eq!(found[..4], [4, 77, 32f32.to_bits(), 63]);
-    let body = "mov.u64 %rd4, s; cvta.shared.u64 %rd5, %rd4; isspacep.shared %p1, %rd5; selp.u32 %a, 5, 6, %p1; st.u32 [%rd5+8], %a;\
-                ld.u32 %b, [%rd5+8]; st.u32 [%rd3], %b; ret;";
-    assert_eq!(run(body, registers, 1, 1).unwrap(), [5]);
-}
-
-#[test]
-fn barriers_with_reductions_and_counts() {
-    let registers = ".reg .b32 %a, %b;";
-    let body = "setp.lt.u32 %p1, %t, 40; barrier.sync 0; bar.red.popc.u32 %a, 0, %p1; bar.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;\
-                selp.u32 %b, 100, 0, %p2; add.u32 %a, %a, %b; selp.u32 %b, 1000, 0, %p3; add.u32 %a, %a, %b; st.global.u32 [%rd3], %a; ret;";
-    assert_eq!(run(body, registers, 64, 64).unwrap(), [140; 64]);
-    assert!(run("bar.sync 16; ret;", registers, 32, 1).is_err(), "there are 16 barriers");
-    assert!(run("bar.sync 1, 40; ret;", registers, 64, 1).is_err(), "whole warps only");
-}
-
-#[test]
-fn indexed_branches() {
-    let registers = ".reg .b32 %a, %b;";
-    let body = "rem.u32 %a, %t, 4; mov.u32 %b, 1; TABLE: .branchtargets A0, A1, OUT, A0; brx.idx %a, TABLE;\
-                A0: add.u32 %b, %b, 10; A1: add.u32 %b, %b, 100; OUT: add.u32 %b, %b, 1000; st.global.u32 [%rd3], %b; ret;";
-    let found = run(body, registers, 40, 40).unwrap();
-    for (lane, found) in found.iter().enumerate() {
-        assert_eq!(*found, [1111, 1101, 1001, 1111][lane % 4], "lane {lane}");
-    }
-    assert!(
-        run("mov.u32 %a, 7; TABLE: .branchtargets X, Y; brx.idx %a, TABLE; X: ret; Y: ret;", registers, 32, 1).is_err()
-    );
-}
-
-/// An instruction that names no memory space takes the address of the variable that it names.
-#[test]
-fn variables_named_where_any_space_may_be() {
-    let registers = ".reg .b32 %a, %b; .reg .b64 %d; .shared .align 8 .b32 pad[3], s[4]; .local .align 8 .b32 m[2], l[4];\
-                     .shared .align 8 .b64 barrier;";
-    let shared = "st.u32 [s+4], 5; bar.sync 0; atom.add.u32 %b, [s+4], 2; red.add.u32 [s+4], 30; ld.shared.u32 %a, [s+4]; add.u32 %a, %a, %b;";
-    let local = "st.v2.u32 [l+8], {100, 200}; ld.local.u32 %b, [l+12]; add.u32 %a, %a, %b; ld.u32 %b, [l+8]; add.u32 %a, %a, %b;";
-    let waits = "mbarrier.init.b64 [barrier], 1; mbarrier.arrive.b64 %d, [barrier]; mbarrier.test_wait.b64 %p1, [barrier], %d; @!%p1 trap;";
-    let body = format!("{shared} {local} {waits} st.global.u32 [%rd3], %a; ret;");
-    assert_eq!(run(&body, registers, 1, 1).unwrap(), [342]);
-    // A variable of the module.
-    let text = ".version 8.1\n.target sm_80\n.address_size 64\n.shared .b32 s[4]; .entry k() { .reg .b32 %a; .reg .pred %p;\
+fn variables_of_the_module() {
+    let text = ".version 8.1\n.target sm_80\n.address_size 64\n.shared .b32 s[4]; .entry k(.param .u64 out) { .reg .b32 %a; .reg .pred %p;\
                 st.u32 [s+8], 7; ld.shared.u32 %a, [s+8]; setp.ne.u32 %p, %a, 7; @%p trap; ret; }";
-    let kernel = Module::parse(text).unwrap().kernel("k").unwrap();
-    simt::launch(&kernel, &mut GlobalMemory::new(), &LaunchConfig::new(1, 1), &[], &mut ()).unwrap();
-    for wrong in ["ld.u64 %d, [out]; ret;", "{ .param .b32 p; ld.u32 %a, [p]; } ret;", "ld.global.u32 %a, [s]; ret;"] {
-        let error = run(wrong, registers, 1, 1).unwrap_err().to_string();
-        assert!(error.contains("a variable of another memory space"), "{wrong}: {error}");
-    }
-}
-
-#[test]
-fn words_of_an_opcode_may_stand_apart() {
-    let body = "add .u32 %t, %t, 1; @%p1 bra .uni OUT; OUT: st.global .u32 [%rd3], %t; ld .global .v2 .u32 {%t, %t}, [%rd1]; ret;";
-    assert_eq!(run(&format!("setp.eq.u32 %p1, 0, 0; {body}"), "", 2, 2).unwrap(), [1, 2]);
+    run(text, 1, LIMIT).unwrap();
 }
 
 /// What the assembler takes and the simulator does not support is refused for the right reason; what is not PTX is called so.
@@ -398,99 +368,7 @@ fn calls_and_policies() {
          .reg .b64 %rd<9>; .reg .b32 %t;\nmov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{body}\n}}"
     );
     let expected = |t: u32| 2 * (7 * t + 5 + if t == 1 { 1000 } else { 0 }) + 103;
-    assert_eq!(run_text(1_000_000, &text, 3, 3).unwrap(), [0, 1, 2].map(expected));
-}
-
-/// Labels and tables of targets are known inside their braces only, where they hide those of the same name around them.
-#[test]
-fn labels_are_local_to_their_braces() {
-    let registers = ".reg .b32 %a;";
-    let waits =
-        "{ .reg .pred %q; AGAIN: add.u32 %a, %a, 1; setp.lt.u32 %q, %a, LEAST; @!%q bra DONE; bra AGAIN; DONE: }";
-    let [three, five] = ["3", "5"].map(|least| waits.replace("LEAST", least));
-    let inner = "X: { bra X; trap; X: add.u32 %a, %a, 10; { bra OUT; } } trap; OUT:";
-    let table = "{ mov.u32 %t, 1; T: .branchtargets A, B; brx.idx %t, T; A: trap; B: add.u32 %a, %a, 100; }";
-    let hiding = "T: .branchtargets A, A; A: B:";
-    let body = format!("mov.u32 %a, 0; {hiding} {three} {five} {inner} {table} {table} st.global.u32 [%rd3], %a; ret;");
-    assert_eq!(run(&body, registers, 1, 1).unwrap(), [215]);
-    for (wrong, says) in [
-        ("bra L; { L: ret; }", "no label L here: it is inside braces"),
-        ("{ L: } { bra L; } ret;", "no label L here: it is inside braces"),
-        ("bra L; ret;", "no label L"),
-        ("L: { L: } L: ret;", "the label L is there twice between the same braces"),
-        ("{ T: .branchtargets L; T: } L: ret;", "the label T is there twice between the same braces"),
-    ] {
-        let error = run(wrong, registers, 1, 1).unwrap_err().to_string();
-        assert!(error.starts_with("not valid PTX") && error.contains(says), "{wrong}: {error}");
-    }
-}
-
-/// Lanes that wait for others of their own warp do not keep these from running, and meet them again where all are needed.
-#[test]
-fn lanes_take_turns() {
-    let registers = ".reg .b32 %a, %b; .shared .align 4 .b8 place[8];";
-    let head = "st.shared.u32 [place], 0; st.shared.u32 [place+4], 0; bar.sync 0;";
-    let tail = "st.global.u32 [%rd3], %a; ret;";
-    let take = "TAKE: atom.shared.cas.b32 %a, [place], 0, 1; setp.ne.u32 %p1, %a, 0; @%p1 bra TAKE;";
-    let add = "ld.volatile.shared.u32 %b, [place+4]; add.u32 %b, %b, 1; st.volatile.shared.u32 [place+4], %b;";
-    let give = "atom.shared.exch.b32 %a, [place], 0;";
-    let count = |meet: &str| {
-        let body = format!("{head} {take} {add} {give} {meet} ld.shared.u32 %a, [place+4]; {tail}");
-        run_at_most(10_000_000, &body, registers, 96, 96)
-    };
-    for meet in ["bar.sync 0;", "barrier.sync 0, 96;", "bar.warp.sync -1; bar.sync 0;"] {
-        assert_eq!(count(meet), Ok(vec![96; 96]), "{meet}");
-    }
-    let votes = format!(
-        "{head} {take} {add} {give} mov.u32 %b, %t; shfl.sync.bfly.b32 %a, %b, 31, 31, -1; and.b32 %a, %a, 31; {tail}"
-    );
-    let reversed: Vec<u32> = (0..96).map(|thread| 31 - thread % 32).collect();
-    assert_eq!(run_at_most(10_000_000, &votes, registers, 96, 96), Ok(reversed));
-    // One side of a branch waits for the other.
-    for negated in ["", "!"] {
-        let body = format!(
-            "{head} setp.eq.u32 %p1, %t, 3; @{negated}%p1 bra SET;\
-             WAIT: ld.volatile.shared.u32 %a, [place]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
-             SET: mov.u32 %a, 9; st.volatile.shared.u32 [place], %a; END: {tail}"
-        );
-        assert_eq!(run(&body, registers, 32, 32), Ok(vec![9; 32]), "{negated}");
-    }
-    // Barriers in two places are no meeting, and a lock that is not given back lets nobody in.
-    assert!(matches!(
-        count("setp.lt.u32 %p1, %t, 7; @%p1 bra HERE; bar.sync 0; bra END; HERE: bar.sync 0; END:"),
-        Err(simt::Error::Fault(_))
-    ));
-    let kept = format!("{head} {take} bar.sync 0; {tail}");
-    assert!(matches!(run(&kept, registers, 96, 96), Err(simt::Error::Limit(_))));
-}
-
-/// A warp that waits in a loop for another warp's flag does not keep it from running.
-#[test]
-fn warps_take_turns() {
-    let registers = ".reg .b32 %a; .shared .align 4 .b8 flag[4];";
-    let body = "setp.lt.u32 %p1, %t, 32; mov.u32 %a, 0; st.shared.u32 [flag], %a; bar.sync 0; @!%p1 bra SET;\
-                WAIT: ld.volatile.shared.u32 %a, [flag]; setp.ne.u32 %p2, %a, 9; @%p2 bra WAIT; bra END;\
-                SET: mov.u32 %a, 9; st.volatile.shared.u32 [flag], %a; END: st.global.u32 [%rd3], %a; ret;";
-    // A turn ends after a few polls: then the second warp sets the flag.
-    for poll in
-        ["ld.volatile.shared.u32 %a, [flag]", "atom.shared.add.u32 %a, [flag], 0", "atom.shared.or.b32 %a, [flag], 0"]
-    {
-        let body = body.replace("ld.volatile.shared.u32 %a, [flag]", poll);
-        assert_eq!(run_at_most(1000, &body, registers, 64, 64), Ok(vec![9; 64]), "{poll}");
-    }
-    // If the second warp sets it to something else, the first one waits to the limit.
-    let limit = 10_000;
-    let body = &body.replace("SET: mov.u32 %a, 9", "SET: mov.u32 %a, 8");
-    match run_at_most(limit, body, registers, 64, 64) {
-        Err(simt::Error::Limit(simt::Limit::Instructions { limit: reached, location })) => {
-            assert_eq!(reached, limit);
-            // That is where the instructions went.
-            let waits = ["ld.volatile.shared.u32", "setp.ne.u32", "@%p2 bra WAIT"];
-            let text = &location.instruction;
-            assert!(waits.iter().any(|start| text.starts_with(start)), "stopped at `{text}`");
-        }
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(run(&text, 3, LIMIT).unwrap()[..3], [0, 1, 2].map(expected));
 }
 
 /// A block that waits for another one comes to no limit while that one works, on whichever thread of the host: what the
@@ -518,23 +396,6 @@ fn blocks_that_wait_for_one_that_works() {
     }
 }
 
-/// A barrier in an endless loop does not keep it from the limit: a tile loop whose step was forgotten ends as any other.
-#[test]
-fn an_endless_loop_with_barriers_reaches_the_limit() {
-    for body in [
-        "LOOP: bar.sync 0; bra LOOP;",
-        "LOOP: bar.sync 0; add.u32 %a, %a, 0; bar.sync 0; setp.lt.u32 %p1, %a, 64; @%p1 bra LOOP; ret;",
-        "LOOP: bar.arrive 1, 128; bar.sync 0; bra LOOP;",
-    ] {
-        for threads in [32, 64, 256] {
-            match run_at_most(50_000, body, ".reg .b32 %a;", threads, 256) {
-                Err(simt::Error::Limit(simt::Limit::Instructions { limit, .. })) => assert_eq!(limit, 50_000),
-                other => panic!("{body} with {threads} threads: {other:?}"),
-            }
-        }
-    }
-}
-
 /// A launch that has had its time ends as well, and says how long that was.
 #[test]
 fn an_endless_loop_reaches_its_seconds() {
@@ -544,30 +405,4 @@ fn an_endless_loop_reaches_its_seconds() {
     config.deadline = Some((std::time::Instant::now(), 7));
     let ended = simt::launch(&kernel.unwrap().kernel("k").unwrap(), &mut GlobalMemory::new(), &config, &[], &mut ());
     assert!(matches!(ended, Err(simt::Error::Limit(simt::Limit::Seconds { limit: 7, .. }))), "{ended:?}");
-}
-
-/// The last addresses there are: what lies past them does not wrap around to the first.
-#[test]
-fn an_access_at_the_end_of_the_address_space_is_out_of_bounds() {
-    for (access, address) in [
-        ("ld.global.u32 %a, [%rd4]", "-4"),
-        ("ld.global.v4.u32 {%a, %a, %a, %a}, [%rd4]", "-16"),
-        ("ld.global.v4.u32 {%a, %a, %a, %a}, [%rd4+16]", "-16"),
-        ("st.global.u8 [%rd4], %a", "-1"),
-        ("st.global.u32 [%rd4+4], %a", "-8"),
-        ("ld.u32 %a, [%rd4]", "-4"),
-        ("st.u64 [%rd4], %rd4", "-8"),
-        ("atom.global.add.u32 %a, [%rd4], 1", "-4"),
-        ("ld.local.u32 %a, [%rd4]", "-4"),
-        ("ld.shared.u32 %a, [%rd4]", "-4"),
-        ("cp.async.ca.shared.global [%rd5], [%rd4], 16", "-16"),
-        ("cp.async.ca.shared.global [%rd4], [%rd3], 4", "-4"),
-    ] {
-        let body = format!("mov.u64 %rd5, s; mov.u64 %rd4, {address}; {access}; ret;");
-        let registers = ".reg .b32 %a; .shared .align 16 .b8 s[64]; .local .align 4 .b8 l[16];";
-        match run_at_most(50_000, &body, registers, 32, 32) {
-            Err(simt::Error::Fault(_)) => {}
-            other => panic!("{access} at {address}: {other:?}"),
-        }
-    }
 }

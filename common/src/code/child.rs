@@ -1,4 +1,4 @@
-//! NVRTC in a process of its own, with bounds on its time and its memory: a few lines of macros or templates keep a compiler busy for
+//! A compiler in a process of its own, with bounds on its time and its memory: a few lines of macros or templates keep it busy for
 //! ever. The process is this program again, with an argument that nobody else gives.
 
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
-use super::nvrtc::{Compiled, Nvrtc, Unit};
+use super::nvrtc::{self, Compiled, Nvrtc};
+use super::rustc::{self, Rustc};
 use crate::basics::files::LARGEST;
 use crate::basics::output::io_reason;
 
@@ -23,10 +24,23 @@ const MEMORY_GIB: u64 = 2;
 /// Whether this program answers to the argument: a program of tests does not, and compiles by itself.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
+/// What is to be compiled, and by which compiler.
 #[derive(Serialize, Deserialize)]
-struct Job {
-    library: PathBuf,
-    unit: Unit,
+pub enum Job {
+    /// CUDA C, by the NVRTC library of this path.
+    Cuda(PathBuf, nvrtc::Unit),
+    /// Rust.
+    Rust(Rustc, rustc::Unit),
+}
+
+impl Job {
+    /// Compiles it in this process, for as long as it takes.
+    fn run(&self) -> Result<Compiled> {
+        match self {
+            Self::Cuda(library, unit) => Nvrtc::open(library)?.compile(unit),
+            Self::Rust(rustc, unit) => rustc.compile(unit),
+        }
+    }
 }
 
 /// Compiles what the process that started this one asks for, if one did.
@@ -36,10 +50,7 @@ pub fn answer() -> Option<ExitCode> {
         return None;
     }
     limit();
-    let compile = || -> Result<Compiled> {
-        let Job { library, unit } = serde_json::from_reader(std::io::stdin().lock())?;
-        Nvrtc::open(&library)?.compile(&unit)
-    };
+    let compile = || -> Result<Compiled> { serde_json::from_reader::<_, Job>(std::io::stdin().lock())?.run() };
     let answer = compile().map_err(|error| format!("{error:#}"));
     let written = serde_json::to_writer(std::io::stdout().lock(), &answer);
     Some(ExitCode::from(u8::from(written.is_err())))
@@ -59,18 +70,27 @@ fn limit() {
 fn limit() {}
 
 /// Compiles a kernel within the bounds.
-pub fn compile(nvrtc: &Nvrtc, unit: Unit) -> Result<Compiled> {
+pub fn compile(job: &Job) -> Result<Compiled> {
     if !ANSWERS.load(Ordering::Relaxed) {
-        return nvrtc.compile(&unit);
+        return job.run();
     }
-    let name = unit.name.clone();
-    let no_process = |error: &std::io::Error| {
-        anyhow!("NVRTC runs in a process of its own, which does not start ({}); end other programs", io_reason(error))
+    let (compiler, name) = match job {
+        Job::Cuda(_, unit) => ("NVRTC", &unit.name),
+        Job::Rust(_, unit) => ("rustc", &unit.name),
     };
-    let job = serde_json::to_vec(&Job { library: nvrtc.path.clone(), unit })?;
+    let no_process = |error: &std::io::Error| {
+        anyhow!(
+            "{compiler} runs in a process of its own, which does not start ({}); end other programs",
+            io_reason(error)
+        )
+    };
+    let job = serde_json::to_vec(job)?;
+    // What it leaves there if it is ended goes with this folder.
+    let folder = tempfile::tempdir().map_err(|error| no_process(&error))?;
     let program = std::env::current_exe().map_err(|error| no_process(&error))?;
     let mut command = Command::new(program);
     command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.env("TMPDIR", folder.path());
     let mut child = command.spawn().map_err(|error| no_process(&error))?;
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = channel();
@@ -87,13 +107,13 @@ pub fn compile(nvrtc: &Nvrtc, unit: Unit) -> Result<Compiled> {
     let _ = child.wait();
     let Ok(answer) = answer else {
         bail!(
-            "{name} takes NVRTC more than {SECONDS} seconds; look for macros, templates or constants that grow without end"
+            "{name} takes {compiler} more than {SECONDS} seconds; look for macros, templates or constants that grow without end"
         )
     };
     match serde_json::from_slice(&answer.unwrap_or_default()) {
         Ok(answer) => Result::<Compiled, String>::map_err(answer, anyhow::Error::msg),
         Err(_) => bail!(
-            "{name} takes NVRTC more than {MEMORY_GIB} GiB of memory, or breaks it; look for macros, templates or arrays that grow without end"
+            "{name} takes {compiler} more than {MEMORY_GIB} GiB of memory, or breaks it; look for macros, templates or arrays that grow without end"
         ),
     }
 }

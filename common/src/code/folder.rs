@@ -13,6 +13,5 @@ pub fn folder_of(step: &Step) -> PathBuf {
 
 /// The file of a step's kernel, or of one of its variants.
 pub fn file_of(step: &Step, variant: Option<&Variant>) -> PathBuf {
-    let [folder, name] = variant.map_or(["", "kernel"], |variant| [variant.folder, variant.name]);
-    folder_of(step).join(folder).join(name).with_extension("cu")
+    folder_of(step).join(variant.map_or("kernel.cu".to_owned(), Variant::file))
 }

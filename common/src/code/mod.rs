@@ -1,4 +1,4 @@
-//! From a kernel's source to code that a device can load: NVRTC where it is found, else the committed PTX.
+//! From a kernel's source to code that a device can load: NVRTC or rustc where it is found, else the committed PTX.
 
 pub mod assembled;
 pub(crate) mod child;
@@ -8,6 +8,7 @@ mod includes;
 pub mod libraries;
 pub mod nvrtc;
 pub mod places;
+pub mod rustc;
 mod source;
 
 pub use folder::{file_of, folder_of};

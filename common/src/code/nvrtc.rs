@@ -111,7 +111,7 @@ fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
             "{name} takes NVRTC more than all the memory it may have; look for macros, templates or arrays that grow without end"
         ),
         COMPILATION_FAILED => headers::missing(log)
-            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log))),
+            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log, 16))),
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
@@ -129,10 +129,9 @@ fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
 }
 
 /// The first errors of a log: the others mostly follow from them.
-fn first_errors(log: &str) -> String {
-    const LINES: usize = 16;
+pub fn first_errors(log: &str, most: usize) -> String {
     let lines: Vec<&str> = log.trim_end().lines().collect();
-    let more = lines.len().saturating_sub(LINES);
+    let more = lines.len().saturating_sub(most);
     let shown = lines[..lines.len() - more].join("\n");
     if more == 0 { shown } else { format!("{}\n... and {more} more lines", shown.trim_end()) }
 }

@@ -13,10 +13,11 @@ use crate::basics::files;
 use crate::basics::output::{escape, io_reason};
 use crate::basics::workspace;
 use crate::code::assembled::{Assembled, Kernels};
-use crate::code::child;
+use crate::code::child::{self, Job};
 use crate::code::includes::{Headers, beside, headers};
 use crate::code::nvrtc::{self, Unit};
 use crate::code::places::may_be_shown;
+use crate::code::rustc::{self, Rustc};
 use plan::Dtype;
 use plan::Specialisation;
 use plan::info::{DeviceInfo, Kind};
@@ -88,12 +89,13 @@ fn hex(hash: [u8; 32]) -> String {
 }
 
 impl Source {
-    /// Reads `.cu` or `.ptx`. The error says why the file is not a kernel.
+    /// Reads `.cu`, `.rs` or `.ptx`. The error says why the file is not a kernel.
     pub fn read(path: &Path) -> Result<Self> {
         let display = workspace::display(path);
-        let text = files::text(path)
-            .map_err(|error| anyhow!("{display} cannot be read ({}); give a .cu or .ptx file", io_reason(&error)))?;
-        ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu) or PTX (.ptx)");
+        let text = files::text(path).map_err(|error| {
+            anyhow!("{display} cannot be read ({}); give a .cu, .rs or .ptx file", io_reason(&error))
+        })?;
+        ensure!(!text.contains('\0'), "{display} is not a text; give CUDA C (.cu), Rust (.rs) or PTX (.ptx)");
         ensure!(!text.trim().is_empty(), "{display} is empty; it must hold the kernel matmul");
         let mut source = Self {
             path: path.to_owned(),
@@ -137,6 +139,9 @@ impl Source {
                     may_be_shown(name, &text);
                 }
             }
+        } else if self.is_rust() {
+            self.headers =
+                rustc::bounded(&self.text).and_then(|()| gpu()).map_err(|error| format!("{}: {error:#}", self.display));
         } else {
             let mut found = Headers::new();
             let all = headers(&self.text, folders, &mut found);
@@ -158,6 +163,19 @@ impl Source {
     /// Whether the file is PTX already.
     pub fn is_ptx(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "ptx")
+    }
+
+    /// Whether what compiles this kernel is there and works.
+    pub fn compiler(&self) -> Result<()> {
+        if self.is_rust() {
+            return rustc::find().map(drop);
+        }
+        if self.is_ptx() { Ok(()) } else { nvrtc::find()?.try_out() }
+    }
+
+    /// Whether the file is a kernel in Rust.
+    pub fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "rs")
     }
 
     /// The file's name without folder and extension: `kernel`.
@@ -182,6 +200,15 @@ impl Source {
             return other.code(specialisation, device, committed);
         }
         let stored = committed.map(|folder| self.committed(specialisation, device, folder));
+        if self.is_rust() {
+            // Both devices run what is committed: compilers differ, and nobody needs one for the course's own kernels.
+            return match (stored, rustc::find()) {
+                (Some(Ok(code)), _) => Ok(code),
+                (_, Ok(rustc)) => self.compile_rust(specialisation, device, rustc),
+                (Some(Err(reason)), Err(error)) => Err(anyhow!("{reason}, and {error}")),
+                (None, Err(error)) => Err(anyhow!("{} must be compiled, and {error}", self.display)),
+            };
+        }
         match (device.kind, stored) {
             // The simulator runs what is committed, so that its counts are the same on every machine.
             (Kind::Sim | Kind::Host, Some(Ok(code))) => Ok(code),
@@ -212,16 +239,44 @@ impl Source {
         let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
         let mut unit = self.unit(specialisation, &architecture)?;
         unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
-        let compiled = child::compile(nvrtc, unit)?;
+        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
         let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
         let code = Code::of_ptx(self.relative_files(&compiled.ptx), origin);
         Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
     }
 
+    fn compile_rust(&self, specialisation: &Specialisation, device: &DeviceInfo, rustc: &Rustc) -> Result<Code> {
+        // Asynchronous copies came with compute capability 8.0, beyond which the simulator needs nothing.
+        let target = specialisation.target.max(device.compute_capability.min(80));
+        let ptx = self.rust_ptx(&specialisation.clone().for_target(target), rustc)?;
+        let origin = format!("{}, compiled by {} for sm_{target}", self.display, rustc.version);
+        Ok(Code { source: self.with_constants(specialisation), ..Code::of_ptx(ptx, origin) })
+    }
+
+    fn rust_ptx(&self, specialisation: &Specialisation, rustc: &Rustc) -> Result<String> {
+        let headers = self.headers.clone().map_err(Error::msg)?;
+        let mut crates: Vec<_> = headers.into_iter().map(|[name, text, _]| (name, text)).collect();
+        crates.push(("host".into(), rustc::host(specialisation)));
+        let (source, name) = (self.text.clone(), self.display.clone());
+        let unit = rustc::Unit { source, name, crates, target: specialisation.target };
+        Ok(child::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
+    }
+
+    /// Like [`Self::compile_to_commit`], of a kernel in Rust.
+    pub fn rust_to_commit(&self, specialisation: &Specialisation, rustc: &Rustc) -> Result<String> {
+        let (header, ptx) = (self.header(specialisation), self.rust_ptx(specialisation, rustc)?);
+        Ok(format!("{header}// made by {}; regenerate it with cargo x ptx\n{ptx}", rustc.version))
+    }
+
+    /// Whether this is PTX of this source and specialisation, whatever made it.
+    pub fn gave(&self, specialisation: &Specialisation, ptx: &str) -> bool {
+        ptx.starts_with(&self.header(specialisation))
+    }
+
     /// The PTX that is committed for this source and specialisation, with its header.
     pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
         let architecture = format!("compute_{}", specialisation.architecture());
-        let compiled = child::compile(nvrtc, self.unit(specialisation, &architecture)?)?;
+        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), self.unit(specialisation, &architecture)?))?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
             "{}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{}",
@@ -232,7 +287,8 @@ impl Source {
 
     /// Name of the committed file.
     pub fn committed_name(&self, specialisation: &Specialisation) -> String {
-        format!("{}.sm{}.ptx", specialisation.stem(&self.stem()), specialisation.architecture())
+        let stem = if self.is_rust() { format!("{}_rust", self.stem()) } else { self.stem() };
+        format!("{}.sm{}.ptx", specialisation.stem(&stem), specialisation.architecture())
     }
 
     fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
@@ -279,7 +335,8 @@ impl Source {
     fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
         let constants =
             specialisation.defines.iter().filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
-        (self.text.clone(), constants.collect())
+        let text = if self.is_rust() { rustc::declarations(&self.text) } else { self.text.clone() };
+        (text, constants.collect())
     }
 
     /// What ties committed PTX to its source: the first lines of the file.
@@ -324,6 +381,15 @@ impl Source {
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let step = folder.parent().filter(|step| step.join("ptx").is_dir());
     std::iter::once(folder).chain(step).map(Path::to_owned).collect()
+}
+
+/// The crate that kernels in Rust use, as if it were a header of theirs.
+fn gpu() -> Result<Headers> {
+    let file = workspace::root().join("common/gpu/src/lib.rs");
+    let display = workspace::display(&file);
+    let text = files::text(&file)
+        .map_err(|error| anyhow!("{display} cannot be read ({}); bring it back with git", io_reason(&error)))?;
+    Ok(vec![["gpu".into(), text, display]])
 }
 
 fn defines(specialisation: &Specialisation) -> Vec<String> {

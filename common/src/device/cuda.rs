@@ -19,14 +19,12 @@ use cudarc::nvrtc::Ptx;
 
 use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
-use crate::code::Code;
-use crate::code::nvrtc;
+use crate::code::{Code, nvrtc};
 use crate::device::cublas::Cublas;
 use crate::findings::fault::KernelFault;
-use plan::Launch;
-use plan::Problem;
 use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
 use plan::occupancy::SmLimits;
+use plan::{Launch, Problem};
 
 /// Shared memory that every kernel may have without asking, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;

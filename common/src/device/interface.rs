@@ -9,9 +9,8 @@ use anyhow::{Result, bail};
 use crate::code::Code;
 use crate::device::cublas::Cublas;
 use crate::findings::analysis::Observations;
-use plan::Problem;
 use plan::info::{DeviceInfo, Figures, KernelResources};
-use plan::{Launch, Plan};
+use plan::{Launch, Plan, Problem};
 
 /// A block of device memory. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,7 @@ use anyhow::Result;
 
 use crate::basics::matrix::Operands;
 use crate::device::{Buffer, Device, Kernel};
-use plan::Problem;
-use plan::Shape;
+use plan::{Problem, Shape};
 
 /// A, B and C of a problem in a device's memory.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,8 @@ use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
 use crate::device::product::{FirstRun, Matrices, Product};
 use crate::device::{Buffer, Device, Kernel, Value};
-use plan::Problem;
 use plan::occupancy::{self, BlockNeeds, Occupancy};
-use plan::{Arg, Launch, Plan, Shape};
+use plan::{Arg, Launch, Plan, Problem, Shape};
 
 /// A plan's kernels, and the memory that they work on.
 pub struct Session {

@@ -14,9 +14,8 @@ use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, Th
 use crate::findings::diagnostic;
 use crate::findings::fault::KernelFault;
 use crate::findings::why::Origins;
-use plan::Problem;
 use plan::info::{DeviceInfo, KernelResources};
-use plan::{Arg, Launch, Plan};
+use plan::{Arg, Launch, Plan, Problem};
 
 /// What is asked of the simulator beside the product.
 #[derive(Clone, Debug, Default)]

@@ -15,89 +15,68 @@ pub enum ReportKind {
     Product(Mistake),
 }
 
-/// Why a product is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The names below say it.
-pub enum Mistake {
-    Unwritten,
-    Empty,
-    Zero,
-    Misplaced,
-    Unset,
-    Operands,
-    Pairing,
-    Line,
-    Swapped,
-    Elsewhere,
-    Overwritten,
-    Beginning,
-    Sign,
-    Part,
-    Stale,
-    Lost,
-    Early,
-    Converted,
+/// An enum whose variants have names in words.
+macro_rules! named {
+    ($(#[$meta:meta])* $kind:ident { $($variant:ident: $name:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $kind { $(#[doc = $name] $variant,)* }
+
+        impl $kind {
+            const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What it is called in titles and in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
 }
 
-/// In the order of the variants.
-const MISTAKES: [(Mistake, &str); 18] = [
-    (Mistake::Unwritten, "element never stored"),
-    (Mistake::Empty, "sum without products"),
-    (Mistake::Zero, "zero in place of an element"),
-    (Mistake::Misplaced, "stored and read in different places"),
-    (Mistake::Unset, "value that was never set"),
-    (Mistake::Operands, "factors that are not of A and B"),
-    (Mistake::Pairing, "factors that do not belong together"),
-    (Mistake::Line, "wrong row or column"),
-    (Mistake::Swapped, "operands exchanged"),
-    (Mistake::Elsewhere, "sum stored in another element"),
-    (Mistake::Overwritten, "right sum overwritten"),
-    (Mistake::Beginning, "sum that does not begin at 0"),
-    (Mistake::Sign, "wrong sign"),
-    (Mistake::Part, "k not multiplied once each"),
-    (Mistake::Stale, "tile of another step"),
-    (Mistake::Lost, "sum that is lost"),
-    (Mistake::Early, "sum stored too early"),
-    (Mistake::Converted, "value converted to another type"),
-];
+named! {
+    /// Why a product is wrong.
+    Mistake {
+        Unwritten: "element never stored",
+        Empty: "sum without products",
+        Zero: "zero in place of an element",
+        Misplaced: "stored and read in different places",
+        Unset: "value that was never set",
+        Operands: "factors that are not of A and B",
+        Pairing: "factors that do not belong together",
+        Line: "wrong row or column",
+        Swapped: "operands exchanged",
+        Elsewhere: "sum stored in another element",
+        Overwritten: "right sum overwritten",
+        Beginning: "sum that does not begin at 0",
+        Sign: "wrong sign",
+        Part: "k not multiplied once each",
+        Stale: "tile of another step",
+        Lost: "sum that is lost",
+        Early: "sum stored too early",
+        Converted: "value converted to another type",
+    }
+}
+
+named! {
+    /// The kinds of fault that end a launch.
+    FaultClass {
+        OutOfBounds: "access out of bounds",
+        Misaligned: "misaligned access",
+        DivergentBarrier: "barrier not reached by all threads",
+        Deadlock: "deadlock",
+        MissingLanes: "warp-wide instruction without all its lanes",
+        Trap: "trap",
+        Assert: "assertion",
+        Other: "fault",
+    }
+}
 
 impl Mistake {
     /// Whether it may follow from a hazard, which then says more.
     pub fn may_follow(self) -> bool {
         matches!(self, Self::Unwritten | Self::Zero | Self::Empty | Self::Unset | Self::Part | Self::Lost)
     }
-
-    /// What it is called in titles and in JSON.
-    pub fn name(self) -> &'static str {
-        MISTAKES[self as usize].1
-    }
 }
-
-/// The kinds of fault that end a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The names below say it.
-pub enum FaultClass {
-    OutOfBounds,
-    Misaligned,
-    DivergentBarrier,
-    Deadlock,
-    MissingLanes,
-    Trap,
-    Assert,
-    Other,
-}
-
-/// In the order of the variants.
-const FAULTS: [(FaultClass, &str); 8] = [
-    (FaultClass::OutOfBounds, "access out of bounds"),
-    (FaultClass::Misaligned, "misaligned access"),
-    (FaultClass::DivergentBarrier, "barrier not reached by all threads"),
-    (FaultClass::Deadlock, "deadlock"),
-    (FaultClass::MissingLanes, "warp-wide instruction without all its lanes"),
-    (FaultClass::Trap, "trap"),
-    (FaultClass::Assert, "assertion"),
-    (FaultClass::Other, "fault"),
-];
 
 impl ReportKind {
     /// Whether it only warns.
@@ -131,7 +110,7 @@ impl From<ReportKind> for &'static str {
     fn from(kind: ReportKind) -> Self {
         match kind {
             ReportKind::Hazard(kind) => kind.name(),
-            ReportKind::Fault(class) => FAULTS[class as usize].1,
+            ReportKind::Fault(class) => class.name(),
             ReportKind::Product(mistake) => mistake.name(),
         }
     }
@@ -141,8 +120,8 @@ impl TryFrom<String> for ReportKind {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let faults = FAULTS.map(|(class, _)| Self::Fault(class));
-        let mistakes = MISTAKES.map(|(mistake, _)| Self::Product(mistake));
+        let faults = FaultClass::ALL.iter().copied().map(Self::Fault);
+        let mistakes = Mistake::ALL.iter().copied().map(Self::Product);
         let mut all = HazardKind::ALL.into_iter().map(Self::Hazard).chain(faults).chain(mistakes);
         all.find(|&kind| <&str>::from(kind) == name).ok_or_else(|| format!("no kind of hazard is called `{name}`"))
     }
@@ -154,15 +133,15 @@ mod tests {
 
     #[test]
     fn json_has_the_name_and_gives_the_kind_back() {
-        let faults = FAULTS.map(|(class, name)| (ReportKind::Fault(class), name));
-        let hazards = HazardKind::ALL.map(|kind| (ReportKind::Hazard(kind), kind.name()));
-        let mistakes = MISTAKES.map(|(mistake, name)| (ReportKind::Product(mistake), name));
-        for (kind, name) in faults.into_iter().chain(hazards).chain(mistakes) {
+        for (kind, name) in [
+            (ReportKind::Hazard(HazardKind::Race), "data race"),
+            (ReportKind::Fault(FaultClass::OutOfBounds), "access out of bounds"),
+            (ReportKind::Product(Mistake::Converted), "value converted to another type"),
+        ] {
             let text = serde_json::to_string(&kind).unwrap();
             assert_eq!(text, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<ReportKind>(&text).unwrap(), kind);
         }
-        assert_eq!(HazardKind::Race.name(), "data race");
         let error = serde_json::from_str::<ReportKind>("\"rats\"").unwrap_err();
         assert!(error.to_string().contains("no kind of hazard is called `rats`"), "{error}");
     }

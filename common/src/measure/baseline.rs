@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::basics::matrix::Operands;
 use crate::basics::units::ms;
-use crate::device::Device;
-use crate::device::cublas;
 use crate::device::cublas_product::CublasProduct;
 use crate::device::product::Matrices;
+use crate::device::{Device, cublas};
 use crate::measure::timing::{self, Cache, Timing};
 use crate::verify::on_device::verify_on;
 use plan::Kind;

@@ -19,14 +19,10 @@ use crate::device::product::Product as _;
 use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimDevice, SimOptions};
 use crate::findings::analysis::RATIOS;
-use crate::measure::capacity;
 use crate::measure::timing::{self, Cache};
-use crate::measure::verify_on_host;
+use crate::measure::{capacity, verify_on_host};
 use crate::verify::on_device::verify_on;
-use plan::Kind;
-use plan::Plan;
-use plan::Problem;
-use plan::{HostProduct, Step, Variant};
+use plan::{HostProduct, Kind, Plan, Problem, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];

@@ -6,9 +6,7 @@ use crate::basics::host;
 use crate::code::Code;
 use crate::device::Device;
 use crate::verify;
-use plan::Kind;
-use plan::Plan;
-use plan::Problem;
+use plan::{Kind, Plan, Problem};
 
 /// Fails if the problem does not fit the device or the host.
 ///

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::device::Choice;
-use crate::measure::Gpu;
-use crate::measure::baseline;
+use crate::measure::{Gpu, baseline};
 use plan::{Dtype, Fill, Problem};
 
 /// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.
@@ -20,7 +19,7 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
   --size 1000x777x513              a ragged problem: C is 1000×777, K is 513
   --device sim --size 64           on the embedded GPU, no CUDA needed
   --fill integers --dtype i32      checked exactly
-  --variant NAME                   a rung or a counter-example; --list-variants names them
+  --variant NAME                   a rung, a counter-example or rust; --list-variants names them
   --baseline cublas                next to NVIDIA's library, on a GPU
   --kernel mine/kernel.cu --block 16,16 --tile 64,64
                                    your own kernel with the step's signature
@@ -95,8 +94,8 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Run this kernel (CUDA C or PTX) instead of the step's; same name and parameters
-    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    /// Run this kernel (CUDA C, Rust or PTX) instead of the step's; same name and parameters
+    #[arg(long, value_name = "FILE.cu|FILE.rs|FILE.ptx")]
     pub kernel: Option<PathBuf>,
 
     /// Threads per block of --kernel; without it as the file's line // launch: says, else like the step's

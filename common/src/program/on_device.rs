@@ -11,60 +11,59 @@ use crate::findings::analysis::{HazardReport, Observations};
 use crate::findings::fault::KernelFault;
 use crate::findings::why::listing;
 use crate::measure::baseline::Baseline;
-use crate::measure::capacity;
 use crate::measure::timing::{self, Cache, Timing};
-use crate::measure::{self, Gpu};
+use crate::measure::{self, Gpu, capacity};
 use crate::program::cli::Args;
-use crate::program::report::{DeviceReport, KernelReport, LaunchReport, Report};
+use crate::program::report::{LaunchReport, Report};
 use crate::verify::Verification;
 use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, verify_on};
-use plan::OwnLaunch;
-use plan::Plan;
-use plan::Problem;
 use plan::info::{DeviceInfo, Kind};
-use plan::{Step, Variant};
+use plan::{OwnLaunch, Plan, Problem, Step, Variant};
 
 /// Runs the kernel on the device that the command line chooses.
 pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report> {
-    let mut run = Run::open(step, variant, args)?;
+    let asked = Asked { step, variant, args };
+    let mut run = Run::open(asked)?;
     let operands = Operands::new(&run.problem)?;
-    let (verification, observations) = run.verify(step, variant, args, &operands)?;
+    let (verification, observations) = run.verify(asked, &operands)?;
     let why = run.why(&args.why)?;
     let (timing, baseline) = run.time(args, &operands, verification.ok)?;
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
     let least_time = works.map(|works| measure::least_time(&run.session, &gpu(args), works));
     let plan = run.session.plan();
-    Ok(Report {
-        step: step.name.into(),
-        title: step.title.into(),
+    let mut report = Report {
         variant: args.variant.clone(),
-        device: DeviceReport::from(run.device.info()),
-        problem: run.problem,
-        kernel: KernelReport {
-            source: run.source.display,
-            hash: run.source.hash,
-            origin: run.code.origin,
-            defines: plan.specialisation.defines.clone(),
-        },
         launch: LaunchReport::of(plan),
         occupancy,
         counters: observations.counters,
         hazards: observations.hazards,
         trace: observations.trace,
-        verification,
         why,
         timing,
         baseline,
         least_time,
-    })
+        ..Report::new(step, run.device.info(), run.problem, run.source, verification)
+    };
+    report.kernel.origin = run.code.origin;
+    report.kernel.defines.clone_from(&plan.specialisation.defines);
+    Ok(report)
+}
+
+/// What the command line asks for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    step: &'a Step,
+    variant: Option<&'a Variant>,
+    args: &'a Args,
 }
 
 /// What the run would launch on the device that the command line chooses, as JSON.
 pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
     let device = open(args)?;
-    let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
-    let plan = plan(step, variant, args, &source, &problem, device.info())?;
+    let asked = Asked { step, variant, args };
+    let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
+    let plan = asked.plan(&source, &problem, device.info())?;
     let variant = variant.map(|variant| variant.name);
     let planned = serde_json::json!({
         "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
@@ -82,10 +81,10 @@ struct Run {
 }
 
 impl Run {
-    fn open(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Self> {
-        let mut device = open(args)?;
-        let (source, problem) = (source(step, variant, args)?, args.problem(step.default_size.on(device.info().kind)));
-        let plan = plan(step, variant, args, &source, &problem, device.info())?;
+    fn open(asked: Asked) -> Result<Self> {
+        let mut device = open(asked.args)?;
+        let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
+        let plan = asked.plan(&source, &problem, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
         let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
         capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
@@ -94,13 +93,8 @@ impl Run {
     }
 
     /// Computes the product and checks it.
-    fn verify(
-        &mut self,
-        step: &Step,
-        variant: Option<&Variant>,
-        args: &Args,
-        operands: &Operands,
-    ) -> Result<(Verification, Observations)> {
+    fn verify(&mut self, asked: Asked, operands: &Operands) -> Result<(Verification, Observations)> {
+        let args = asked.args;
         let device = self.device.as_mut();
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
@@ -120,7 +114,7 @@ impl Run {
             let hazards = observations.hazards.get_or_insert_default();
             let raced = hazards.iter().any(HazardReport::leads_astray);
             let mut small = small(&self.problem).into_iter();
-            let cause = small.find_map(|problem| self.cause(step, variant, args, &problem, raced));
+            let cause = small.find_map(|problem| self.cause(asked, &problem, raced));
             let cause = cause.filter(|cause| cause.leads(hazards));
             hazards.splice(0..0, cause);
         }
@@ -128,15 +122,8 @@ impl Run {
     }
 
     /// Why the product of a problem is wrong.
-    fn cause(
-        &self,
-        step: &Step,
-        variant: Option<&Variant>,
-        args: &Args,
-        problem: &Problem,
-        raced: bool,
-    ) -> Option<HazardReport> {
-        let plan = plan(step, variant, args, &self.source, problem, self.device.info()).ok()?;
+    fn cause(&self, asked: Asked, problem: &Problem, raced: bool) -> Option<HazardReport> {
+        let plan = asked.plan(&self.source, problem, self.device.info()).ok()?;
         let same = plan.specialisation == self.session.plan().specialisation;
         let compile = || self.source.code(&plan.specialisation, self.device.info(), None).ok();
         let code = if same { self.code.clone() } else { compile()? };
@@ -216,31 +203,30 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     device::open(choice, &options)
 }
 
-/// The step's plan, or the launch that the learner describes for their own kernel: by options,
-/// else in the file.
-fn plan(
-    step: &Step,
-    variant: Option<&Variant>,
-    args: &Args,
-    source: &Source,
-    problem: &Problem,
-    device: &DeviceInfo,
-) -> Result<Plan> {
-    if args.kernel.is_none() {
-        return step.plan_of(variant)(problem, device);
+impl Asked<'_> {
+    fn problem(self, device: &dyn Device) -> Problem {
+        self.args.problem(self.step.default_size.on(device.info().kind))
     }
-    // Where another kernel is the faster one, a variant may leave the product to it, but on the simulator.
-    let steps = step.plan_of(variant)(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
-    let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-    options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
-}
 
-/// The source of the step's kernel, of its variant, or the learner's own.
-fn source(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Source> {
-    let file = file_of(step, variant);
-    match &args.kernel {
-        Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&file)),
-        None => Source::read(&file),
+    /// The source of the step's kernel, of its variant, or the learner's own.
+    fn source(self) -> Result<Source> {
+        let file = file_of(self.step, self.variant);
+        match &self.args.kernel {
+            Some(kernel) => Ok(Source::read(kernel)?.with_headers_of(&file)),
+            None => Source::read(&file),
+        }
+    }
+
+    /// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+    fn plan(self, source: &Source, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+        let (args, plan) = (self.args, self.step.plan_of(self.variant));
+        if args.kernel.is_none() {
+            return plan(problem, device);
+        }
+        // Where another kernel is the faster one, a variant may leave the product to it, but on the simulator.
+        let steps = plan(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
+        let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
+        options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
     }
 }
 

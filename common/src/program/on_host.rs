@@ -5,11 +5,10 @@ use anyhow::{Context, Result};
 use crate::basics::host;
 use crate::code::{Source, folder_of};
 use crate::measure::baseline::Baseline;
-use crate::measure::capacity;
-use crate::measure::time_on_host;
 use crate::measure::timing::{Spread, Timing};
+use crate::measure::{capacity, time_on_host};
 use crate::program::cli::Args;
-use crate::program::report::{DeviceReport, KernelReport, Report};
+use crate::program::report::Report;
 use plan::info::{DeviceInfo, Kind};
 use plan::{HostProduct, Step};
 
@@ -26,27 +25,5 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
     let baseline = args.baseline.map(|_| {
         Baseline::missing("this step runs on the host and cuBLAS on a CUDA device; compare a later step with it")
     });
-    Ok(Report {
-        step: step.name.into(),
-        title: step.title.into(),
-        variant: None,
-        device: DeviceReport::from(&info),
-        problem,
-        kernel: KernelReport {
-            source: source.display.clone(),
-            hash: source.hash.clone(),
-            origin: source.display,
-            defines: Vec::new(),
-        },
-        launch: None,
-        occupancy: None,
-        counters: None,
-        hazards: None,
-        trace: None,
-        why: Vec::new(),
-        verification,
-        timing,
-        baseline,
-        least_time: None,
-    })
+    Ok(Report { timing, baseline, ..Report::new(step, &info, problem, source, verification) })
 }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::basics::units::ms;
+use crate::code::Source;
 use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
 use crate::findings::diagnostic;
 use crate::measure::LeastTime;
@@ -12,10 +13,9 @@ use crate::measure::baseline::Baseline;
 use crate::measure::timing::Timing;
 use crate::program::cli::CounterDetail;
 use crate::verify::Verification;
-use plan::Plan;
-use plan::Problem;
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::Occupancy;
+use plan::{Plan, Problem, Step};
 
 /// The device of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,12 +24,6 @@ pub struct DeviceReport {
     pub kind: Kind,
     /// The device's own name.
     pub name: String,
-}
-
-impl From<&DeviceInfo> for DeviceReport {
-    fn from(info: &DeviceInfo) -> Self {
-        Self { kind: info.kind, name: info.name.clone() }
-    }
 }
 
 /// The kernel of a run.
@@ -108,6 +102,29 @@ pub struct Report {
 }
 
 impl Report {
+    /// A product by a source that is its own code, and whether it is right.
+    pub fn new(step: &Step, info: &DeviceInfo, problem: Problem, source: Source, verification: Verification) -> Self {
+        let Source { display, hash, .. } = source;
+        Self {
+            step: step.name.into(),
+            title: step.title.into(),
+            variant: None,
+            device: DeviceReport { kind: info.kind, name: info.name.clone() },
+            problem,
+            kernel: KernelReport { source: display.clone(), hash, origin: display, defines: Vec::new() },
+            launch: None,
+            occupancy: None,
+            counters: None,
+            hazards: None,
+            trace: None,
+            why: Vec::new(),
+            verification,
+            timing: None,
+            baseline: None,
+            least_time: None,
+        }
+    }
+
     /// One JSON object and a line feed.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
@@ -207,15 +224,10 @@ impl Table {
         }
         self.styled(BAD, "WRONG", verification.words(causes));
         for mismatch in &verification.mismatches {
-            let got = match (mismatch.unwritten, mismatch.got) {
-                (true, _) => "was never written".to_owned(),
-                (false, Some(got)) => format!("is {got}"),
-                (false, None) => "is NaN or infinite".to_owned(),
-            };
-            self.line("", format!("C[{}][{}] {got}, expected {}", mismatch.row, mismatch.col, mismatch.expected));
+            self.line("", format!("{}, expected {}", mismatch.words(), mismatch.expected));
         }
         if let Some(map) = &verification.map {
-            self.0 += &format!("{map}\n");
+            self.0 += map;
         }
     }
 

@@ -9,10 +9,8 @@ use crate::code::{Source, file_of};
 use crate::device::Choice;
 use crate::findings::analysis::HazardReport;
 use crate::program::cli::Args;
-use crate::program::exit;
-use crate::program::on_device;
-use crate::program::on_host;
 use crate::program::report::Report;
+use crate::program::{exit, on_device, on_host};
 use plan::{Step, Variant};
 
 /// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage

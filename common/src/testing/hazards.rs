@@ -18,10 +18,7 @@ use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::verify::Verification;
-use plan::Defect;
-use plan::DeviceInfo;
-use plan::Plan;
-use plan::{Dtype, Problem};
+use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
 const RAGGED: [[u64; 3]; 5] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600], [64, 96, 128]];
@@ -203,7 +200,11 @@ fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardR
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
     let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
-    (1..).zip(code).filter(|(_, code)| code.contains("__syncthreads()")).map(|(line, _)| line).collect()
+    (1..)
+        .zip(code)
+        .filter(|(_, code)| code.contains("__syncthreads()") || code.contains(" sync_threads()"))
+        .map(|(line, _)| line)
+        .collect()
 }
 
 /// By file and line of the source, the lines of the PTX, counted from 0, that are its barrier: several where a loop is

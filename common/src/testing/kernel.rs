@@ -8,16 +8,12 @@ use libtest_mimic::Trial;
 
 use crate::basics::host;
 use crate::basics::matrix::Operands;
-use crate::code::nvrtc;
-use crate::code::{Code, Source, file_of};
+use crate::code::{Code, Source, file_of, nvrtc, rustc};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
 use crate::verify::Verification;
 use crate::verify::on_device::verify_on;
-use plan::Kind;
-use plan::{Defect, Step, Variant};
-use plan::{Dtype, Fill, Problem};
-use plan::{Plan, Specialisation};
+use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Specialisation, Step, Variant};
 
 /// A step's own kernel or one of its variants, in one element type.
 #[derive(Clone, Copy)]
@@ -96,6 +92,9 @@ impl Kernel {
         let committed = committed.then(|| trial(name.into(), move || test(self)));
         let compiled = compiles.then(|| {
             let trial = trial(format!("compiled::{name}"), move || test(compiled));
+            if self.variant.is_some_and(Variant::is_rust) {
+                return trial.with_kind("needs rustc for GPUs").with_ignored_flag(rustc::find().is_err());
+            }
             trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err())
         });
         committed.into_iter().chain(compiled).collect()

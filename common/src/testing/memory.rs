@@ -12,8 +12,7 @@ use crate::basics::host;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::measure::capacity;
 use crate::verify;
-use plan::Dtype;
-use plan::Step;
+use plan::{Dtype, Step};
 
 /// Edges of the cubes that are tried: a multiple of the tiles, and one that is none.
 const EDGES: [u64; 2] = [256, 400];

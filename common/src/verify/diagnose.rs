@@ -1,34 +1,15 @@
 //! What a wrong product looks like: how much of it is wrong, and where. Why, the simulator tells by following its values.
 
-use std::fmt;
-
 use super::judge::{Found, Mismatch};
 use super::reference::gamma;
 use crate::basics::matrix::Operands;
-use plan::Problem;
-use plan::Shape;
+use plan::{Problem, Shape};
 
 /// Edge of the map, in cells.
 const MAP_CELLS: u64 = 16;
 
-/// A coarse map of C: which of its regions hold wrong elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TileMap {
-    rows: Vec<String>,
-    legend: String,
-}
-
-impl fmt::Display for TileMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.rows {
-            writeln!(f, "  {row}")?;
-        }
-        write!(f, "  {}", self.legend)
-    }
-}
-
-/// Draws the map.
-pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
+/// A coarse map of C, in lines: which of its regions hold wrong elements.
+pub fn map(problem: &Problem, shape: Shape, found: &Found) -> String {
     let tiles =
         [problem.n.div_ceil(u64::from(shape.tile[0].max(1))), problem.m.div_ceil(u64::from(shape.tile[1].max(1)))];
     let per_cell = tiles.map(|tiles| tiles.div_ceil(MAP_CELLS));
@@ -44,13 +25,11 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> TileMap {
         *cell = if *cell == '.' || *cell == mark { mark } else { 'x' };
     }
     let [x, y] = [per_cell[0] * u64::from(shape.tile[0]), per_cell[1] * u64::from(shape.tile[1])];
-    let row = |row: Vec<char>| row.into_iter().flat_map(|cell| [cell, ' ']).collect::<String>().trim_end().to_owned();
-    TileMap {
-        rows: rows.into_iter().map(row).collect(),
-        legend: format!(
-            "one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written"
-        ),
-    }
+    let row = |row: Vec<char>| row.into_iter().flat_map(|cell| [' ', cell]).chain(['\n']);
+    let rows: String = rows.into_iter().flat_map(|cells| [' '].into_iter().chain(row(cells))).collect();
+    format!(
+        "{rows}  one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written\n"
+    )
 }
 
 /// What is said of a wrong product.
@@ -191,7 +170,7 @@ mod tests {
     fn the_map_has_a_mark_for_each_kind_of_tile_and_a_cell_shows_what_its_tiles_share() {
         let drawn = |problem: &Problem, tiles: &[((u64, u64), TileCount)]| -> Vec<String> {
             let found = Found { tiles: tiles.iter().copied().collect(), ..wrong_tiles(&[]) };
-            map(problem, SHAPE, &found).to_string().lines().map(str::to_owned).collect()
+            map(problem, SHAPE, &found).lines().map(str::to_owned).collect()
         };
         let (all, some, unwritten) = (count(9, 9, 0), count(20, 10, 0), count(9, 9, 9));
         let tiles = [((0, 0), all), ((1, 0), unwritten), ((2, 1), some), ((4, 2), some)];

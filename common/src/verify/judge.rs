@@ -10,8 +10,7 @@ use super::spread::spread;
 use crate::basics::matrix::Operands;
 use crate::basics::mix::mix;
 use crate::basics::progress::Progress;
-use plan::Shape;
-use plan::{Dtype, Problem};
+use plan::{Dtype, Problem, Shape};
 
 /// A wrong element of C.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +25,18 @@ pub struct Mismatch {
     pub expected: f64,
     /// Whether the memory was never written.
     pub unwritten: bool,
+}
+
+impl Mismatch {
+    /// The element, and what it is.
+    pub fn words(&self) -> String {
+        let got = match (self.unwritten, self.got) {
+            (true, _) => "was never written".to_owned(),
+            (false, Some(got)) => format!("is {got}"),
+            (false, None) => "is NaN or infinite".to_owned(),
+        };
+        format!("C[{}][{}] {got}", self.row, self.col)
+    }
 }
 
 /// Wrong elements shown to people.

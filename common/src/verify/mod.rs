@@ -31,7 +31,6 @@ use crate::basics::matrix::Operands;
 use crate::findings::analysis::Observations;
 use plan::{Dtype, Fill, Problem};
 
-pub use diagnose::TileMap;
 pub use judge::Mismatch;
 pub use method::Method;
 pub use plan::Shape;
@@ -60,7 +59,7 @@ pub struct Verification {
     pub mismatches: Vec<Mismatch>,
     /// Where the wrong elements are.
     #[serde(skip)]
-    pub map: Option<TileMap>,
+    pub map: Option<String>,
     /// Seconds that the check took on the host.
     pub seconds: f64,
 }

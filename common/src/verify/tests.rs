@@ -43,10 +43,8 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
 /// What is said of a product tells what is missing in it, and where.
 #[test]
 fn what_a_wrong_product_shows_is_said() {
-    const POISON: f32 = f32::from_bits(u32::MAX);
-    assert_eq!(POISON.to_bits(), Dtype::F32.poison());
     type Mistake = fn(&Wrong, usize, usize) -> f32;
-    let cases: [(&str, [u64; 3], Mistake); 10] = [
+    let cases: [(&str, [u64; 3], Mistake); 7] = [
         ("wrong: the last K tile is missing", [40, 50, 70], |w, row, col| w.part(row, col, 0..64)),
         ("wrong: the first K tile is missing", [40, 50, 96], |w, row, col| w.part(row, col, 32..96)),
         ("wrong: only the first K tile", [40, 50, 96], |w, row, col| w.part(row, col, 0..32)),
@@ -54,15 +52,6 @@ fn what_a_wrong_product_shows_is_said() {
         ("wrong: they are twice the product", [40, 50, 70], |w, row, col| 2.0 * w.right(row, col)),
         ("wrong: they have the wrong sign", [40, 50, 70], |w, row, col| -w.right(row, col)),
         ("wrong: they lie in 4 tiles", [40, 50, 70], |w, row, col| w.right((row + 1).min(39), col)),
-        ("C was never written", [40, 50, 64], |_, _, _| POISON),
-        ("of them NaN", [40, 50, 64], |_, _, _| f32::from_bits(0x7FC0_0000)),
-        (
-            "last column of tiles, which sticks out",
-            [96, 150, 64],
-            |w, row, col| {
-                if col >= 128 { 1e6 } else { w.right(row, col) }
-            },
-        ),
     ];
     for (name, [m, n, k], mistake) in cases {
         let sentence = verdict(SHAPE, &problem(m, n, k), mistake).diagnosis.unwrap();
@@ -93,25 +82,6 @@ fn a_race_is_not_taken_for_lower_precision() {
         assert!(raced.words(Some(0)).ends_with("they lie in 4 tiles"));
         assert!(raced.words(Some(1)).ends_with("of 4096 elements looked at are wrong: the hazard below says why"));
     }
-}
-
-#[test]
-fn a_wrong_tile_is_named_and_marked_by_its_column_and_row() {
-    let poison = f32::from_bits(Dtype::F32.poison());
-    let tile = |row, col| row / 32 == 1 && col / 32 == 3;
-    let unwritten =
-        verdict(SHAPE, &problem(96, 160, 8), |w, row, col| if tile(row, col) { poison } else { w.right(row, col) });
-    let sentence = unwritten.diagnosis.unwrap();
-    assert!(sentence.contains("they were never written; they lie in tile (3,1) alone"), "{sentence}");
-    let one = verdict(
-        SHAPE,
-        &problem(96, 160, 8),
-        |w, row, col| {
-            if (row, col) == (40, 100) { 9.0 } else { w.right(row, col) }
-        },
-    );
-    let map = one.map.unwrap().to_string();
-    assert_eq!(map.lines().take(3).map(str::trim).collect::<Vec<_>>(), [". . . . .", ". . . x .", ". . . . ."]);
 }
 
 #[test]

@@ -25,13 +25,9 @@ const PTX: &str = "
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
-        trial("a_plan_is_one_object", a_plan_is_one_object),
-        trial("json_is_one_object", json_is_one_object),
         trial("json_of_a_wrong_product", json_of_a_wrong_product),
         trial("a_closed_pipe_is_no_panic", a_closed_pipe_is_no_panic),
         trial("a_fault_shows_its_instruction_and_a_remedy", a_fault_shows_its_instruction_and_a_remedy),
-        trial("help_and_lists_end_well", help_and_lists_end_well),
-        trial("a_learners_ptx_runs_with_its_own_launch", a_learners_ptx_runs_with_its_own_launch),
         trial("a_launch_line_holds_when_the_file_is_run_by_hand", a_launch_line_holds_when_the_file_is_run_by_hand),
         trial("bands_are_for_the_variant_alone", bands_are_for_the_variant_alone),
     ];
@@ -137,50 +133,6 @@ fn report(args: &[&str]) -> Result<(Value, Option<i32>)> {
     Ok((value, output.status.code()))
 }
 
-fn json_is_one_object() -> Result<()> {
-    let (report, status) = report(&["--size", "40x50x60", "--seed", "7", "--fill", "integers"])?;
-    ensure!(status == Some(0), "status {status:?}");
-    ensure!(report["step"] == "step04_tiled" && report["device"]["kind"] == "sim", "{report}");
-    ensure!(report["device"]["name"].is_string(), "{report}");
-    let problem = json!({"m": 40, "n": 50, "k": 60, "dtype": "f32", "fill": "integers", "seed": 7});
-    ensure!(report["problem"] == problem, "{report}");
-    ensure!(report["kernel"]["source"] == "step04_tiled/kernel.cu", "{report}");
-    ensure!(report["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 64), "{report}");
-    let launch = json!({"grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "launches": 1});
-    ensure!(report["launch"] == launch, "{report}");
-    let verification = &report["verification"];
-    ensure!(verification["ok"] == true && verification["max_error"] == 0.0, "{verification}");
-    ensure!(verification["diagnosis"].is_null() && verification["method"].is_string(), "{verification}");
-    ensure!(report.get("timing").is_none(), "the simulator has no times: {report}");
-    Ok(())
-}
-
-/// What a harness outside of the course needs to launch the kernel by itself.
-fn a_plan_is_one_object() -> Result<()> {
-    let planned = |args: &[&str]| -> Result<Value> {
-        let output = run(&[&["--plan", "--device", "sim"], args].concat())?;
-        let value = serde_json::from_slice(&output.stdout);
-        value.with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))
-    };
-    let plan = planned(&["--size", "40x50x60", "--seed", "7", "--dtype", "i32"])?;
-    ensure!(plan["step"] == "step04_tiled" && plan["source"] == "step04_tiled/kernel.cu", "{plan}");
-    ensure!(plan["device"]["kind"] == "sim" && plan["device"]["max_threads_per_block"] == 1024, "{plan}");
-    let problem = json!({"m": 40, "n": 50, "k": 60, "dtype": "i32", "fill": "uniform", "seed": 7});
-    ensure!(plan["problem"] == problem, "{plan}");
-    let args = json!([{"a": 0}, {"b": 0}, {"c": 0}, {"int": 40}, {"int": 50}, {"int": 60}]);
-    let launch = json!({
-        "entry": "matmul", "grid": [2, 2, 1], "block": [32, 32, 1], "shared_bytes": 0, "args": args,
-    });
-    ensure!(plan["plan"]["launches"] == json!([launch]), "{plan}");
-    ensure!(plan["plan"]["specialisation"]["defines"] == json!([["TILE", "32"]]), "{plan}");
-    let bands = planned(&["--size", "1x2048x4", "--variant", "bands"])?;
-    ensure!(bands["variant"] == "bands" && bands["plan"]["launches"][0]["grid"] == json!([32, 1, 2]), "{bands}");
-    let kernel = file("planned.cu", b"// launch: block 8,4 tile 16,4")?;
-    let own = planned(&["--size", "64", "--kernel", &kernel])?;
-    ensure!(own["plan"]["launches"][0]["grid"] == json!([4, 16, 1]), "{own}");
-    fails(&["--plan", "--device", "sim", "--size", "33", "--variant", "1_multiples"], 2, "multiples of 32").map(drop)
-}
-
 fn json_of_a_wrong_product() -> Result<()> {
     let kernel = ptx("writes_nothing.ptx", "");
     let (report, status) = report(&["--size", "64", "--kernel", &kernel])?;
@@ -205,46 +157,25 @@ fn a_closed_pipe_is_no_panic() -> Result<()> {
     Ok(())
 }
 
-fn help_and_lists_end_well() -> Result<()> {
-    let help = run(&["--help"])?;
-    ensure!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples"), "{help:?}");
-    let variants = run(&["--list-variants"])?;
-    let text = String::from_utf8_lossy(&variants.stdout);
-    ensure!(
-        variants.status.success()
-            && text.lines().filter(|line| !line.starts_with(' ')).count() == 8
-            && text.contains("no_first_barrier"),
-        "{text}"
-    );
-    Ok(())
-}
-
-/// One thread of a 1×1 block writes element 0: with a tile of 1×1 the grid must cover C.
-fn a_learners_ptx_runs_with_its_own_launch() -> Result<()> {
-    let kernel =
-        ptx("first_element.ptx", "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;");
-    let (report, _) =
-        report(&["--size", "6x10x4", "--kernel", &kernel, "--block", "4,2", "--tile", "4,3", "--shared", "128"])?;
-    let launch = json!({"grid": [3, 2, 1], "block": [4, 2, 1], "shared_bytes": 128, "launches": 1});
-    ensure!(report["launch"] == launch, "{}", report["launch"]);
-    Ok(())
-}
-
-/// The launch line of a file holds; what the command line says wins over it; a wrong line is an error that names it.
+/// The launch line of a file holds; what the command line says wins over it; a wrong line is an error that names it. One thread
+/// writes element 0, and the grid covers C.
 fn a_launch_line_holds_when_the_file_is_run_by_hand() -> Result<()> {
+    const LINE: &str = "// launch: block 4,2 tile 4,3 shared 128";
     let body = "ld.param.u64 %rd1, [c]; mov.f32 %f1, 0f3F800000; st.global.f32 [%rd1], %f1;";
     let source = std::fs::read_to_string(ptx("launch_line.ptx", body))?;
     let with = |line: &str| file("launch_line.ptx", format!("{line}\n{source}").as_bytes());
-    let kernel = with("// launch: block 4,2 tile 4,3 shared 128")?;
-    for (options, block, shared) in
-        [(&[][..], [4, 2, 1], 128), (&["--block", "8,2"][..], [8, 2, 1], 128), (&["--shared", "64"][..], [4, 2, 1], 64)]
-    {
-        let (report, _) = report(&[&["--size", "6x10x4", "--kernel", &kernel], options].concat())?;
-        let launch = json!({"grid": [3, 2, 1], "block": block, "shared_bytes": shared, "launches": 1});
-        ensure!(report["launch"] == launch, "{options:?}: {}", report["launch"]);
+    for (line, options, grid, block, shared) in [
+        (LINE, "", [3, 2, 1], [4, 2, 1], 128),
+        (LINE, "--block 8,2", [3, 2, 1], [8, 2, 1], 128),
+        (LINE, "--shared 64", [3, 2, 1], [4, 2, 1], 64),
+        (LINE, "--tile 2,2", [5, 3, 1], [4, 2, 1], 128),
+        ("", "--block 4,2 --tile 4,3 --shared 128", [3, 2, 1], [4, 2, 1], 128),
+    ] {
+        let (kernel, options): (_, Vec<&str>) = (with(line)?, options.split_whitespace().collect());
+        let (report, _) = report(&[&["--size", "6x10x4", "--kernel", &kernel], &options[..]].concat())?;
+        let launch = json!({"grid": grid, "block": block, "shared_bytes": shared, "launches": 1});
+        ensure!(report["launch"] == launch, "{line} {options:?}: {}", report["launch"]);
     }
-    let (report, _) = report(&["--size", "6x10x4", "--kernel", &kernel, "--tile", "2,2"])?;
-    ensure!(report["launch"]["grid"] == json!([5, 3, 1]), "{}", report["launch"]);
     let kernel = with("// launch: block 4")?;
     fails(&["--device", "sim", "--kernel", &kernel], 2, "line 1 is not a launch: block takes two numbers").map(drop)
 }

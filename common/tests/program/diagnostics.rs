@@ -3,8 +3,7 @@
 
 use anyhow::Result as Outcome;
 use common::code::places::may_be_shown;
-use common::findings::analysis;
-use common::findings::diagnostic;
+use common::findings::{analysis, diagnostic};
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 

@@ -3,10 +3,9 @@
 
 use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
-use common::device::CudaDevice;
-use common::device::cublas;
 use common::device::cublas_product::CublasProduct;
 use common::device::product::{Matrices, Product};
+use common::device::{CudaDevice, cublas};
 use common::measure::baseline::Baseline;
 use common::measure::timing::{self, Cache, L2};
 use common::verify::on_device::verify_on;

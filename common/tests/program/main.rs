@@ -7,7 +7,7 @@ mod diagnostics;
 mod gpu;
 mod mistakes;
 mod outputs;
-mod rooms;
+mod rust;
 #[path = "../../simt/tests/sections/mod.rs"]
 mod sections;
 
@@ -32,10 +32,10 @@ fn main() -> ExitCode {
         command_line::trials(),
         outputs::trials(),
         gpu::trials(),
+        rust::trials(),
         vec![
             trial("each_mistake_is_named_with_its_line_and_its_remedy", mistakes::each),
             trial("every_defect_is_shown_with_its_lines_and_its_remedy", diagnostics::every),
-            trial("rooms_use_those_below_them", rooms::use_those_below_them),
         ],
     ];
     libtest_mimic::run(&arguments, all.into_iter().flatten().collect()).exit_code()

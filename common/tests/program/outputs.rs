@@ -51,12 +51,20 @@ fn holds(name: &str, text: String) {
 }
 
 /// Names of the files, and arguments.
-const RUNS: [(&str, &str); 6] = [
+const RUNS: [(&str, &str); 13] = [
     ("a_right_product", "--size 40x50x60 --fill integers --check"),
     ("a_race_within_a_block", "--size 64 --fill integers --variant no_first_barrier --check"),
     ("a_race_in_the_next_pass_of_a_loop", "--size 64 --fill integers --variant no_second_barrier --check"),
     ("out_of_bounds", "--size 65 --variant no_edges"),
     ("out_of_bounds_with_check", "--size 65 --variant no_edges --check"),
+    ("help", "--help"),
+    ("variants", "--list-variants"),
+    ("json", "--size 40x50x60 --seed 7 --fill integers --json"),
+    // What a harness outside of the course needs to launch the kernel by itself.
+    ("a_plan", "--plan --size 40x50x60 --seed 7 --dtype i32"),
+    ("a_plan_of_a_variant", "--plan --size 1x2048x4 --variant bands"),
+    ("a_plan_of_a_learners_kernel", "--plan --size 64 --kernel ../../../../tests/mistakes/stride_of_a.cu"),
+    ("no_plan", "--plan --size 33 --variant 1_multiples"),
     (
         "a_wrong_product_with_its_map",
         "--kernel ../../../../../step04_tiled/ptx/kernel-f32.sm75.ptx --size 70x200x32 --block 32,32 --tile 64,32 --fill integers",

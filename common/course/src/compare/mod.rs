@@ -15,8 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use common::basics::output::{escape, print};
 use common::basics::workspace;
-use common::device::cublas;
-use common::device::{self, SimOptions};
+use common::device::{self, SimOptions, cublas};
 use common::measure::timing::Cache;
 use plan::{Kind, Problem};
 
@@ -50,7 +49,7 @@ fn compare(options: &Options) -> Result<bool> {
         None => new_record(options, device),
     };
     let problems: Vec<Problem> = sizes.iter().map(|&size| record.problem(size)).collect();
-    let mut participants = participants::all(&options.steps, options.rungs)?;
+    let mut participants = participants::all(&options.steps, options.rungs, options.rust)?;
     if record.steps.is_empty() {
         record.steps = participants.iter().map(Participant::record).collect();
     }

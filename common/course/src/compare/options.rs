@@ -11,11 +11,12 @@ use crate::arguments::parse_seed;
 use crate::record;
 
 /// What says how to run, and so means nothing beside two saved comparisons.
-const RUNNING: [&str; 10] =
-    ["device", "size", "saw_tooth", "rounds", "rungs", "steps", "seed", "flush_l2", "save", "commit"];
+const RUNNING: [&str; 11] =
+    ["device", "size", "saw_tooth", "rounds", "rungs", "rust", "steps", "seed", "flush_l2", "save", "commit"];
 
 /// Options of `cargo course compare`.
 #[derive(clap::Args, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
 pub struct Options {
     /// Two saved comparisons: shows the second's speed over the first's, and runs nothing
     #[arg(value_name = "SAVED.json", num_args = 0..=2, conflicts_with_all = RUNNING)]
@@ -35,6 +36,9 @@ pub struct Options {
     /// Also the rungs on the way to each step's kernel
     #[arg(long)]
     pub rungs: bool,
+    /// Also each step's kernel in Rust
+    #[arg(long)]
+    pub rust: bool,
     /// Only these steps (by the start of their names), with commas between them
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub steps: Vec<String>,

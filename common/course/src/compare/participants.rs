@@ -75,13 +75,14 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if
-/// `rungs` says so, and with what lies beyond them.
-pub fn all(names: &[String], rungs: bool) -> Result<Vec<Participant>> {
+/// `rungs` says so, in Rust as well if `rust` does, and with what lies beyond them.
+pub fn all(names: &[String], rungs: bool, rust: bool) -> Result<Vec<Participant>> {
     let chosen = |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start.as_str()));
     let kernels = STEPS.iter().filter(|step| chosen(step.name)).flat_map(|step| Kernel::of(step));
     let takes_part = |kernel: &Kernel| match kernel.role() {
         Role::Step | Role::Beyond => true,
         Role::Rung => rungs,
+        Role::Rust => rust,
         Role::CounterExample => false,
     };
     let all: Vec<Participant> = kernels.filter(takes_part).map(Participant::new).collect();

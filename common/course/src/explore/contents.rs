@@ -17,22 +17,22 @@ use crate::steps::{self, STEPS};
 
 /// What the page of the book carries: everything. A step whose code cannot be had is left out.
 pub fn of_book() -> Result<Data> {
-    let mut questions = questions()?;
+    let mut tours = tours()?;
     let mut data = without_kernels()?;
     for step in STEPS {
-        match of_step(step, &mut questions) {
+        match of_step(step, &mut tours) {
             Ok((chapters, kernels)) => {
                 data.chapters.extend(chapters);
                 data.kernels.extend(kernels);
             }
             Err(error) => {
-                questions.remove(step.name);
+                tours.remove(step.name);
                 output::note(&format!("the explorer's page goes without {}: {error:#}", step.name));
             }
         }
     }
-    let left = questions.keys().next();
-    ensure!(left.is_none(), "questions.json asks about {:?}, which is no chapter", left.map_or("", String::as_str));
+    let left = tours.keys().next();
+    ensure!(left.is_none(), "there is a tour of {:?}, which is no chapter", left.map_or("", String::as_str));
     Ok(data)
 }
 
@@ -44,7 +44,7 @@ pub fn without_kernels() -> Result<Data> {
 /// A kernel of the course, and its chapter with the questions that are about it.
 pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     let id = kernel.name();
-    let (chapters, kernels) = of_step(kernel.step, &mut questions()?)?;
+    let (chapters, kernels) = of_step(kernel.step, &mut tours()?)?;
     let found = kernels.into_iter().find(|kernel| kernel.id == id);
     let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
     let (kernel, mut chapter) = found.zip(chapter).with_context(|| format!("the explorer has no kernel {id}"))?;
@@ -52,11 +52,14 @@ pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     Ok((kernel, chapter))
 }
 
-/// The questions of each chapter.
-pub type Questions = BTreeMap<String, Vec<Value>>;
+/// The stops of each chapter's tour.
+pub type Tours = BTreeMap<String, Vec<Value>>;
+
+/// The chapter that goes beyond the course.
+const BEYOND: &str = "tensor_cores";
 
 /// The chapters of a step and its kernels.
-pub fn of_step(step: &'static Step, questions: &mut Questions) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
+pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
     let mut of_step = kernels::of_step(step)?;
     for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
         add_smaller(kernel, specialisations)?;
@@ -64,7 +67,7 @@ pub fn of_step(step: &'static Step, questions: &mut Questions) -> Result<(Vec<Ch
     let beyond = split_off(&mut of_step);
     let mut chapters: Vec<Chapter> = std::iter::once(of_step.chapter).chain(beyond).collect();
     for chapter in &mut chapters {
-        chapter.questions = questions.remove(&chapter.id).unwrap_or_default();
+        chapter.questions = tours.remove(&chapter.id).unwrap_or_default();
     }
     Ok((chapters, of_step.kernels))
 }
@@ -78,7 +81,7 @@ fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
     let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
     of_step.chapter.kernels.retain(|id| !kernels.contains(id));
     let chapter = Chapter {
-        id: "tensor_cores".into(),
+        id: BEYOND.into(),
         title: "Beyond step 6: products on tensor cores".into(),
         kernels,
         ..Chapter::default()
@@ -86,11 +89,16 @@ fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
     (!chapter.kernels.is_empty()).then_some(chapter)
 }
 
-/// Reads the questions.
-pub fn questions() -> Result<Questions> {
-    let path = workspace::root().join("common/explorer/page/questions.json");
-    serde_json::from_str(&files::read(&path)?)
-        .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
+/// The tours, each written by its chapter: a file beside the step's kernel, and one for the chapter beyond the course.
+pub fn tours() -> Result<Tours> {
+    let of = |(chapter, folder): (&str, &str)| {
+        let path = workspace::root().join(folder).join("tour.json");
+        let stops = serde_json::from_str(&files::read(&path)?)
+            .with_context(|| format!("{} is not as it should be", workspace::display(&path)))?;
+        Ok((chapter.to_owned(), stops))
+    };
+    let steps = STEPS.iter().map(|step| (step.name, step.name));
+    steps.chain([(BEYOND, "step06_prefetch/beyond")]).map(of).collect()
 }
 
 /// The counters with what they count; a metric is one that the words name.
@@ -164,6 +172,7 @@ fn add_smaller(kernel: &mut Kernel, specialisations: &[Specialisation]) -> Resul
         }
     }
     kernel.forms.extend(added);
+    kernel.choose_first();
     Ok(())
 }
 
@@ -179,17 +188,17 @@ mod tests {
     fn every_question_is_answered_by_its_run() {
         let data = of_book().unwrap();
         let mut asked = 0;
-        for (chapter, all) in questions().unwrap() {
+        for (chapter, all) in tours().unwrap() {
             for question in all {
                 let name = format!("{chapter}: {}", question["words"]);
                 let id = question["kernel"].as_str().unwrap();
                 let kernel = data.kernels.iter().find(|kernel| kernel.id == id).unwrap_or_else(|| panic!("{name}"));
-                let form = match question["form"].as_str() {
-                    Some(form) => kernel.forms.iter().find(|known| known.id == form),
-                    None => kernel.forms.first(),
-                };
+                let size: Option<[u32; 3]> = serde_json::from_value(question["size"].clone()).unwrap();
+                let wanted = question["form"].as_str().or(size.is_none().then_some(kernel.form.as_str()));
+                let size = size.unwrap_or(kernel.size);
+                let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
+                let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
                 let form = form.unwrap_or_else(|| panic!("{name}: no such form"));
-                let size: [u32; 3] = serde_json::from_value(question["size"].clone()).unwrap();
                 let [m, n, k] = size;
                 let mut engine = Engine::new();
                 let order = question["order"].as_str().unwrap_or("warps");

@@ -1,7 +1,7 @@
 //! What a page of the explorer carries: chapters, kernels and their forms, as the page reads them.
 
 use common::code::Source;
-use explorer::planner::Planner;
+use explorer::planner::{LARGEST, Planner};
 use explorer::request::{self, RunRequest, problem};
 use plan::{Dtype, Plan};
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,8 @@ pub struct Data {
     /// The kernel that the page is about, if it is about one.
     pub own: Option<String>,
     /// Of a page that is written again when its kernel changes: the version that it shows, and the script that names the latest one.
-    #[serde(default)]
     pub version_text: Option<String>,
     /// See `version_text`.
-    #[serde(default)]
     pub version_script: Option<String>,
 }
 
@@ -41,7 +39,7 @@ pub struct Chapter {
     pub number: u32,
     /// Its kernels, in the order of the path.
     pub kernels: Vec<String>,
-    /// What the reader is asked, as `common/explorer/page/questions.json` has it.
+    /// The stops of its tour: what to look at, and what the reader is asked there.
     pub questions: Vec<Value>,
 }
 
@@ -64,6 +62,8 @@ pub struct Kernel {
     pub source: String,
     /// The size that the page shows first: M, N, K.
     pub size: [u32; 3],
+    /// The form that the page shows first.
+    pub form: String,
     /// What it is compiled to.
     pub forms: Vec<Form>,
 }
@@ -80,27 +80,33 @@ impl Kernel {
             file: source.display.clone(),
             source: source.text.clone(),
             size: [0; 3],
+            form: String::new(),
             forms,
         };
-        kernel.choose_size();
+        kernel.choose_first();
         kernel
     }
 
-    /// Chooses the size that the page shows first: a large one, unless a thread computes so much of it by itself that a reader would
-    /// have to wait.
-    fn choose_size(&mut self) {
-        let fits = |size: &[u32; 3]| {
-            let plan = self.forms.first().and_then(|form| form.plan(*size, &self.source));
-            plan.is_some_and(|plan| {
-                let threads =
-                    plan.launches.iter().map(|launch| launch.grid.iter().chain(&launch.block).product::<u32>());
-                size.iter().product::<u32>() / threads.max().unwrap_or(1).max(1) <= LONGEST
-            })
+    /// Chooses what the page shows first: the smallest tile, and about one block of it, so that a reader sees each element. Where a
+    /// thread computes much of it by itself, the product is smaller.
+    pub fn choose_first(&mut self) {
+        let first = self.forms.first().map(|form| form.dtype);
+        let form = self.forms.iter().find(|form| !form.usual && Some(form.dtype) == first).or(self.forms.first());
+        let Some(form) = form else { return };
+        let around = |asked: [u32; 3]| -> Option<[u32; 3]> {
+            let plan = form.plan(asked, &self.source)?;
+            let tile = [plan.tile[1], plan.tile[0], (2 * plan.tile_k).max(16)];
+            let size: [u32; 3] = std::array::from_fn(|side| asked[side].max(tile[side]).min(LARGEST));
+            let plan = form.plan(size, &self.source)?;
+            let threads = plan.launches.iter().map(|launch| launch.grid.iter().chain(&launch.block).product::<u32>());
+            (size.iter().product::<u32>() / threads.max().unwrap_or(1).max(1) <= LONGEST).then_some(size)
         };
-        let sizes = [[64, 64, 64], [32, 32, 64], [32, 32, 32], [16, 16, 16], [8, 8, 8]];
         // A form for a size of its own is there to be seen.
-        let own = self.forms.iter().find_map(|form| form.sizes.first().copied());
-        self.size = own.or_else(|| sizes.into_iter().find(fits)).unwrap_or([8, 8, 8]);
+        let own = self.forms.iter().find_map(|form| Some((form, *form.sizes.first()?)));
+        let asked = [[8, 8, 8], [32, 32, 32], [64, 64, 64]];
+        let size = asked.into_iter().find_map(around).unwrap_or([8, 8, 8]);
+        let (form, size) = own.unwrap_or((form, size));
+        (self.form, self.size) = (form.id.clone(), size);
     }
 
     /// A request to run a form of the kernel.
@@ -112,7 +118,7 @@ impl Kernel {
 }
 
 /// Multiply-adds that a thread may make in the run that a page begins with.
-const LONGEST: u32 = 8192;
+const LONGEST: u32 = 1024;
 
 /// A kernel with the constants it was compiled with, and who plans its launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -38,44 +38,51 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
     }
 }
 
-/// Smaller tiles for a kernel whose tile would be all of a small C: constants to try in its place.
-const SMALLER: [[(&str, u32); 5]; 3] = [
-    [("TILE_M", 16), ("TILE_N", 32), ("TILE_K", 8), ("THREAD_M", 4), ("THREAD_N", 4)],
-    [("TILE_M", 32), ("TILE_N", 32), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
-    [("TILE_M", 32), ("TILE_N", 64), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
+/// Smaller tiles for a kernel whose tile is too large to be looked at: constants to try in its place, each list for the kernels that
+/// have its first constant.
+const SMALLER: [&[(&str, u32)]; 4] = [
+    &[("TILE", 8)],
+    &[("TILE_M", 16), ("TILE_N", 32), ("TILE_K", 8), ("THREAD_M", 4), ("THREAD_N", 4)],
+    &[("TILE_M", 32), ("TILE_N", 32), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
+    &[("TILE_M", 32), ("TILE_N", 64), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
 ];
 
-/// Specialisations with smaller tiles, if the form computes a C of 64×64 in one block. They are yet to be tried.
+/// The constant for a side of a tile: a square one has the same for all three.
+fn side(of: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    of(name).or_else(|| of("TILE"))
+}
+
+/// Specialisations with smaller tiles, if the form's own is large. They are yet to be tried.
 pub fn smaller(specialisation: &Specialisation, form: &Form) -> Vec<Specialisation> {
     // A product of an N that is no multiple of 4 takes any form.
     let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| form.plan(size, ""));
-    if plan.is_none_or(|plan| plan.tile.iter().any(|&side| side < 63)) {
+    if plan.is_none_or(|plan| plan.tile.iter().any(|&side| side < 32)) {
         return vec![];
     }
     let smaller = |constants: &[(&str, u32)]| {
         let value = |name: &str| constants.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
         let defines =
             specialisation.defines.iter().map(|(name, now)| (name.clone(), value(name).unwrap_or_else(|| now.clone())));
-        let of = |name: &str| value(name).unwrap_or_default();
+        let of = |name: &str| side(value, name).unwrap_or_default();
         let name = format!("small {}x{}", of("TILE_M"), of("TILE_N"));
         Specialisation { name, defines: defines.collect(), ..specialisation.clone() }
     };
-    SMALLER.iter().map(|constants| smaller(constants)).collect()
+    let has = |(constant, _): &(&str, u32)| specialisation.defines.iter().any(|(name, _)| name == constant);
+    SMALLER.iter().filter(|constants| has(&constants[0])).map(|constants| smaller(constants)).collect()
 }
 
-/// The form of such a specialisation, from its PTX: the threads of a block are those for which it was compiled.
+/// The form of such a specialisation, from its PTX: the threads of a block are those for which it was compiled, or one for each
+/// element of the tile.
 pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result<Form> {
     let value = |wanted: &str| {
-        let found = smaller.defines.iter().find(|(name, _)| name == wanted);
-        found
-            .and_then(|(_, value)| value.parse::<u32>().ok())
-            .with_context(|| format!("the kernel has no constant {wanted}"))
+        let of = |name: &str| smaller.defines.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let found = side(of, wanted).and_then(|value| value.parse::<u32>().ok());
+        found.with_context(|| format!("the kernel has no constant {wanted}"))
     };
     let kernel = simt::Module::parse(ptx)?.kernel("matmul")?;
-    let threads = kernel.max_threads().map(|threads| threads.iter().product::<u32>());
-    let threads = threads.context("the kernel does not say for how many threads it is compiled (__launch_bounds__)")?;
     let tile = [value("TILE_N")?, value("TILE_M")?];
-    let tile = SmallerTile { tile, tile_k: value("TILE_K")?, threads, defines: smaller.defines.clone() };
+    let block = kernel.max_threads().map_or(tile, |threads| [threads.iter().product::<u32>(), 1]);
+    let tile = SmallerTile { tile, tile_k: value("TILE_K")?, block, defines: smaller.defines.clone() };
     let planner = Planner { smaller: Some(tile), ..usual.planner.clone() };
     let form = Form { id: smaller.name.clone(), usual: false, ptx: ptx.to_owned(), planner, ..usual.clone() };
     ensure!(
@@ -105,13 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_of_all_of_c_has_smaller_ones() {
+    fn a_large_tile_has_smaller_ones() {
         let forms = |step: &str| {
             let planner = of(step, None);
             let all = specialisations(&planner, Dtype::F32, "");
             let forms = all.iter().map(|one| smaller(one, &form(&planner, one, String::new())).len());
             forms.collect::<Vec<_>>()
         };
+        assert_eq!(forms("step04_tiled"), [1]);
         assert_eq!(forms("step05_thread_tile"), [3, 3]);
         assert_eq!(forms("step06_prefetch"), [0, 0]);
     }

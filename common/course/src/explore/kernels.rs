@@ -27,8 +27,12 @@ pub fn device() -> DeviceInfo {
 /// Reads a step.
 pub fn of_step(step: &'static Step) -> Result<OfStep> {
     let number = steps::number(step).parse().unwrap_or(0);
-    let (kernels, specialisations): (Vec<_>, Vec<_>) =
-        steps::Kernel::of(step).map(of_course).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let (kernels, specialisations): (Vec<_>, Vec<_>) = steps::Kernel::of(step)
+        .filter(|kernel| kernel.role() != Role::Rust)
+        .map(of_course)
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .unzip();
     let ids = kernels.iter().map(|kernel| kernel.id.clone()).collect();
     let chapter =
         Chapter { id: step.name.into(), title: step.title.into(), number, kernels: ids, ..Chapter::default() };
@@ -60,6 +64,7 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
         Role::Step => "step",
         Role::Rung => "rung",
         Role::CounterExample => "counter-example",
+        Role::Rust => "rust",
         Role::Beyond => "beyond",
     };
     let name = variant.unwrap_or("kernel").to_owned();

@@ -11,11 +11,10 @@ pub mod page;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 use common::program::cli::parse_size;
 
 use crate::steps::Kernel;
@@ -25,7 +24,7 @@ use data::{Chapter, Data};
 /// Options of `cargo course explore`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A kernel: a file (.cu or .ptx), a step by its number or name, or STEP/VARIANT
+    /// A kernel: a file (.cu, .rs or .ptx), a step by its number or name, or STEP/VARIANT
     kernel: String,
     /// The step whose launch the file takes, if its name does not say it and it has no launch line
     #[arg(long)]
@@ -85,7 +84,7 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = open::that_detached(&out);
     }
     if let (true, Subject::File(file)) = (options.watch, &subject) {
-        watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out)?;
+        return watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out);
     }
     Ok(true)
 }
@@ -93,7 +92,8 @@ pub fn run(options: &Options) -> Result<bool> {
 /// A file that is there, or else a kernel of the course.
 fn subject(name: &str) -> Result<Subject> {
     let file = PathBuf::from(name);
-    let is_file_name = file.extension().is_some_and(|extension| extension == "cu" || extension == "ptx");
+    let is_file_name =
+        file.extension().is_some_and(|extension| ["cu", "rs", "ptx"].iter().any(|kind| extension == *kind));
     if file.exists() || is_file_name {
         return Ok(Subject::File(file));
     }
@@ -162,25 +162,16 @@ fn is_page(text: &str) -> bool {
     join::head().is_ok_and(|head| text.starts_with(&head))
 }
 
-/// How often the file is looked at.
-const INTERVAL: Duration = Duration::from_millis(200);
-
 /// Writes the page again whenever the file has changed, until the program is stopped.
-fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<()> {
-    let changed = || std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
-    let mut known = changed();
+fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<bool> {
+    let known = files::saved(file);
     output::print("it is written again at each save; stop this with Ctrl-C\n")?;
-    loop {
-        std::thread::sleep(INTERVAL);
-        let now = changed();
-        if now.is_none() || now == known {
-            continue;
+    files::at_each_save(file, known, || match write() {
+        Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out))),
+        // The page keeps what it showed, until the kernel is right again.
+        Err(error) => {
+            output::complain(&format!("error: {error:#}\n"));
+            Ok(())
         }
-        known = now;
-        match write() {
-            Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out)))?,
-            // The page keeps what it showed, until the kernel is right again.
-            Err(error) => output::complain(&format!("error: {error:#}\n")),
-        }
-    }
+    })
 }

@@ -37,9 +37,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         "{} does not say how it is launched; name the step whose launch it takes with --step 4, or write a line // launch: block 32,32",
         source.display
     );
-    if !source.is_ptx() {
-        common::code::nvrtc::find()?.try_out()?;
-    }
+    source.compiler()?;
     // What is compiled here may have constants that are committed of no kernel.
     let compiled = !source.is_ptx();
     let device = DeviceInfo { compiles: compiled, ..kernels::device() };

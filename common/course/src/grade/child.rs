@@ -1,7 +1,6 @@
 //! One hand-in graded in a process of its own, whose time and memory are limited.
 
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use common::code::nvrtc;
 use wait_timeout::ChildExt as _;
 
 use super::hand_in::Kernel;
+use crate::files;
 use crate::lab::graded::Graded;
 use crate::mine;
 
@@ -20,7 +20,7 @@ const SECONDS: u64 = 60;
 /// Bytes of memory that a grading may ask for; one of lab 4 touches a fortieth.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 4 << 30;
-/// Bytes that are read of what a grading prints, and those of a sentence of it.
+/// Bytes that a grading may print, and those of a sentence of it.
 const OUTPUT: u64 = 4 << 20;
 const SENTENCE: usize = 400;
 
@@ -54,9 +54,10 @@ fn attempt(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<
         return Ok(Err(format!("it was stopped because its grading took more than {SECONDS} seconds")));
     };
     if status.success() {
-        return Ok(serde_json::from_str(&read(&out)?).map_err(|_| "its grading gave no result".to_owned()));
+        let graded = files::text(&out).ok().and_then(|text| serde_json::from_str(&text).ok());
+        return Ok(graded.ok_or_else(|| "its grading gave no result".to_owned()));
     }
-    let said = read(&err)?;
+    let said = files::text(&err).unwrap_or_default();
     let sentence = said.lines().find_map(|line| line.strip_prefix("error: ")).map(escaped);
     let broke = || format!("its grading broke off ({status}); does it take too much memory?");
     Ok(Err(sentence.filter(|_| status.code() == Some(2)).unwrap_or_else(broke)))
@@ -64,12 +65,6 @@ fn attempt(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<
 
 fn escaped(sentence: &str) -> String {
     workspace::escaped(Path::new(sentence)).chars().take(SENTENCE).collect()
-}
-
-fn read(file: &Path) -> Result<String> {
-    let mut bytes = vec![];
-    File::open(file)?.take(OUTPUT).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Limits what a process may ask of the system. Where the system cannot, its time is limited all the same.

@@ -1,17 +1,17 @@
 //! What was handed in: the kernels in a folder, whose they are, and for which lab.
 
-use std::fs::{self, File, FileType};
-use std::io::Read as _;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use common::basics::output::io_reason;
 use common::basics::workspace;
 
+use crate::files;
 use crate::lab::data::Lab;
 
 /// Bytes that a hand-in may have: a hundred times more than any kernel of the course.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: usize = 1 << 20;
 /// Folders within folders that are looked into, and files that are taken at most.
 const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
@@ -180,13 +180,10 @@ fn number_after(name: &str, word: &str) -> Option<u64> {
 
 /// The text of a file. The error says in a sentence why it is none.
 fn read(path: &Path) -> Result<String, String> {
-    let mut bytes = vec![];
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("it cannot be read ({})", io_reason(&error)))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err("it has more than 1 MiB, which no kernel needs".to_owned());
+    match files::text(path) {
+        Ok(text) if text.len() > LARGEST => Err("it has more than 1 MiB, which no kernel needs".to_owned()),
+        text => text.map_err(|error| format!("it cannot be read ({})", io_reason(&error))),
     }
-    String::from_utf8(bytes).map_err(|_| "it is not a text".to_owned())
 }
 
 #[cfg(test)]

@@ -53,9 +53,7 @@ impl Candidate {
     pub fn read(lab: &Lab, kernel: &Path, seed: u64) -> Result<Self> {
         let source = Source::read(kernel)?.with_headers_of(&lab.kernel.file());
         let launch = OwnLaunch::of(&source.display, &source.text)?;
-        if !source.is_ptx() {
-            common::code::nvrtc::find()?.try_out()?;
-        }
+        source.compiler()?;
         let kernel = match &lab.data.launched_as {
             Some(name) => Kernel { variant: Some(lab.kernel.step.variant(name)?), ..lab.kernel },
             None => lab.kernel,

@@ -3,8 +3,7 @@
 use std::io::BufRead as _;
 
 use anyhow::{Result, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
 use crate::lab::data::Lab;
 use crate::{files, mine};
@@ -22,13 +21,13 @@ fn begun(lab: &Lab) -> Result<()> {
     let (copy, (_, start)) = (lab.copy(), lab.begins_with()?);
     let page = if lab.transfer.is_some() { &copy } else { &lab.page() };
     let (copy, page) = (workspace::display(&copy), workspace::display(page));
-    let (tasks, name) = (&lab.data.tasks, lab.name());
+    let (tasks, command) = (&lab.data.tasks, lab.command());
     let text = format!(
         "{copy} is yours now, {start}\n\n  task 1 of {}: {}\n\n\
          {page} says what to do; edit the file, and have it graded:\n  \
-         cargo course lab {name}            once\n  \
-         cargo course lab {name} --watch    at each save\n  \
-         cargo course lab {name} --hint     with a little help\n",
+         {command}            once\n  \
+         {command} --watch    at each save\n  \
+         {command} --hint     with a little help\n",
         tasks.len(),
         tasks[0].name,
     );

@@ -177,12 +177,7 @@ impl Candidate {
         let name = names(&[size]);
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
-            let got = match (mismatch.unwritten, mismatch.got) {
-                (true, _) => "was never written".to_owned(),
-                (false, Some(got)) => format!("is {got}"),
-                (false, None) => "is NaN or infinite".to_owned(),
-            };
-            text += &format!("\nC[{}][{}] {got}, and should be {}", mismatch.row, mismatch.col, mismatch.expected);
+            text += &format!("\n{}, and should be {}", mismatch.words(), mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
         Next::new(text, self.command(size, "--device sim")).of("wrong product")

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::folder_of;
 
@@ -18,6 +18,8 @@ pub struct Lab {
     pub data: Data,
     /// The task that is asked in place of the lab's own.
     pub transfer: Option<Transfer>,
+    /// Whether the learner writes it in Rust.
+    pub rust: bool,
     /// What the learner calls it: the number of its step, or the kernel that it leads to; behind it, the seed of a transfer task.
     name: String,
 }
@@ -33,7 +35,7 @@ impl Lab {
                 let data = serde_json::from_str(&files::read(&file)?)
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
                 let name = kernel.variant_name().unwrap_or_else(|| steps::number(kernel.step)).to_owned();
-                all.push(Self { kernel, data, transfer: None, name });
+                all.push(Self { kernel, data, transfer: None, rust: false, name });
             }
         }
         Ok(all)
@@ -65,7 +67,13 @@ impl Lab {
         let none = || format!("lab {name} has no transfer tasks; choose lab 1 to 6");
         let transfer = Transfer::draw(&self.data.transfer, seed).with_context(none)?;
         let data = Data { tasks: vec![transfer.task()], transfer: vec![], ..self.data.clone() };
-        Ok(Self { kernel: self.kernel, data, name: format!("{name}-{seed}"), transfer: Some(transfer) })
+        Ok(Self {
+            kernel: self.kernel,
+            data,
+            name: format!("{name}-{seed}"),
+            transfer: Some(transfer),
+            rust: self.rust,
+        })
     }
 
     /// What the learner calls it.
@@ -87,12 +95,12 @@ impl Lab {
     }
 
     pub fn copy(&self) -> PathBuf {
-        mine::folder().join(format!("{}.cu", self.stem()))
+        mine::folder().join(format!("{}.{}", self.stem(), self.extension()))
     }
 
     /// The learner's file as it was when it passed a task.
     pub fn as_passed(&self, task: usize) -> PathBuf {
-        mine::folder().join(format!("{}.task{}.cu", self.stem(), task + 1))
+        mine::folder().join(format!("{}.task{}.{}", self.stem(), task + 1, self.extension()))
     }
 
     fn stem(&self) -> String {
@@ -103,7 +111,27 @@ impl Lab {
 
     /// The file that the lab begins with.
     pub fn start(&self) -> PathBuf {
-        self.folder().join("start.cu")
+        self.folder().join(format!("start.{}", self.extension()))
+    }
+
+    fn extension(&self) -> &'static str {
+        if self.rust { "rs" } else { "cu" }
+    }
+
+    /// The command that grades it.
+    pub fn command(&self) -> String {
+        format!("cargo course lab {}{}", self.name, if self.rust { " --rust" } else { "" })
+    }
+
+    /// To be written in Rust.
+    pub fn in_rust(self) -> Result<Self> {
+        let lab = Self { rust: true, ..self };
+        ensure!(
+            lab.transfer.is_none() && lab.start().is_file(),
+            "lab {} has no start in Rust; leave --rust out",
+            lab.name
+        );
+        Ok(lab)
     }
 
     /// What the learner's file begins with, and where that is from.
@@ -128,6 +156,10 @@ impl Lab {
     pub fn answer(&self, task: &Task) -> Option<String> {
         let answer = task.answer.as_ref()?;
         let file = self.folder().join(answer);
+        let in_rust = format!("{answer}/rust");
+        if self.rust && Kernel::named(&in_rust).is_ok() {
+            return Some(in_rust);
+        }
         Some(if file.is_file() { files::from_here(&file) } else { answer.clone() })
     }
 

@@ -19,14 +19,12 @@ mod task;
 mod text;
 pub(crate) mod transfer;
 
-use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 
 use crate::arguments::parse_seed;
 use crate::files;
@@ -44,6 +42,9 @@ pub struct Options {
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
     hint: bool,
+    /// Write the kernel in Rust
+    #[arg(long)]
+    rust: bool,
     /// Grade again whenever the file is saved
     #[arg(long)]
     watch: bool,
@@ -67,6 +68,7 @@ pub struct Options {
 /// Runs the command; `false` if a required task has not passed.
 pub fn run(options: &Options) -> Result<bool> {
     let lab = Lab::find(&options.lab)?;
+    let lab = if options.rust { lab.in_rust()? } else { lab };
     if options.hint {
         return hint(&lab).map(|()| true);
     }
@@ -76,7 +78,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let own = options.kernel.is_none();
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
     if options.json {
-        ensure!(!own || kernel.is_file(), "there is nothing to grade yet; cargo course lab {} begins", lab.name());
+        ensure!(!own || kernel.is_file(), "there is nothing to grade yet; {} begins", lab.command());
         let graded = graded::grade(&lab, &kernel, options.seed.unwrap_or_else(fresh_seed))?;
         output::print(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
         return Ok(true);
@@ -153,20 +155,11 @@ fn clear() {
 
 /// Grades at each save, until the learner stops the program.
 fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
-    let stamp = || fs::metadata(kernel).and_then(|metadata| metadata.modified()).ok();
-    let mut graded = None;
-    loop {
-        let now = stamp();
-        if now.is_some() && now != graded {
-            // An editor may write in several goes.
-            std::thread::sleep(Duration::from_millis(50));
-            graded = stamp();
-            clear();
-            if let Err(error) = grade(lab, kernel, own, options) {
-                output::print(&format!("error: {error:#}\n"))?;
-            }
-            output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))?;
+    files::at_each_save(kernel, None, || {
+        clear();
+        if let Err(error) = grade(lab, kernel, own, options) {
+            output::print(&format!("error: {error:#}\n"))?;
         }
-        std::thread::sleep(Duration::from_millis(150));
-    }
+        output::print(&format!("\nwaiting until {} is saved (Ctrl-C ends)\n", workspace::display(kernel)))
+    })
 }

@@ -7,13 +7,11 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Data {
     /// The variant whose launches the learner's kernel has, if they are not those of the kernel that the lab leads to.
-    #[serde(default)]
     pub launched_as: Option<String>,
     pub gain: Gain,
     /// What a teacher may count.
     pub points: Points,
     /// What is still wrong with a kernel that has passed, which the next chapter takes up.
-    #[serde(default)]
     pub after: Option<String>,
     /// Tasks of which a seed draws one.
     #[serde(default)]
@@ -43,7 +41,6 @@ pub struct Gain {
     /// M, N, K of both runs.
     pub size: [u64; 3],
     /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
-    #[serde(default)]
     pub from: Option<String>,
     /// Whether the largest error is shown, too.
     #[serde(default)]
@@ -86,16 +83,13 @@ pub struct Task {
     #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
     /// Shapes that the learner does not know, at which it must be right as well.
-    #[serde(default)]
     pub hidden: Option<Random>,
     #[serde(default)]
     pub goals: Vec<Goal>,
     /// What is timed if there is a GPU.
-    #[serde(default)]
     pub speed: Option<Speed>,
     /// The kernel that passes this task and is no further, to compare with afterwards: one of the course by its name, or a
     /// file beside the lab.
-    #[serde(default)]
     pub answer: Option<String>,
     #[serde(default)]
     pub hints: Vec<String>,
@@ -113,11 +107,8 @@ pub struct Goal {
     /// Name of a counter, or of what the grader derives from a run.
     pub counter: String,
     /// What it is divided by.
-    #[serde(default)]
     pub per: Option<String>,
-    #[serde(default)]
     pub at_most: Option<f64>,
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// What to look at if it is missed.
     pub next: String,
@@ -150,7 +141,6 @@ pub struct Template {
     #[serde(default)]
     pub tiles: Vec<u32>,
     /// What the start's launch line asks for, if there are no tiles and the step's own launch does not suit.
-    #[serde(default)]
     pub launch: Option<String>,
     pub shapes: Vec<[u64; 3]>,
     pub hidden: Random,

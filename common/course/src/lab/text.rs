@@ -47,7 +47,7 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if done(lab, grade) {
         text.push_str("\nthe lab is done; this is its open challenge\n");
     }
-    let _ = writeln!(text, "\nfor a hint: cargo course lab {} --hint", lab.name());
+    let _ = writeln!(text, "\nfor a hint: {} --hint", lab.command());
     text
 }
 
@@ -148,7 +148,7 @@ fn table(gain: &Gain) -> String {
 /// The kernel of the course to compare with, and where to go from here.
 fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     let tasks = &lab.data.tasks;
-    let name = lab.name();
+    let (name, command) = (lab.name(), lab.command());
     let mut text = String::new();
     let solved = tasks.iter().zip(&grade.passed).take_while(|(_, passed)| **passed).last();
     if let Some(answer) = solved.and_then(|(task, _)| lab.answer(task)) {
@@ -161,7 +161,7 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
         let (file, page) = (workspace::display(kernel), workspace::display(&lab.page()));
         let _ = write!(
             text,
-            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  cargo course lab {name}\n",
+            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  {command}\n",
             title(lab, next)
         );
     } else {

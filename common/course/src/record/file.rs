@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::basics::json;
 use common::basics::output::io_reason;
-use common::basics::workspace;
+use common::basics::{json, workspace};
 use common::code::Source;
 
 use crate::files;

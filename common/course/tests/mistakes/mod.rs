@@ -1,13 +1,17 @@
-//! The table of mistakes: for each of them the grader must name the kind, and show a line that has to do with it.
+//! The tables of mistakes. For those of `table.txt` the grader must name the kind, and show a line that has to do with it; for those
+//! of `lines.txt` a certain line of the checklist must fail, with certain words of what to look at next.
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::support::trial;
-use super::{grade, root, stem, write};
+use super::{first_failed, grade, is_refusal, root, stem, write};
 
 /// Mistakes, each an edit of a kernel of the course; the file says how it is read.
 const TABLE: &str = include_str!("table.txt");
+const LINES: &str = include_str!("lines.txt");
 
 /// A kernel with a mistake.
 #[derive(Clone, Default)]
@@ -16,15 +20,16 @@ struct Mistake {
     kernel: String,
     above: String,
     name: String,
-    kinds: Vec<String>,
-    line: String,
+    /// What stands behind the name: what it is called or which line fails, and what must be shown.
+    kind: String,
+    words: String,
     /// What is replaced, and by what.
     edits: Vec<(Vec<String>, Vec<String>)>,
 }
 
 /// The trials of all mistakes.
 pub fn trials() -> Vec<Trial> {
-    let all = read();
+    let all = read(TABLE);
     // No table is complete, and this one must not become less so.
     assert!(all.len() >= 267, "{} mistakes", all.len());
     let trial = |mistake: Mistake| {
@@ -34,11 +39,21 @@ pub fn trials() -> Vec<Trial> {
     all.into_iter().map(trial).collect()
 }
 
-fn read() -> Vec<Mistake> {
+/// The trials of the mistakes that fail at a line of the checklist.
+pub fn lines() -> impl Iterator<Item = Trial> {
+    read(LINES).into_iter().map(|mistake| trial(format!("wrong::{}", mistake.name), move || fails(&mistake)))
+}
+
+/// The kernel of one of them.
+pub fn kernel(name: &str) -> Result<PathBuf> {
+    read(LINES).iter().find(|mistake| mistake.name == name).context("no such mistake")?.kernel(name)
+}
+
+fn read(table: &str) -> Vec<Mistake> {
     let mut all: Vec<Mistake> = vec![];
     let mut head = Mistake::default();
     let mut before = ' ';
-    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
         let (mark, rest) = (line.chars().next().unwrap_or(' '), line.get(2..).unwrap_or_default().to_owned());
         match (mark, all.last_mut()) {
             ('@', _) => {
@@ -48,9 +63,8 @@ fn read() -> Vec<Mistake> {
             ('>', _) => head.above += &(rest + "\n"),
             ('=', _) => {
                 let mut parts = rest.split(" | ").map(str::to_owned);
-                let name = parts.next().unwrap_or_default();
-                let kinds = parts.next().unwrap_or_default().split(" / ").map(str::to_owned).collect();
-                all.push(Mistake { name, kinds, line: parts.next().unwrap_or_default(), ..head.clone() });
+                let [name, kind, words] = [(); 3].map(|()| parts.next().unwrap_or_default());
+                all.push(Mistake { name, kind, words, ..head.clone() });
             }
             ('-', Some(mistake)) if before == '-' => mistake.edits.last_mut().unwrap().0.push(rest),
             ('-', Some(mistake)) => mistake.edits.push((vec![rest], vec![])),
@@ -62,22 +76,48 @@ fn read() -> Vec<Mistake> {
     all
 }
 
-fn check(name: &str, mistake: &Mistake) -> Result<()> {
-    let mut source = std::fs::read_to_string(root().join(&mistake.kernel)).with_context(|| mistake.kernel.clone())?;
-    for (old, new) in &mistake.edits {
-        let (old, new) = (old.join("\n"), new.join("\n"));
-        ensure!(source.contains(&old), "{old:?} is not in {} any more; change the table", mistake.kernel);
-        source = source.replacen(&old, &new, 1);
+impl Mistake {
+    /// Its kernel, in cargo's folder for tests.
+    fn kernel(&self, name: &str) -> Result<PathBuf> {
+        let mut source = std::fs::read_to_string(root().join(&self.kernel)).with_context(|| self.kernel.clone())?;
+        for (old, new) in &self.edits {
+            let (old, new) = (old.join("\n"), new.join("\n"));
+            ensure!(source.contains(&old), "{old:?} is not in {} any more; change the table", self.kernel);
+            source = source.replacen(&old, &new, 1);
+        }
+        write(name, &(self.above.clone() + &source))
     }
-    let (text, status) = grade(&mistake.lab, &write(name, &(mistake.above.clone() + &source))?)?;
+}
+
+fn check(name: &str, mistake: &Mistake) -> Result<()> {
+    let (text, status) = grade(&mistake.lab, &mistake.kernel(name)?)?;
     ensure!(status == Some(1), "status {status:?}: {text}");
     let said = text.lines().find(|line| line.trim_start().starts_with("error: ")).context(text.clone())?;
-    ensure!(mistake.kinds.iter().any(|kind| said.contains(kind.as_str())), "none of {:?}: {text}", mistake.kinds);
+    ensure!(mistake.kind.split(" / ").any(|kind| said.contains(kind)), "not {}: {text}", mistake.kind);
     // A line of the kernel is shown behind its number and a bar.
     let shown = |line: &str| {
         line.split_once(" | ")
-            .is_some_and(|(number, code)| number.trim().parse::<u32>().is_ok() && code.contains(&mistake.line))
+            .is_some_and(|(number, code)| number.trim().parse::<u32>().is_ok() && code.contains(&mistake.words))
     };
-    ensure!(text.lines().any(shown), "no line with {:?}: {text}", mistake.line);
+    ensure!(text.lines().any(shown), "no line with {:?}: {text}", mistake.words);
+    Ok(())
+}
+
+fn fails(mistake: &Mistake) -> Result<()> {
+    let Mistake { lab, name, kind: line, words, .. } = mistake;
+    let (text, status) = grade(lab, &mistake.kernel(name)?)?;
+    if line == "refused" {
+        is_refusal(&text, status)?;
+        ensure!(text.contains(words) && text.contains("; "), "{words:?} is not in, or no remedy: {text}");
+        return Ok(());
+    }
+    ensure!(status == Some(1), "status {status:?}: {text}");
+    let failed = first_failed(&text).unwrap_or_default();
+    ensure!(failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
+    let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
+    ensure!(next.contains(words), "{words:?} is not in: {next}");
+    // What the compiler says is the reason already; for everything else a command shows it.
+    let command = next.contains("\nsee it for yourself:\n  cargo run --release -p ");
+    ensure!(command != (line == "compiles"), "no command, or one too many: {next}");
     Ok(())
 }

@@ -39,6 +39,7 @@ export class Opened {
     opened.context = await browser.newContext({
       viewport: { width: options.width ?? 1200, height: options.height ?? 900 },
       colorScheme: options.scheme ?? "light",
+      reducedMotion: options.motion ?? "no-preference",
     });
     opened.complaints = [];
     opened.page = await opened.context.newPage();

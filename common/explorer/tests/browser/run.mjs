@@ -8,6 +8,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Opened, startBrowser } from "./browser.mjs";
+import { checkFirstMinute } from "./first.mjs";
+import { checkMeaning } from "./meaning.mjs";
 import { checkNative } from "./native.mjs";
 import { Report } from "./report.mjs";
 import { checkChapter, checkEverywhere, scrubbing } from "./time.mjs";
@@ -58,6 +60,8 @@ await report.group("opening", async (check) => {
   return `interactive, with its first run, after ${times.map((time) => `${Math.round(time)} ms`).join(", ")}; ${Math.round(html.length / 1000)} kB`;
 });
 
+await report.group("first minute", (check) => checkFirstMinute(browser, address, check));
+
 const chaptersOf = (opened) =>
   opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
 
@@ -67,6 +71,7 @@ await withPage("forward and back", async (opened, check) => {
     lengths.push(`${chapter.id} ${await checkChapter(opened, chapter, check)}`);
   return `instructions: ${lengths.join(", ")}`;
 });
+await withPage("meaning", checkMeaning);
 await withPage("everywhere", checkEverywhere);
 await withPage("as natively", (opened, check) => checkNative(opened, native, check));
 await withPage("scrubbing", async (opened, check) => {

@@ -3,6 +3,7 @@
 const UNITS = [
   ["instruction", 6],
   ["line", 5],
+  ["step", 5],
   ["barrier", 2],
 ];
 
@@ -43,6 +44,7 @@ export async function checkChapter(opened, chapter, check) {
   check(facts !== null && facts.length > 0, `${chapter.id} does not run: ${await opened.message()}`);
   if (!facts) return 0;
   check(facts.outcome.right, `${chapter.id}: ${JSON.stringify(facts.outcome)}`);
+  await opened.jump(0);
   const atStart = await opened.state();
   await opened.jump(Math.floor(facts.length / 3));
   for (const [unit, steps] of UNITS) await thereAndBack(opened, unit, steps, check);

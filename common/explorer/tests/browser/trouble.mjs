@@ -71,6 +71,7 @@ export async function checkBadInput(browser, html, check) {
     for (const form of kernelOf(data, "step04_tiled/bank_conflicts").forms) form.ptx = "this is no PTX";
   });
   const opened = await Opened.at(browser, `${address}#step04_tiled`);
+  await opened.page.locator("#more-button").click();
   for (const size of [65, 0, 1000]) {
     await opened.page.locator("#side-M").fill(String(size));
     await opened.page.locator("#run").click();

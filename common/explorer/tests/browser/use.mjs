@@ -30,6 +30,7 @@ export async function checkControls(opened, check) {
   const stopped = await opened.time();
   await page.waitForTimeout(600);
   check((await opened.time()) - stopped < facts.length / 50, "it goes on after the pause");
+  await page.locator("#more-button").click();
   await page.locator(".chip").nth(3).click();
   await page.waitForFunction(() => window.explorer.runs[0].chosen.warp === 3);
   await opened.state();
@@ -39,7 +40,7 @@ export async function checkControls(opened, check) {
   );
   const live = await page.locator("#sentence").textContent();
   check(/block|executed|line/i.test(live), `the live region says: ${live}`);
-  await page.locator("#time input[type=range]").fill(String(Math.floor(facts.length / 2)));
+  await page.locator("#travel input[type=range]").fill(String(Math.floor(facts.length / 2)));
   await page.waitForFunction((time) => window.explorer.runs[0].time === time, Math.floor(facts.length / 2));
 }
 
@@ -74,7 +75,7 @@ export async function checkNames(opened, check) {
       check(wide <= width, `the page is ${wide} pixels wide on a screen of ${width}, with the panel ${panel}`);
       const visible = await opened.do((panel) => {
         const box = document.querySelector(`.panel:nth-of-type(n).chosen`)?.getBoundingClientRect();
-        return box ? box.width > 100 && box.height > 20 : panel;
+        return box ? box.width > 100 && box.height > 12 : panel;
       }, panel);
       check(visible === true, `the panel ${panel} is not shown at ${width} pixels`);
     }
@@ -82,7 +83,7 @@ export async function checkNames(opened, check) {
   await opened.page.setViewportSize({ width: 1200, height: 900 });
 }
 
-/// Questions: nothing is told before a number is given, the number is kept, and what is said is what was counted.
+/// The tours: nothing is told before a number is given, the number is kept, and what is said is what was counted.
 export async function checkPredict(opened, chapters, check) {
   const { page } = opened;
   let asked = 0;

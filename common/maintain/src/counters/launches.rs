@@ -59,7 +59,7 @@ pub fn write(path: &Path) -> Result<usize> {
 /// Every kernel at sizes that can be compared; paths relative to the workspace.
 pub fn list() -> Result<Vec<Launch>> {
     let mut launches = Vec::new();
-    for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)) {
+    for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| kernel.role() != Role::Rust) {
         // A counter-example differs from its kernel in the same way at every size.
         let sizes = if kernel.role() == Role::CounterExample { &SIZES[..1] } else { &SIZES[..] };
         launches.extend(of_kernel(kernel, sizes)?);

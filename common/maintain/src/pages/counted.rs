@@ -16,7 +16,7 @@ fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
     for word in words {
         match steps::split(word) {
             (step, Some("*")) => {
-                let variants = steps::expect(step)?.variants.iter();
+                let variants = steps::expect(step)?.variants.iter().filter(|variant| !variant.is_rust());
                 kernels.extend(variants.map(|variant| (step.to_owned(), Some(variant.name.to_owned()))));
             }
             (step, variant) => kernels.push((step.to_owned(), variant.map(str::to_owned))),

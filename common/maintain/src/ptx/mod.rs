@@ -7,13 +7,15 @@ use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use beyond::STEP;
 use beyond::several::kernels;
 use common::basics::json;
 use common::basics::output;
+use common::basics::workspace;
 use common::code::assembled::Assembled;
 use common::code::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
+use common::code::rustc;
 use common::code::{Source, file_of, folder_of};
 use course::steps::STEPS;
 use plan::{Specialisation, Step, Variant};
@@ -75,7 +77,11 @@ pub fn run(options: &Options) -> Result<bool> {
         for (source, specialisations) in sources {
             for specialisation in &specialisations {
                 let file = folder.join(source.committed_name(specialisation));
-                let fresh = compile(&source, specialisation, &file, nvrtc)?;
+                let fresh = if source.is_rust() {
+                    compile_rust(&source, specialisation, &file, options.check)?
+                } else {
+                    compile(&source, specialisation, &file, nvrtc)?
+                };
                 if generated.file(&file, &fresh)?
                     && let Some(tools) = &tools
                 {
@@ -123,4 +129,16 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path, nvrtc:
         }
     }
     Ok(fresh)
+}
+
+/// The PTX of a kernel in Rust. Compilers differ, so a check asks only that it was made of this source with these constants; so does
+/// a machine whose rustc has no core library for GPUs.
+fn compile_rust(source: &Source, specialisation: &Specialisation, file: &Path, check: bool) -> Result<String> {
+    let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
+    match rustc::find() {
+        Ok(rustc) if !check => source.rust_to_commit(specialisation, rustc),
+        _ if source.gave(specialisation, &committed) => Ok(committed),
+        Err(error) => bail!("{} is stale, and {error}", workspace::display(file)),
+        Ok(_) => bail!("{} is stale; regenerate it with cargo x ptx", workspace::display(file)),
+    }
 }

@@ -5,8 +5,14 @@ use crate::line::{Word, kind, words};
 use crate::pieces::piece;
 use crate::program::Program;
 use crate::random::Random;
-use crate::words::{NUMBERS, WORDS};
 use libfuzzer_sys::fuzzer_mutate;
+use std::sync::LazyLock;
+
+/// Words of instructions that may take each other's place, in rows; numbers are the first.
+static WORDS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
+    let rows = include_str!("words.txt").lines().filter(|line| !line.starts_with('#'));
+    rows.map(|row| row.split(' ').collect()).collect()
+});
 
 /// What a text that is no program becomes.
 const FRAME: &str = "\
@@ -123,11 +129,12 @@ fn guard(program: &mut Program, at: usize, random: &mut Random) {
 /// Replaces a register, a number or a word of a line.
 fn replace(program: &mut Program, at: usize, random: &mut Random) {
     let Some(line) = program.lines.get(at).cloned() else { return };
+    let Some((numbers, rows)) = WORDS.split_first() else { return };
     let words = words(&line);
     let choices: Vec<usize> = (0..words.len())
         .filter(|&at| match kind(&words, at) {
             Word::Register(_) | Word::Label | Word::Number => true,
-            Word::Modifier => WORDS.iter().any(|row| row.contains(&words[at])),
+            Word::Modifier => rows.iter().any(|row| row.contains(&words[at])),
             _ => false,
         })
         .collect();
@@ -141,11 +148,11 @@ fn replace(program: &mut Program, at: usize, random: &mut Random) {
             (Ok(number), 0) => number.wrapping_add(1).to_string(),
             (Ok(number), 1) => number.wrapping_sub(1).to_string(),
             (Ok(number), 2) => number.wrapping_mul(2).to_string(),
-            _ => random.pick(NUMBERS).map_or(String::new(), ToString::to_string),
+            _ => random.pick(numbers).map_or(String::new(), ToString::to_string),
         },
         _ => {
-            let row = WORDS.iter().find(|row| row.contains(&word)).filter(|_| !random.once_in(12));
-            let row = row.or_else(|| random.pick(WORDS));
+            let row = rows.iter().find(|row| row.contains(&word)).filter(|_| !random.once_in(12));
+            let row = row.or_else(|| random.pick(rows));
             row.and_then(|row| random.pick(row)).map_or(String::new(), ToString::to_string)
         }
     };

@@ -12,7 +12,6 @@ mod pieces;
 mod program;
 #[path = "../../tests/robust/random.rs"]
 mod random;
-mod words;
 
 use libfuzzer_sys::Corpus;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

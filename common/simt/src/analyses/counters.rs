@@ -340,11 +340,7 @@ impl Memo {
 /// Passes of a load or store as assembled, and the fewest possible; none if another access does it, too.
 #[inline]
 fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
-    let (bytes, before) = match merged {
-        Merged::Alone => (access.bytes, 0),
-        Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
-        Merged::Joins => return None,
-    };
+    let (bytes, before) = merged.piece(access.bytes)?;
     let load = access.kind == AccessKind::Load;
     Some(memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
         wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))

@@ -134,3 +134,34 @@ impl Request {
 pub(super) fn arrival(warp: u32, instruction: u32) -> Arrival {
     Arrival { warp, instruction, lanes: u32::MAX, id: 0, threads: 0, waits: true, reduces: false }
 }
+
+/// Lanes or warps: `all`, or a mask in binary or (`0x`) hexadecimal.
+pub(super) fn mask(word: &str) -> u32 {
+    match word.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
+        None if word == "all" => u32::MAX,
+        None => u32::from_str_radix(word, 2).unwrap(),
+    }
+}
+
+/// Holds what `run` says of the lines of a text to the indented lines below each. `SIMT_BLESS=1` writes them again, to be reviewed as
+/// a diff; `path` is that of the text below `src/analyses`.
+pub(super) fn script(path: &str, text: &'static str, run: impl Fn(&'static str) -> Vec<String>) {
+    let mut found = String::new();
+    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+        found += &format!("{line}\n");
+        if !line.is_empty() && !line.starts_with('#') {
+            for said in run(line) {
+                found += &format!("    {said}\n");
+            }
+        }
+    }
+    if std::env::var_os("SIMT_BLESS").is_some() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/analyses");
+        return std::fs::write(folder.join(path), &found).unwrap();
+    }
+    for (number, (found, expected)) in (1..).zip(found.lines().zip(text.lines())) {
+        assert_eq!(found, expected, "{path}, line {number}");
+    }
+    assert_eq!(found.lines().count(), text.lines().count());
+}

@@ -141,7 +141,7 @@ fn launch_blocks(
         memory,
         config,
         steps: analysis.steps(),
-        reversed: false,
+        reversed: config.backwards,
         params: &params,
         variables: &variables,
         shared_bytes,
@@ -169,7 +169,7 @@ fn launch_blocks(
         let printed = Mutex::new(Printed::default());
         let atomic = Mutex::new(());
         run(
-            &Launch { config: &config, reversed: true, executed, idle, spared, atomic, printed, ..launch },
+            &Launch { config: &config, reversed: !config.backwards, executed, idle, spared, atomic, printed, ..launch },
             second,
             only,
         );

@@ -1,5 +1,6 @@
 //! Values that are known before a warp starts: constants, parameters, addresses, special registers.
 
+use super::access::sign_extend;
 use super::context::Launch;
 use super::registers::{Plane, Registers};
 use crate::dim3::Dim3;
@@ -64,8 +65,7 @@ fn constant(launch: &Launch, preset: Preset) -> Option<u64> {
                 value[..from.len()].copy_from_slice(from);
             }
             let value = u64::from_le_bytes(value);
-            let shift = 64 - 8 * bytes.clamp(1, 8);
-            if signed { ((value << shift) as i64 >> shift) as u64 } else { value }
+            if signed { sign_extend(value, bytes) } else { value }
         }
         Preset::Variable { number, offset } => launch.variables[number as usize].wrapping_add_signed(offset),
         Preset::Special(special) => match special {

@@ -288,13 +288,8 @@ impl Real {
         let negative = self.negative() != other.negative();
         match (self, other) {
             (Nan, _) | (_, Nan) => Nan,
-            (Infinite { .. }, y) | (y, Infinite { .. }) => {
-                if y.is_zero() {
-                    Nan
-                } else {
-                    Infinite { negative }
-                }
-            }
+            (Infinite { .. }, y) | (y, Infinite { .. }) if y.is_zero() => Nan,
+            (Infinite { .. }, _) | (_, Infinite { .. }) => Infinite { negative },
             (Finite { bits, exponent, .. }, Finite { bits: b, exponent: e, .. }) => {
                 Finite { negative, bits: bits * b, exponent: exponent + e }
             }
@@ -352,21 +347,9 @@ impl Real {
     pub fn minimum(self, other: Self) -> Self {
         match self.order(other) {
             None if matches!(self, Nan) => other,
-            None => self,
-            Some(Ordering::Equal) => {
-                if self.negative() {
-                    self
-                } else {
-                    other
-                }
-            }
-            Some(order) => {
-                if order == Ordering::Less {
-                    self
-                } else {
-                    other
-                }
-            }
+            None | Some(Ordering::Less) => self,
+            Some(Ordering::Equal) if self.negative() => self,
+            Some(_) => other,
         }
     }
 

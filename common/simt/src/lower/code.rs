@@ -179,6 +179,18 @@ pub(crate) enum Merged {
     Joins,
 }
 
+impl Merged {
+    /// Bytes of an access of `bytes` bytes once it is assembled, and how far before its own place they start; none if another one
+    /// does it.
+    pub fn piece(self, bytes: u32) -> Option<(u32, u64)> {
+        match self {
+            Self::Alone => Some((bytes, 0)),
+            Self::Leads { bytes, before } => Some((bytes.into(), before.into())),
+            Self::Joins => None,
+        }
+    }
+}
+
 /// Kinds of instruction that have rules of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {

@@ -153,7 +153,6 @@ fn join(accesses: &[Access], goes_wide: fn(i64, i64) -> bool, merged: &mut [Merg
 #[cfg(test)]
 mod tests {
     use crate::Module;
-    use crate::lower::Merged;
     use crate::lower::inst::{Op, Shape};
 
     /// The accesses to shared memory that are left, in the assembler's words.
@@ -167,11 +166,8 @@ mod tests {
                 _ => continue,
             };
             let shape = Shape::unpack(inst.sub);
-            let bytes = match kernel.code.facts[inst.pc as usize].merged {
-                Merged::Alone => shape.bytes * shape.count,
-                Merged::Leads { bytes, .. } => bytes.into(),
-                Merged::Joins => continue,
-            };
+            let merged = kernel.code.facts[inst.pc as usize].merged;
+            let Some((bytes, _)) = merged.piece(shape.bytes * shape.count) else { continue };
             found.push(match bytes {
                 4 => operation.to_owned(),
                 2 => format!("{operation}.U16"),

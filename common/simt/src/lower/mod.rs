@@ -31,7 +31,7 @@ pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Products, Role, Start, Step, Write};
+pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, Step, Write};
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;

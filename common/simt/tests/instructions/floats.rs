@@ -137,27 +137,10 @@ fn compute<F: Number + FloatConvert<W>, W: Number + FloatConvert<F>>(
     let round = words.round();
     let lesser = |x: F, y: F| match x.partial_cmp(&y) {
         None if words.has("NaN") => F::qnan(None),
-        None => {
-            if x.is_nan() {
-                y
-            } else {
-                x
-            }
-        }
-        Some(Ordering::Equal) => {
-            if x.is_negative() {
-                x
-            } else {
-                y
-            }
-        }
-        Some(order) => {
-            if order.is_lt() {
-                x
-            } else {
-                y
-            }
-        }
+        None if x.is_nan() => y,
+        None | Some(Ordering::Less) => x,
+        Some(Ordering::Equal) if x.is_negative() => x,
+        Some(_) => y,
     };
     let result = if words.has("ftz") {
         let wide = [x, y, z].map(|operand| operand.convert(&mut false).value);

@@ -188,20 +188,9 @@ pub fn model(case: &Case, [a, b, c, d]: [u64; 4]) -> Option<u64> {
             if has("add") { (0..4).map(apart).sum::<u64>() + c } else { (0..4).map(|at| apart(at) << (8 * at)).sum() }
         }
         "mov" => a,
-        "selp" => {
-            if c & 1 == 1 {
-                a
-            } else {
-                b
-            }
-        }
-        "slct" => {
-            if number(c, "s32") >= 0 {
-                a
-            } else {
-                b
-            }
-        }
+        "selp" if c & 1 == 1 => a,
+        "slct" if number(c, "s32") >= 0 => a,
+        "selp" | "slct" => b,
         "setp" | "set" => {
             let from = case.types[1].as_str();
             let holds = relation(words[1], number(a, from).cmp(&number(b, from)))?;

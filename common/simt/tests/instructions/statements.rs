@@ -36,72 +36,21 @@ fn constants() {
 }
 
 #[test]
-fn floats_as_the_assembler_reads_them() {
-    // As `ptxas` 12.1 takes them.
-    for (constant, number) in [
-        ("1e3", 1e3),
-        ("1e+06", 1e6),
-        ("1e-05", 1e-5),
-        ("1E5", 1e5),
-        ("-1e-3", -1e-3),
-        (".5", 0.5),
-        ("-.5e-1", -0.05),
-        ("5.", 5.0),
-        ("01e1", 10.0),
-        ("0f3F800000", 1.0),
-    ] {
+fn constants_as_the_assembler_reads_them() {
+    for line in include_str!("constants.txt").lines() {
+        let Some((constant, number)) = line.rsplit_once(" = ").filter(|_| !line.starts_with('#')) else { continue };
+        let whole = number.strip_prefix("0x").map_or_else(|| number.parse(), |digits| i64::from_str_radix(digits, 16));
+        if let Ok(number) = whole {
+            check(&format!("mov.b64 %d, {constant};"), &["b64", "b64"], |_, _, _| number as u64);
+            continue;
+        }
+        let number: f64 = number.parse().unwrap();
         check(&format!("mov.f32 %d, {constant};"), &["f32", "f32"], |_, _, _| bits(number as f32));
         // A number of single precision is just that in double precision.
         check(&format!("mov.f64 %d, {constant};"), &["f64", "f64"], |_, _, _| f64::to_bits(number));
     }
     check("add.s32 %d, %a, 0x1e-3;", &W, |a, _, _| a.wrapping_add(0x1b));
     check("add.s32 %d, %a, 0x1E+3;", &W, |a, _, _| a.wrapping_add(0x21));
-}
-
-#[test]
-fn constants_are_signed_or_unsigned_and_bind_as_the_assembler_says() {
-    // Each was given to `ptxas` 12.1, which left this number in its code.
-    for (constant, number) in [
-        ("1 > 2", 0),
-        ("1 < 2 < 3", 1),
-        ("1 | 2 == 2", 1),
-        ("6 & 3 == 3", 0),
-        ("1 << 2 > 3", 1),
-        ("5 == 5 == 1", 1),
-        ("2 && 4", 1),
-        ("0 || 0", 0),
-        ("1 ? 0 ? 1 : 2 : 3", 2),
-        ("1 + 1 > 1 ? 4 : 5", 4),
-        ("1 ? 2 : 3 ? 4 : 5", 2),
-        ("-1 > 0", 0),
-        ("-1 > 0U", 1),
-        ("-1 > 0xFFFFFFFFFFFFFFFF", 0),
-        ("-1 == 0xFFFFFFFFFFFFFFFF", 1),
-        ("1 >= -1U", 0),
-        ("(.u64)-1 > 0", 1),
-        ("(.s64)0xFFFFFFFFFFFFFFFF > 0", 0),
-        ("-8 >> 1", -4),
-        ("-8U >> 1", 0x7fff_ffff_ffff_fffc),
-        ("(-8) >> 1U", -4),
-        ("~0 >> 4", 0x0fff_ffff_ffff_ffff),
-        ("(-1 & -1) >> 4", -1),
-        ("(-1 | 0U) >> 4", 0x0fff_ffff_ffff_ffff),
-        ("(1 ? -1 : 0U) >> 4", -1),
-        ("-7 / 2", -3),
-        ("-7 / 2U", 0x7fff_ffff_ffff_fffc),
-        ("-7 % 3", 0),
-        ("(-1 % 5 - 9) >> 4", 0x0fff_ffff_ffff_ffff),
-        ("(1U > 0U) - 9 >> 4", -1),
-        ("1 << 64", 1),
-        ("1 << -1", i64::MIN),
-        ("-1 >> 70", -1),
-        ("100 / 10 / 5", 2),
-        ("2 - 3 - 4", -5),
-        ("017 + 0b101", 20),
-        ("(+5U)", 5),
-    ] {
-        check(&format!("mov.b64 %d, {constant};"), &["b64", "b64"], |_, _, _| number as u64);
-    }
 }
 
 #[test]

@@ -3,13 +3,11 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
 use super::around::{declaration, of_words, pointers, setters, stores_of};
-use super::bounds;
 use super::race::{at, code_at};
-use super::remedy;
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
-use super::stride;
 use super::underline::{Use, uses};
+use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
 use crate::code::places::{Sources, index, triple};
 

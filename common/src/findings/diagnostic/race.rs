@@ -5,8 +5,7 @@ use simt::{Action, Location, Party};
 
 use super::around::{set_by_line, setters};
 use super::situation::{Role, Way, way};
-use super::stride;
-use super::underline;
+use super::{stride, underline};
 use crate::code::places::Sources;
 
 /// A place for people who look at the picture above.
@@ -152,7 +151,7 @@ fn conditional(sources: &mut Sources, place: &Location) -> Option<u32> {
     let below = (1..).zip(lines).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
     below
         .map(|(number, text)| (number, underline::code(text)))
-        .find(|(_, code)| code.contains("__syncthreads"))
+        .find(|(_, code)| underline::is_barrier(code))
         .filter(|(_, code)| code.contains("if"))
         .map(|(number, _)| number)
 }

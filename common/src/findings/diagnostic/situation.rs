@@ -3,6 +3,7 @@
 
 use simt::{Array, Location, Place, Space};
 
+use super::underline;
 use crate::code::places::Sources;
 
 /// What an array is to the kernel.
@@ -64,7 +65,7 @@ pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
         return Way::Unknown;
     }
     let has = |line: &String, word: &str| line.split("//").next().is_some_and(|code| code.contains(word));
-    match between.iter().rposition(|line| has(line, "__syncthreads")) {
+    match between.iter().rposition(|line| underline::is_barrier(underline::code(line))) {
         Some(at) if between[at..].iter().any(|line| has(line, "wait")) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,

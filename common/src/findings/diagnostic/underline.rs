@@ -17,6 +17,11 @@ pub struct Use {
 /// Lines that a statement takes at most: a search beyond would find another statement's access.
 const LINES: usize = 6;
 
+/// Whether a barrier of the block stands in a line without its comment.
+pub fn is_barrier(code: &str) -> bool {
+    code.contains("__syncthreads") || code.contains("sync_threads()")
+}
+
 /// A line without the comment at its end.
 pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
@@ -32,6 +37,7 @@ pub fn access(
     writes: bool,
 ) -> (usize, Range<usize>) {
     let start = column.map_or(0, |column| column as usize - 1);
+    let start = lines.get(first).map_or(start, |line| receiver(line, start));
     let ends = |line: &String| code(line).ends_with([';', '{', '}']);
     let count = lines.iter().skip(first).take(LINES).position(ends).map_or(LINES, |last| last + 1);
     let mut found: Vec<(usize, Use)> = Vec::new();
@@ -73,12 +79,26 @@ fn whole(line: &str, start: usize) -> Range<usize> {
     begin..end.unwrap_or(code.len()).max(begin)
 }
 
+/// Where what a method is called on begins, if the byte is where the method's name does: of `As.load(y, k)` the compiler of Rust
+/// tells the column of `load`.
+fn receiver(line: &str, start: usize) -> usize {
+    match line.get(..start).and_then(|before| before.strip_suffix('.')) {
+        Some(before) => before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len(),
+        None => start,
+    }
+}
+
 /// The uses of an array in a line.
 pub fn uses(code: &str, array: &str) -> Vec<Use> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(array)
         .filter(|&(at, _)| !code[..at].ends_with(is_name) && !code[at + array.len()..].starts_with(is_name))
         .filter_map(|(at, _)| {
+            if let Some(method) = code[at + array.len()..].strip_prefix('.') {
+                let end = code.len() - method.len() + after_call(method)?;
+                let reads = method.starts_with("load") || method.starts_with("get");
+                return Some(Use { span: at..end, reads, writes: !reads });
+            }
             let end = after_brackets(code, at + array.len())?;
             let (before, after) = (code[..at].trim_end(), code[end..].trim_start());
             let changed = ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"]
@@ -92,6 +112,16 @@ pub fn uses(code: &str, array: &str) -> Vec<Use> {
             Some(Use { span, reads: changed || address || !set, writes: changed || address || set })
         })
         .collect()
+}
+
+/// Where a call ends that begins with the function's name: `copy::<1>(row, col)`.
+fn after_call(text: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    let open = text.find('(')?;
+    text[open..].char_indices().find_map(|(at, c)| {
+        depth = (depth + u32::from(c == '(')).checked_sub(u32::from(c == ')'))?;
+        (depth == 0).then_some(open + at + 1)
+    })
 }
 
 /// Where the indices that begin here end; `None` if there are none, or they go on in the next line.
@@ -136,6 +166,11 @@ mod tests {
         assert_eq!(underlined(line, Some(5), Some("As"), true), "As[y][x]");
         assert_eq!(underlined(line, Some(5), Some("As"), false), "As[y][x - 1]");
         assert_eq!(underlined(line, None, Some("Bs"), false), "Bs[k + i[2]][x]");
+        let line = "    sum = fma(As.load(y, k), Bs.load(k, f(x)), sum);";
+        assert_eq!(underlined(line, Some(18), Some("As"), false), "As.load(y, k)");
+        assert_eq!(underlined(line, Some(33), Some("Bs[3][1]"), false), "Bs.load(k, f(x))");
+        assert_eq!(underlined("As.copy::<1>(y, (x), a);", Some(4), Some("As"), true), "As.copy::<1>(y, (x), a)");
+        assert_eq!(underlined("    As.store(y", Some(8), Some("As"), true), "As.store(y");
         // The wrong direction is better than nothing.
         assert_eq!(underlined(line, None, Some("Bs"), true), "Bs[k + i[2]][x]");
         assert_eq!(underlined("if (As[0] == 1) ++As[1];", None, Some("As"), true), "As[1]");

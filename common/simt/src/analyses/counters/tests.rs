@@ -3,9 +3,8 @@
 
 use super::passes::bypassing_copy_wavefronts;
 use super::*;
-use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, memory, number, request};
+use crate::analyses::testing::{BODY, arrival, begin, kernel, mask, memory, number, request, script};
 use crate::{Dim3, GlobalMemory, Module};
-use std::slice;
 
 /// A launch of one block.
 fn counted(run: impl FnOnce(&Kernel, &mut BlockCounters)) -> Counters {
@@ -26,11 +25,6 @@ fn block(counters: &Counters) -> BlockCounters {
 fn shown(counts: &Counts) -> String {
     let counts = counts.entries().into_iter().filter(|&(_, count)| count > 0);
     counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
-}
-
-/// What the requests of a launch count.
-fn requested(requests: &[Request]) -> Counts {
-    counted(|kernel, block| requests.iter().for_each(|request| block.access(&request.access(kernel)))).total()
 }
 
 #[test]
@@ -111,54 +105,34 @@ fn lines_have_what_their_instructions_have() {
     assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
 }
 
-#[test]
-fn requests_to_global_memory() {
-    let load = request("ld.global.u32");
-    let one = requested(slice::from_ref(&load));
-    assert_eq!(
-        shown(&one),
-        "global_load_requests 1, global_load_sectors 4, global_load_threads 32, global_load_bytes 128, \
-         global_bytes_requested 128"
-    );
-    let mut twice = one;
-    twice += &one;
-    // The same shape elsewhere, which counts as before.
-    assert_eq!(requested(&[load.clone(), load.clone().at(|lane| 1024 + 4 * lane)]), twice);
-    // The same distances from another place in a sector, other lanes, other distances, another width.
-    let sectors = |next: Request| requested(&[load.clone(), next]).global_load_sectors - one.global_load_sectors;
-    assert_eq!(sectors(load.clone().at(|lane| 4 + 4 * lane)), 5);
-    assert_eq!(sectors(load.clone().at(|lane| 128 * lane)), 32);
-    assert_eq!(sectors(load.clone().at(|_| 64)), 1);
-    assert_eq!(sectors(load.clone().lanes(0xff)), 1);
-    assert_eq!(sectors(load.clone().lanes(0x8000_0001)), 2);
-    assert_eq!(sectors(load.clone().lanes(0xff00).at(|lane| 4 * lane)), 1);
-    let mixed = [load.clone().lanes(0xff), load.clone(), load.clone().at(|lane| 16 + 4 * lane), load.clone()];
-    assert_eq!(requested(&mixed).global_load_sectors, 1 + 4 + 5 + 4);
-    assert_eq!(
-        shown(&requested(&[request("st.global.u32").lanes(0xffff)])),
-        "global_store_requests 1, global_store_sectors 2, global_bytes_requested 64"
-    );
-    assert_eq!(shown(&requested(&[request("atom.global"), request("atom.global")])), "global_atomic_requests 2");
+/// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, or another access, `START LANES FIRST STRIDE`.
+fn step(kernel: &Kernel, block: &mut BlockCounters, step: &'static str) {
+    let [start, words @ ..] = &step.split_whitespace().collect::<Vec<_>>()[..] else { panic!("an empty step") };
+    let [lanes, second, stride] = words[..] else { panic!("`{step}` is not a step") };
+    let (lanes, stride) = (mask(lanes), stride.parse::<u64>().unwrap());
+    if !start.starts_with("cp") {
+        let first = second.parse::<u64>().unwrap();
+        return block.access(&request(start).lanes(lanes).at(|lane| first + stride * lane).access(kernel));
+    }
+    let reading = mask(second);
+    block.copy(&CopyAccess {
+        warp: 0,
+        instruction: number(kernel, start),
+        lanes,
+        bytes: 8,
+        bypass: false,
+        source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
+        from: &std::array::from_fn(|lane| 8 * lane as u64),
+        to: &std::array::from_fn(|lane| stride * lane as u64),
+    });
 }
 
 #[test]
-fn requests_to_shared_memory() {
-    let load = request("ld.shared.u32");
-    let shown = |requests: &[Request]| shown(&requested(requests));
-    assert_eq!(shown(slice::from_ref(&load)), "shared_load_requests 1, shared_load_wavefronts 1, shared_wavefronts 1");
-    // Every lane in one bank; then half of them.
-    assert_eq!(
-        shown(&[load.clone().at(|lane| 128 * (lane % 8))]),
-        "shared_load_requests 1, shared_load_wavefronts 8, shared_load_bank_conflicts 7, shared_wavefronts 8"
-    );
-    let store = request("st.shared.u32").at(|lane| 8 * lane);
-    assert_eq!(
-        shown(&[store.clone(), store.at(|lane| 8 * lane + 256)]),
-        "shared_store_requests 2, shared_store_wavefronts 4, shared_store_bank_conflicts 2, shared_wavefronts 4"
-    );
-    assert_eq!(requested(&[request("ld.shared.v2")]).shared_load_wavefronts, 2);
-    let mixed = [load.clone().at(|lane| 8 * lane), load.clone(), load.clone().lanes(1), load.at(|lane| 128 * lane)];
-    assert_eq!(requested(&mixed).shared_load_wavefronts, 2 + 1 + 1 + 32);
+fn requests() {
+    script("counters/requests.txt", include_str!("requests.txt"), |line| {
+        let counters = counted(|kernel, block| line.split(';').for_each(|text| step(kernel, block, text)));
+        vec![shown(&counters.total())]
+    });
 }
 
 /// Lanes that take no part have addresses as well, which count for nothing.
@@ -175,74 +149,39 @@ fn a_wide_load_of_one_address_takes_one_pass() {
 #[test]
 fn a_memo_sees_every_difference() {
     let mut memo = Memo::default();
-    let mut calls = 0;
-    let mut look_up = |lanes: u32, bytes: u32, address: &dyn Fn(u64) -> u64| {
-        calls += 1;
-        let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let before = calls;
-        let (result, _) = memo.look_up(lanes, bytes, 32, &addresses, |_, _, _| (before, 0));
-        result == before
-    };
-    let straight = |lane: u64| 4 * lane;
-    assert!(look_up(u32::MAX, 4, &straight), "nothing is known at first");
-    assert!(!look_up(u32::MAX, 4, &straight));
-    assert!(!look_up(u32::MAX, 4, &|lane| 4 * lane + 320), "the same ten sectors on");
-    assert!(look_up(u32::MAX, 4, &|lane| 4 * lane + 4));
-    assert!(look_up(u32::MAX, 4, &straight));
-    assert!(look_up(u32::MAX >> 1, 4, &straight));
-    assert!(look_up(u32::MAX, 4, &straight));
-    assert!(look_up(u32::MAX, 8, &straight));
-    assert!(look_up(u32::MAX, 4, &straight));
-    assert!(look_up(u32::MAX, 4, &|lane| if lane == 31 { 8 } else { 4 * lane }));
-    assert!(!look_up(u32::MAX, 4, &|lane| if lane == 31 { 8 } else { 4 * lane }));
-    // Two differences that cancel each other out bit by bit.
-    assert!(look_up(0b1, 4, &straight));
-    assert!(look_up(0b1 ^ 0b1000, 4 ^ 0b1000, &straight));
-    assert!(look_up(0b1, 4 ^ 0b1000, &|lane| 4 * lane + 8));
-    assert!(look_up(0b1 ^ 0b1000, 4 ^ 0b1000, &straight));
-    assert!(look_up(0b1, 4, &straight));
-    assert!(look_up(0b1 ^ 0b100, 4, &|lane| 4 * lane + 4));
-    assert!(look_up(0b1, 4, &straight));
-    assert!(look_up(0b1, 4 ^ 0b1000, &|lane| 4 * lane + 8));
-    // The first lane is the first that takes part.
-    assert!(look_up(0b10, 4, &|lane| 4 * lane));
-    assert!(look_up(0b10, 4, &|lane| 4 * lane + 8));
-    assert!(!look_up(0b10, 4, &|lane| 4 * lane + 40));
-}
-
-#[test]
-fn copies_load_and_store() {
-    let counts = |lanes: u32, reading: u32, to: &dyn Fn(u64) -> u64| {
-        let counters = counted(|kernel, block| {
-            let copy = CopyAccess {
-                warp: 0,
-                instruction: number(kernel, "cp.async.ca"),
-                lanes,
-                bytes: 8,
-                bypass: false,
-                source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
-                from: &std::array::from_fn(|lane| 8 * lane as u64),
-                to: &std::array::from_fn(|lane| to(lane as u64)),
-            };
-            block.copy(&copy);
-            block.copy(&copy);
-        });
-        shown(&counters.total())
-    };
-    let loads = "global_load_requests 2, global_load_sectors 8, global_load_threads 32, global_load_bytes 192, \
-                 global_bytes_requested 192";
-    assert_eq!(
-        counts(u32::MAX, 0xffff, &|lane| 8 * lane),
-        format!("{loads}, shared_store_wavefronts 4, copy_requests 2, shared_wavefronts 4")
-    );
-    assert_eq!(
-        counts(u32::MAX, 0xffff, &|lane| 16 * lane),
-        format!(
-            "{loads}, shared_store_wavefronts 8, shared_store_bank_conflicts 4, copy_requests 2, shared_wavefronts 8"
-        )
-    );
-    let zeros = "shared_store_wavefronts 4, copy_requests 2, shared_wavefronts 4";
-    assert_eq!(counts(u32::MAX, 0, &|lane| 8 * lane), zeros);
+    let all = u32::MAX;
+    // Whether it is new, its lanes and bytes, and where it starts.
+    for (at, (new, lanes, bytes, first)) in (1..).zip([
+        (true, all, 4, 0),
+        (false, all, 4, 0),
+        (false, all, 4, 320), // the same ten sectors on
+        (true, all, 4, 4),
+        (true, all, 4, 0),
+        (true, all >> 1, 4, 0),
+        (true, all, 4, 0),
+        (true, all, 8, 0),
+        (true, all, 4, 0),
+        // Two differences that cancel each other out bit by bit.
+        (true, 0b1, 4, 0),
+        (true, 0b1 ^ 0b1000, 4 ^ 0b1000, 0),
+        (true, 0b1, 4 ^ 0b1000, 8),
+        (true, 0b1 ^ 0b1000, 4 ^ 0b1000, 0),
+        (true, 0b1, 4, 0),
+        (true, 0b1 ^ 0b100, 4, 4),
+        (true, 0b1, 4, 0),
+        (true, 0b1, 4 ^ 0b1000, 8),
+        // The first lane is the first that takes part.
+        (true, 0b10, 4, 0),
+        (true, 0b10, 4, 8),
+        (false, 0b10, 4, 40),
+    ]) {
+        let addresses = std::array::from_fn(|lane| first + 4 * lane as u64);
+        let (result, _) = memo.look_up(lanes, bytes, 32, &addresses, |_, _, _| (at, 0));
+        assert_eq!(result == at, new, "request {at}");
+    }
+    let mut bent = std::array::from_fn(|lane| 40 + 4 * lane as u64);
+    bent[31] = 0;
+    assert_eq!(memo.look_up(0b10, 4, 32, &bent, |_, _, _| (0, 0)).0, 0, "one lane is elsewhere");
 }
 
 /// The tensor cores read 32 bytes of each of `n` columns of B once for four warps, and as much of each of 64 rows of A.

@@ -34,11 +34,7 @@ impl Wavefronts {
         addresses: &[u64; 32],
     ) -> Option<Self> {
         let merged = kernel.code.facts.get(instruction as usize).map_or(Merged::Alone, |facts| facts.merged);
-        let (bytes, before) = match merged {
-            Merged::Alone => (bytes, 0),
-            Merged::Leads { bytes, before } => (u32::from(bytes), u64::from(before)),
-            Merged::Joins => return None,
-        };
+        let (bytes, before) = merged.piece(bytes)?;
         let addresses = addresses.map(|address| address.wrapping_sub(before));
         let (count, fewest) = wavefronts(kind == AccessKind::Load, lanes, bytes, &addresses);
         Some(Self { passes: passes(lanes, bytes, &addresses, count as usize), fewest })

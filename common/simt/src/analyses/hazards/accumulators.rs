@@ -51,7 +51,7 @@ pub(super) struct Accumulators {
 
 impl Accumulators {
     pub(super) fn new(setup: &Setup) -> Self {
-        let count = setup.products().registers.len();
+        let count = setup.code().products.registers.len();
         Self {
             warps: vec![OfWarp::default(); setup.warps()],
             registers: vec![Register::default(); count * setup.warps()],
@@ -83,7 +83,7 @@ impl Accumulators {
     pub(super) fn run(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
         for (instruction, number, how) in setup.product_uses(first, end) {
             let ProductUse::Access { writes, moves } = how else { continue };
-            if setup.is_guarded(instruction) != guarded {
+            if setup.facts(instruction).guarded != guarded {
                 continue;
             }
             let register = &mut self.of(warp)[number as usize];

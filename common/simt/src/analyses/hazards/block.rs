@@ -95,7 +95,7 @@ impl BlockHazards {
         self.accumulators.restart();
         self.operands.restart();
         self.proxies.restart();
-        if !self.setup.communicates() {
+        if !self.setup.code().communicates {
             self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
         }
     }
@@ -107,7 +107,7 @@ impl BlockHazards {
         let Self { setup, clock, coverage, log, fences, .. } = self;
         let mut global = self.global.lock().unwrap_or_else(PoisonError::into_inner);
         global.access(setup, coverage, clock, log, access);
-        if setup.fenced && setup.strong(access.instruction) {
+        if setup.fenced && setup.order(access.instruction).is_strong() {
             fences.accesses(clock, &mut global.locations, access, setup.order(access.instruction));
         }
     }
@@ -120,7 +120,7 @@ impl BlockHazards {
                 self.operands.write(setup, clock, log, &LaneWrite::of(access, lane));
             }
         }
-        if setup.fenced && setup.strong(access.instruction) {
+        if setup.fenced && setup.order(access.instruction).is_strong() {
             fences.accesses_shared(clock, access, setup.order(access.instruction));
             if self.setup.proxies() {
                 self.proxies.accesses(access, access.kind != AccessKind::Store);
@@ -241,9 +241,7 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
         }
-        if self.setup.proxies() {
-            self.proxies.arrive(warp, lanes, id);
-        }
+        self.proxies.seen.arrive(warp, lanes, id);
         self.clock.arrive(warp, id);
     }
 
@@ -252,9 +250,7 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.open(id, waiting);
         }
-        if self.setup.proxies() {
-            self.proxies.open(id, waiting);
-        }
+        self.proxies.seen.open(id, waiting);
         self.clock.open(id, waiting);
     }
 
@@ -271,9 +267,7 @@ impl Observer for BlockHazards {
             if self.setup.fenced {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
             }
-            if self.setup.proxies() {
-                self.proxies.lanes_meet(warp, lanes, self.clock.full(warp));
-            }
+            self.proxies.seen.warps[warp as usize].meet(lanes, self.clock.full(warp));
             self.clock.lanes_meet(warp, lanes);
         }
     }

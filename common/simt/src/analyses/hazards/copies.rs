@@ -58,7 +58,7 @@ impl Copies {
     pub(super) fn new(setup: &Setup) -> Self {
         let words = (setup.shared_units << setup.unit).div_ceil(4);
         Self {
-            fillers: vec![Filler::default(); if setup.has_copies() { words } else { 0 }],
+            fillers: vec![Filler::default(); if setup.code().copies.is_empty() { 0 } else { words }],
             warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
             arriving: vec![],
         }

@@ -11,7 +11,7 @@
 //! fence.
 
 use super::clock::Clock;
-use super::view::{View, Views};
+use super::view::{Knowledge, View, Views};
 use crate::lanes::each;
 use crate::lower::{MemoryOrder, Scope};
 use crate::{Access, AccessKind};
@@ -44,12 +44,10 @@ type Scoped<T> = [T; 2];
 /// The fences of a block.
 #[derive(Debug)]
 pub(super) struct Fences {
-    /// By warp: what each thread knew at its last fence.
-    released: Vec<Scoped<Views>>,
+    /// What each thread knew at its last fence, and those whom it has met since.
+    released: Scoped<Knowledge>,
     /// By warp: what each thread has read and will know after a fence.
     pending: Vec<Scoped<Views>>,
-    /// What those who arrived at each barrier had released.
-    gathered: Vec<Scoped<View>>,
     /// What places of shared memory carry.
     shared: Locations,
 }
@@ -67,13 +65,12 @@ struct Strong {
 impl Fences {
     /// For a block of this number of warps.
     pub(super) fn new(warps: usize) -> Self {
-        let none = || vec![Scoped::<Views>::default(); warps];
-        let gathered = vec![Scoped::<View>::default(); 16];
-        Self { released: none(), pending: none(), gathered, shared: Locations::default() }
+        let pending = vec![Scoped::<Views>::default(); warps];
+        Self { released: [(); 2].map(|()| Knowledge::new(warps)), pending, shared: Locations::default() }
     }
 
     pub(super) fn restart(&mut self) {
-        *self = Self::new(self.released.len());
+        *self = Self::new(self.pending.len());
     }
 
     /// Lanes of a warp access global memory, whose places carry what `locations` says.
@@ -115,7 +112,7 @@ impl Fences {
             }
             if order.release {
                 let known = clock.knowledge(thread);
-                self.released[own][..scopes].iter_mut().for_each(|released| released.set(lane, known.clone()));
+                self.released[..scopes].iter_mut().for_each(|released| released.warps[own].set(lane, known.clone()));
             }
         }
         if order.release {
@@ -148,7 +145,7 @@ impl Fences {
         if !writes {
             return;
         }
-        let mut released = [0, 1].map(|scope| self.released[warp][scope].of(lane).clone());
+        let mut released = self.released.each_ref().map(|released| released.warps[warp].of(lane).clone());
         if order.release {
             let known = clock.knowledge(thread);
             for released in &mut released {
@@ -171,29 +168,19 @@ impl Fences {
     /// A warp arrives at a barrier, which is a fence for what its threads have read.
     pub(super) fn arrive(&mut self, clock: &mut Clock, warp: u32, lanes: u32, id: u32) {
         self.acquire(clock, warp, lanes);
-        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
-        for (gathered, released) in gathered.iter_mut().zip(&self.released[warp as usize]) {
-            gathered.learn(&released.joined(lanes));
-        }
+        self.released.iter_mut().for_each(|released| released.arrive(warp, lanes, id));
     }
 
     /// A barrier opens: the fences of those who had arrived count for those who waited.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
-        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
-        let gathered = std::mem::take(gathered);
-        for warp in each(waiting) {
-            let Some(own) = self.released.get_mut(warp) else { return };
-            for (released, view) in own.iter_mut().zip(&gathered) {
-                released.set_all(view.clone());
-            }
-        }
+        self.released.iter_mut().for_each(|released| released.open(id, waiting));
     }
 
     /// Lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
         self.acquire(clock, warp, lanes);
         let full = clock.full(warp);
-        self.released[warp as usize].iter_mut().for_each(|released| released.meet(lanes, full));
+        self.released.iter_mut().for_each(|released| released.warps[warp as usize].meet(lanes, full));
     }
 
     fn acquire(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {

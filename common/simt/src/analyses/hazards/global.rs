@@ -115,7 +115,7 @@ impl GlobalShadow {
     ) {
         let store = access.kind == AccessKind::Store;
         let met = if store { meetings(access, setup.unit) } else { vec![] };
-        let strong = setup.strong(access.instruction);
+        let strong = setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             // The same value does no harm, but one of the two has done the other's work for nothing.
@@ -155,7 +155,7 @@ impl GlobalShadow {
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
-        let (decided, updates) = (setup.decided(access.instruction), setup.updates(access.instruction));
+        let (decided, updates) = (setup.facts(access.instruction).decided, setup.updates(access.instruction));
         let new = Event::new(clock.block(), thread, clock.time(access.warp), access.instruction);
         let part = Part::of(access, lane);
         let first = access.addresses[lane] >> unit;
@@ -168,7 +168,7 @@ impl GlobalShadow {
                 log.alone(setup, HazardKind::UninitialisedGlobal, Spot::Global(address), part);
             }
             let row = clock.row(access.warp as usize);
-            let promises = load && setup.read_only(access.instruction);
+            let promises = load && setup.order(access.instruction).read_only;
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {

@@ -224,7 +224,7 @@ impl Analysis for Hazards {
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let setup = Arc::new(Setup::new(launch, &self.outputs));
-        let global = setup.communicates().then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
+        let global = setup.code().communicates.then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
         (self.coverage, self.again) = (Arc::new(Coverage::new(&setup)), false);
         self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
         *self.merged.get_mut().unwrap_or_else(PoisonError::into_inner) = Merged::default();
@@ -262,7 +262,7 @@ impl Analysis for Hazards {
         let Some(mut block) = block else { return };
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
         if self.again { &mut merged.again } else { &mut merged.found }.take(&mut block.log.found);
-        if !block.setup.communicates() && !self.again {
+        if !block.setup.code().communicates && !self.again {
             merged.summaries.add(&block.setup, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
         }
         merged.idle.push(block);

@@ -69,8 +69,8 @@ impl Naming<'_> {
             Place::Register(names.get(number as usize).cloned().unwrap_or_else(|| "?".into()))
         };
         match spot {
-            Spot::Register(number) => register(self.setup.doubtful_registers(), number),
-            Spot::Accumulator(number) => register(&self.setup.products().registers, number),
+            Spot::Register(number) => register(&self.setup.code().maybe_unset, number),
+            Spot::Accumulator(number) => register(&self.setup.code().products.registers, number),
             Spot::Barrier(id) => Place::Barrier(id),
             Spot::Local(address) => Place::Local(address.into()),
             Spot::Mask(lanes) => Place::Lanes(lanes),

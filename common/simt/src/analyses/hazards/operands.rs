@@ -53,7 +53,7 @@ impl Operands {
     pub(super) fn new(setup: &Setup) -> Self {
         let count = (setup.shared_units << setup.unit).div_ceil(PIECE as usize);
         Self {
-            pieces: vec![Piece::default(); if setup.products().any() { count } else { 0 }],
+            pieces: vec![Piece::default(); if setup.code().products.any() { count } else { 0 }],
             warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
         }
     }

@@ -36,8 +36,8 @@ pub(super) struct Registers {
 
 impl Registers {
     pub(super) fn new(setup: &Setup) -> Self {
-        let (followed, warps) = (setup.followed(), setup.warps());
-        Self { doubtful: setup.doubtful(), followed, all: vec![Register::default(); followed * warps] }
+        let (followed, warps) = (setup.code().followed as usize, setup.warps());
+        Self { doubtful: setup.code().doubtful as usize, followed, all: vec![Register::default(); followed * warps] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {

@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::extent::{counted, fenced, unit};
 use super::hazard::Action;
-use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Products, Role, Scope, Start, Step};
+use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
 /// An allocation of global memory.
@@ -105,12 +105,12 @@ impl Setup {
         }
     }
 
-    fn code(&self) -> &Code {
+    pub(super) fn code(&self) -> &Code {
         &self.kernel.code
     }
 
     #[inline]
-    fn facts(&self, instruction: u32) -> &Facts {
+    pub(super) fn facts(&self, instruction: u32) -> &Facts {
         &self.code().facts[instruction as usize]
     }
 
@@ -134,28 +134,14 @@ impl Setup {
         self.code().shared_arrays.iter().enumerate().rfind(|(_, array)| array.offset <= address)
     }
 
-    pub(super) fn has_copies(&self) -> bool {
-        !self.code().copies.is_empty()
-    }
-
     /// Whether the asynchronous proxy takes part: products of a warpgroup, or bulk copies.
     pub(super) fn proxies(&self) -> bool {
-        self.products().any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
-    }
-
-    /// Whether an instruction is a bulk copy.
-    pub(super) fn is_bulk(&self, instruction: u32) -> bool {
-        self.facts(instruction).role == Role::BulkCopy
-    }
-
-    /// The registers that products of a warpgroup work on.
-    pub(super) fn products(&self) -> &Products {
-        &self.code().products
+        self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
     }
 
     /// How the instructions `first..end` use these registers, in order: instruction, register, use.
     pub(super) fn product_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, ProductUse)> + '_ {
-        let uses = &self.products().steps;
+        let uses = &self.code().products.steps;
         let start = uses.partition_point(|step| step.0 < first);
         uses[start..].iter().copied().take_while(move |step| step.0 < end)
     }
@@ -163,16 +149,6 @@ impl Setup {
     /// How an instruction takes part in the order of memory.
     pub(super) fn order(&self, instruction: u32) -> MemoryOrder {
         self.facts(instruction).order
-    }
-
-    /// Whether others may access the place of an instruction at the same time by intention.
-    pub(super) fn strong(&self, instruction: u32) -> bool {
-        self.order(instruction).is_strong()
-    }
-
-    /// Whether an instruction promises that nobody writes while the kernel runs.
-    pub(super) fn read_only(&self, instruction: u32) -> bool {
-        self.order(instruction).read_only
     }
 
     /// Whether an access needs what was in its place before.
@@ -191,19 +167,9 @@ impl Setup {
         matches!(self.facts(instruction).role, Role::Atomic | Role::Exchange)
     }
 
-    /// Whether an instruction runs only because of what an atomic operation has given back.
-    pub(super) fn decided(&self, instruction: u32) -> bool {
-        self.facts(instruction).decided
-    }
-
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
         if self.fenced || self.counted { usize::MAX } else { 2 }
-    }
-
-    /// Whether blocks may wait for each other.
-    pub(super) fn communicates(&self) -> bool {
-        self.code().communicates
     }
 
     /// What an instruction that writes, or does not, is said to do.
@@ -220,25 +186,6 @@ impl Setup {
     pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
         let origin = self.facts(instruction).shared_origin?;
         Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
-    }
-
-    pub(super) fn is_guarded(&self, instruction: u32) -> bool {
-        self.facts(instruction).guarded
-    }
-
-    /// How many registers may be read before they are set.
-    pub(super) fn doubtful(&self) -> usize {
-        self.code().doubtful as usize
-    }
-
-    /// Names of these, and of those that shuffles set.
-    pub(super) fn doubtful_registers(&self) -> &[String] {
-        &self.code().maybe_unset
-    }
-
-    /// How many registers are followed: these first, then what is computed from them.
-    pub(super) fn followed(&self) -> usize {
-        self.code().followed as usize
     }
 
     /// Those of the instructions `first..end` that read or set what is followed.

@@ -14,6 +14,7 @@ use super::proxies::Proxies;
 use super::rows::Rows;
 use super::setup::Setup;
 use crate::lanes::each;
+use crate::lower::Role;
 use crate::{Access, AccessKind};
 
 /// A piece of shared memory that the asynchronous proxy reads: for a product of a warpgroup, or as the barrier of a copy.
@@ -80,7 +81,7 @@ impl SharedShadow {
         let unit = setup.unit;
         let row = clock.row(access.warp as usize);
         let (time, two_warps) = (clock.time(access.warp), lists.two_warps());
-        let plain = !setup.strong(access.instruction);
+        let plain = !setup.order(access.instruction).is_strong();
         let units = (access.bytes >> unit).max(1);
         if let Some(number) = cells.of(access, unit).filter(|_| plain) {
             let new = Event::new(clock.block(), access.thread(0), time, access.instruction);
@@ -237,7 +238,9 @@ impl SharedShadow {
             each(slot.lanes).any(|lane| !proxies.knows(part.thread / 32, slot.event.by_lane(lane)))
         };
         let stored = |entry: &Entry| {
-            entry.sort.writes && !entry.sort.is_strong() && !setup.is_bulk(entry.slot.event.instruction())
+            entry.sort.writes
+                && !entry.sort.is_strong()
+                && setup.facts(entry.slot.event.instruction()).role != Role::BulkCopy
         };
         if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
             let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
@@ -253,7 +256,7 @@ impl SharedShadow {
     fn compare(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get_mut(index) else { return };
         let conflict: Option<Conflict> =
-            cell.conflict(&self.lists, clock, event(clock, part), sort, setup.decided(part.instruction));
+            cell.conflict(&self.lists, clock, event(clock, part), sort, setup.facts(part.instruction).decided);
         if let Some(conflict) = conflict {
             log.conflict(setup, Spot::Shared((index << setup.unit) as u32), conflict, part);
         }

@@ -233,6 +233,38 @@ impl Views {
     }
 }
 
+/// What the threads of a block know of something, and pass on where they meet.
+#[derive(Debug)]
+pub(super) struct Knowledge {
+    /// By warp.
+    pub warps: Vec<Views>,
+    /// What those who arrived at each barrier knew.
+    gathered: Vec<View>,
+}
+
+impl Knowledge {
+    pub(super) fn new(warps: usize) -> Self {
+        Self { warps: vec![Views::default(); warps], gathered: vec![View::default(); 16] }
+    }
+
+    /// A warp arrives at a barrier.
+    pub(super) fn arrive(&mut self, warp: u32, lanes: u32, id: u32) {
+        if let Some(gathered) = self.gathered.get_mut(id as usize) {
+            gathered.learn(&self.warps[warp as usize].joined(lanes));
+        }
+    }
+
+    /// A barrier opens: the warps that waited know what those who had arrived knew.
+    pub(super) fn open(&mut self, id: u32, waiting: u32) {
+        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
+        let gathered = std::mem::take(gathered);
+        for warp in each(waiting) {
+            let Some(views) = self.warps.get_mut(warp) else { return };
+            views.set_all(gathered.clone());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

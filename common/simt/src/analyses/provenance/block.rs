@@ -8,6 +8,7 @@ use crate::error::AccessKind;
 use crate::lanes::each;
 use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape, sub};
+use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, Executed, Observer};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,10 +26,14 @@ struct Cell {
 
 /// A value that arrived in shared memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
+pub struct Placed {
+    /// The value.
     pub tag: Tag,
+    /// The word in the block's shared memory.
     pub position: u32,
+    /// The instruction that stored or copied it.
     pub stored: u32,
+    /// The number of the thread.
     pub by: u32,
 }
 
@@ -79,9 +84,12 @@ struct Warp {
 pub struct BlockOrigins {
     launch: Arc<Launch>,
     pub(super) index: Dim3,
-    pub(super) nodes: Nodes,
-    pub(super) stores: Vec<Store>,
-    pub(super) placed: Vec<Placed>,
+    /// What its values are made of.
+    pub nodes: Nodes,
+    /// What it has stored to global memory so far, in order.
+    pub stores: Vec<Store>,
+    /// What has arrived in its shared memory so far, in order.
+    pub placed: Vec<Placed>,
     warps: Vec<Warp>,
     constants: HashMap<u32, bool>,
     shared: Vec<Cell>,
@@ -115,6 +123,13 @@ impl BlockOrigins {
             wait: None,
             launch,
         }
+    }
+
+    /// The tags of what a warp's register holds now, by lane; that of the lower half of a wide one.
+    pub fn tags(&self, warp: u32, register: &Register<'_>) -> [Tag; 32] {
+        let (Home::Word(place) | Home::Double(place)) = register.home else { return [0; 32] };
+        let tags = &self.warps[warp as usize].tags;
+        tags.get(place as usize..).and_then(|tags| tags.first_chunk()).copied().unwrap_or([0; 32])
     }
 
     /// The tags of an operand, before the instruction changes them.

@@ -35,10 +35,12 @@ pub struct Store {
     pub thread: Dim3,
     /// The instruction.
     pub instruction: u32,
-    pub(super) number: u32,
+    /// The number of the thread in its block.
+    pub number: u32,
     pub(super) of_block: usize,
     pub(super) order: u64,
-    pub(super) value: Tag,
+    /// What is stored.
+    pub value: Tag,
 }
 
 impl Launch {

@@ -17,12 +17,10 @@ use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
-pub use block::BlockOrigins;
-use block::Placed;
+pub use block::{BlockOrigins, Placed};
 use launch::Launch;
 pub use launch::Store;
-use nodes::Tag;
-pub use nodes::{Formed, Passage, Source, Term, Value};
+pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 

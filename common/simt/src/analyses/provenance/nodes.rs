@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Number of a node; 0 is a value of unknown origin.
-pub(super) type Tag = u32;
+pub type Tag = u32;
 
 /// One step in the life of a value. Instructions, threads and positions are numbers, as observers see them.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ const MOST: usize = 24 << 20;
 
 /// The nodes of a block, each with the bits of its value.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub struct Nodes {
     nodes: Vec<(Node, u64)>,
     constants: HashMap<u64, Tag>,
 }
@@ -69,7 +69,28 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    pub fn add(&mut self, node: Node, bits: u64) -> Tag {
+    /// How many there are; tags are smaller, and later ones are larger.
+    pub fn count(&self) -> Tag {
+        self.nodes.len() as Tag
+    }
+
+    /// The product that a value is, or that was added to the rest of it last.
+    pub fn product(&self, tag: Tag) -> Option<Term> {
+        match self.nodes.get(tag as usize)?.0 {
+            Node::Product { a, b, instruction, thread } | Node::MultiplyAdd { a, b, instruction, thread, .. } => {
+                Some(Term {
+                    factors: [a, b].map(|factor| self.value(factor)),
+                    tag,
+                    instruction,
+                    thread,
+                    negative: false,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn add(&mut self, node: Node, bits: u64) -> Tag {
         if self.nodes.len() >= MOST {
             return 0;
         }
@@ -78,7 +99,7 @@ impl Nodes {
     }
 
     /// A constant without an instruction of its own.
-    pub fn constant(&mut self, bits: u64) -> Tag {
+    pub(super) fn constant(&mut self, bits: u64) -> Tag {
         if let Some(&tag) = self.constants.get(&bits) {
             return tag;
         }
@@ -87,11 +108,11 @@ impl Nodes {
         tag
     }
 
-    pub fn is_constant(&self, tag: Tag) -> bool {
+    pub(super) fn is_constant(&self, tag: Tag) -> bool {
         matches!(self.nodes[tag as usize].0, Node::Constant { .. })
     }
 
-    pub fn bits(&self, tag: Tag) -> u64 {
+    pub(super) fn bits(&self, tag: Tag) -> u64 {
         self.nodes[tag as usize].1
     }
 
@@ -142,17 +163,16 @@ impl Nodes {
         // The sum's tag, whether it is subtracted, and by what it was converted.
         let mut waiting = vec![(tag, false)];
         while let Some((tag, negative)) = waiting.pop() {
-            let mut term = |a, b, instruction, thread| {
-                let factors = [a, b].map(|factor| self.value(factor));
-                let negative = negative ^ factors[0].negated ^ factors[1].negated;
-                formed.terms.push(Term { factors, instruction, thread, negative });
-            };
+            if let Some(mut term) = self.product(tag) {
+                term.negative = negative ^ term.factors[0].negated ^ term.factors[1].negated;
+                formed.terms.push(term);
+            }
+            if self.is_sum(tag) {
+                formed.sums.push(tag);
+            }
             match self.nodes[tag as usize].0 {
-                Node::Product { a, b, instruction, thread } => term(a, b, instruction, thread),
-                Node::MultiplyAdd { a, b, c, instruction, thread } => {
-                    term(a, b, instruction, thread);
-                    waiting.push((c, negative));
-                }
+                Node::Product { .. } => {}
+                Node::MultiplyAdd { c, .. } => waiting.push((c, negative)),
                 Node::Sum { a, b } => waiting.extend([(a, negative), (b, negative)]),
                 Node::Negated(of) => waiting.push((of, !negative)),
                 Node::Converted { value, instruction } if self.is_sum(value) => {
@@ -168,7 +188,7 @@ impl Nodes {
     }
 
     /// Whether this is a product or a sum, seen through conversions and shared memory.
-    fn is_sum(&self, mut tag: Tag) -> bool {
+    pub fn is_sum(&self, mut tag: Tag) -> bool {
         loop {
             match self.nodes[tag as usize].0 {
                 Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } => return true,
@@ -179,20 +199,13 @@ impl Nodes {
     }
 
     /// All products that a thread has formed, in order.
-    pub fn products(&self, of: u32) -> impl Iterator<Item = (Tag, Term)> {
-        self.nodes.iter().enumerate().filter_map(move |(tag, (node, _))| match *node {
-            Node::Product { a, b, instruction, thread } | Node::MultiplyAdd { a, b, instruction, thread, .. }
-                if thread == of =>
-            {
-                let factors = [a, b].map(|factor| self.value(factor));
-                Some((tag as Tag, Term { factors, instruction, thread, negative: false }))
-            }
-            _ => None,
-        })
+    pub(super) fn products(&self, of: u32) -> impl Iterator<Item = (Tag, Term)> {
+        let all = (0..self.count()).filter_map(|tag| self.product(tag));
+        all.filter(move |term| term.thread == of).map(|term| (term.tag, term))
     }
 
     /// Whether the sum `later` goes on from the sum `earlier`.
-    pub fn continues(&self, mut later: Tag, earlier: Tag) -> bool {
+    pub(super) fn continues(&self, mut later: Tag, earlier: Tag) -> bool {
         while later != earlier {
             later = match self.nodes[later as usize].0 {
                 Node::MultiplyAdd { c, .. } => c,
@@ -216,6 +229,8 @@ impl Nodes {
 pub struct Formed {
     /// The products, in the order in which they were added.
     pub terms: Vec<Term>,
+    /// The sums on the way, the last one first.
+    pub sums: Vec<Tag>,
     /// What was added alone: the number that the sum began with, or what was not followed.
     pub rest: Vec<Value>,
     /// Instructions that gave the sum another type.
@@ -227,6 +242,8 @@ pub struct Formed {
 pub struct Term {
     /// The factors, in the order of the instruction.
     pub factors: [Value; 2],
+    /// The product, or the sum that it was added to.
+    pub tag: Tag,
     /// The instruction that multiplies.
     pub instruction: u32,
     /// The number in its block of the thread that does.

@@ -121,32 +121,17 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> 
         (AtomicOp::Min, _) => old.min(b),
         (AtomicOp::Max, _) => old.max(b),
         (AtomicOp::Exch, _) => b,
-        (AtomicOp::Cas, _) => {
-            if old == b {
-                c
-            } else {
-                old
-            }
-        }
+        (AtomicOp::Cas, _) if old == b => c,
+        (AtomicOp::Cas, _) => old,
         (AtomicOp::And, _) => old & b,
         (AtomicOp::Or, _) => old | b,
         (AtomicOp::Xor, _) => old ^ b,
-        (AtomicOp::Inc, _) => {
-            if old >= b {
-                0
-            } else {
-                old + 1
-            }
-        }
+        (AtomicOp::Inc, _) if old >= b => 0,
+        (AtomicOp::Inc, _) => old + 1,
+        (AtomicOp::Dec, _) if old == 0 || old > b => b,
+        (AtomicOp::Dec, _) => old - 1,
         (AtomicOp::Arrive, _) => arrive(old, b, 0, c),
         (AtomicOp::ArriveDrop, _) => arrive(old, b, b, c),
-        (AtomicOp::Dec, _) => {
-            if old == 0 || old > b {
-                b
-            } else {
-                old - 1
-            }
-        }
     };
     value & mask
 }

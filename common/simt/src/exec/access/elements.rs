@@ -78,7 +78,7 @@ pub(super) fn load_element(word: impl Fn(usize) -> u32, address: usize, shape: S
 }
 
 #[inline(always)]
-pub(super) fn sign_extend(value: u64, bytes: u32) -> u64 {
+pub(crate) fn sign_extend(value: u64, bytes: u32) -> u64 {
     let shift = 64 - 8 * bytes;
     ((value << shift) as i64 >> shift) as u64
 }

@@ -15,6 +15,7 @@ mod shared;
 pub(super) use atomics::atomic;
 pub(super) use bulk::settle;
 pub(super) use copies::{copy_async, land};
+pub(super) use elements::sign_extend;
 pub(super) use generic::generic;
 pub(super) use global::{load_global, store_global};
 pub(super) use local::{load_param, local};

@@ -1,9 +1,9 @@
 //! A launch whose blocks are driven by hand, and its report in short lines.
 
 use crate::analyses::hazards::{BlockHazards, Hazards};
-use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, memory, number, request, waiting_body};
+use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, request, waiting_body};
 use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, Observer};
-use crate::{DevicePointer, Dim3, GlobalMemory, Hazard, Kernel};
+use crate::{Arg, DevicePointer, Dim3, GlobalMemory, Hazard, Kernel, LaunchConfig};
 
 pub(super) const STORE: &str = "st.shared.u32";
 pub(super) const LOAD: &str = "ld.shared.u32";
@@ -46,7 +46,11 @@ impl Launch {
 /// Runs a script, `[waits] [output] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block. With
 /// `output`, C is an output. With `waits`, threads may wait for each other at other places than barriers of the whole block,
 /// and the parts run in this order; else they also run in the opposite one. What a step is: see [`Block::step`].
+/// `kernel ...` is a kernel, see [`run_kernel`].
 pub(super) fn run(script: &str) -> Vec<String> {
+    if let Some(body) = script.strip_prefix("kernel ") {
+        return run_kernel(body);
+    }
     let (waits, script) = script.strip_prefix("waits ").map_or((false, script), |rest| (true, rest));
     let (output, script) = script.strip_prefix("output ").map_or((false, script), |rest| (true, rest));
     let parts = script.split('|').map(|part| part.split_once(':').unwrap_or(("0", part)));
@@ -67,17 +71,24 @@ pub(super) fn run(script: &str) -> Vec<String> {
     found
 }
 
-fn number_of<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
-    word.trim().parse().unwrap_or_else(|error| panic!("`{word}`: {error:?}"))
+/// What is found in a block of 48 threads that runs a kernel: `%r1` is the thread, `%p1` holds in the first 40 of them. `SET` sets
+/// `%r2` in these only; `STORE` stores `%r3`.
+fn run_kernel(body: &str) -> Vec<String> {
+    let body =
+        body.replace("SET", "@!%p1 bra SKIP; mov.u32 %r2, 5; SKIP:").replace("STORE", "st.global.u32 [%rd3], %r3");
+    let head = ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 16 .b8 s[512];
+        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 40;
+        mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;";
+    let kernel = kernel(&format!("{head} {body} ret;"));
+    let (mut memory, a, _) = memory();
+    let mut hazards = Hazards::new();
+    let arguments = [Arg::Pointer(a), Arg::U32(7)];
+    crate::launch(&kernel, &mut memory, &LaunchConfig::new(1, 48), &arguments, &mut hazards).unwrap();
+    hazards.found().iter().map(line).collect()
 }
 
-/// Lanes or warps: `all`, or a mask in binary or (`0x`) hexadecimal.
-fn mask(word: &str) -> u32 {
-    match word.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
-        None if word == "all" => u32::MAX,
-        None => u32::from_str_radix(word, 2).unwrap(),
-    }
+fn number_of<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
+    word.trim().parse().unwrap_or_else(|error| panic!("`{word}`: {error:?}"))
 }
 
 /// `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`, with block/thread.
@@ -106,7 +117,7 @@ impl Block<'_> {
     }
 
     /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
-    /// or C; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`.
+    /// or C; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with what is stored: `=NUMBER`, or `=lane`.
     fn step(&mut self, step: &str) {
         if let Some((count, step)) = step.split_once('*') {
             return (0..number_of(count)).for_each(|_| self.step(step));
@@ -154,10 +165,15 @@ impl Block<'_> {
                 let (start, address) = self.place(word, place);
                 self.one(start, number_of(thread), address);
             }
-            [word, warp, lanes, place, stride] => {
+            [word, warp, lanes, place, stride, ref value @ ..] => {
                 let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
                 let at = |lane: u64| address.wrapping_add_signed(stride * lane as i64);
-                self.access(&request(start).warp(number_of(warp)).lanes(mask(lanes)).at(at));
+                let request = request(start).warp(number_of(warp)).lanes(mask(lanes)).at(at);
+                self.access(&match value.first().map(|value| &value[1..]) {
+                    None => request,
+                    Some("lane") => request.values(|lane| lane as u32),
+                    Some(number) => request.values(|_| number_of(number)),
+                });
             }
             _ => panic!("`{step}` is not a step"),
         }

@@ -1,9 +1,10 @@
-//! What follows from the kernel: narrow accesses, dynamic arrays, lines of the source, extents, registers.
+//! What follows from the kernel: narrow accesses, dynamic arrays, lines of the source, extents; and copies whose lanes differ.
 
-use super::driver::{CLEAN, GLOBAL_LOAD, GLOBAL_STORE, LOAD, Launch, STORE, launch_of, line};
+use super::driver::{CLEAN, GLOBAL_LOAD, GLOBAL_STORE, LOAD, Launch, STORE, found, launch_of};
+use crate::DevicePointer;
 use crate::analyses::hazards::{Extents, Hazards};
 use crate::analyses::testing::{BODY, Request, begin, kernel, memory, request};
-use crate::{Arg, DevicePointer, LaunchConfig};
+use crate::observe::{CopyAccess, Observer};
 
 #[test]
 fn narrow_accesses_have_shadows_of_bytes() {
@@ -91,80 +92,42 @@ fn elements_have_indices_where_extents_are_known() {
     );
 }
 
-/// What is found in two blocks of 48 threads that run a kernel; `%r1` is the thread, `%p1` holds in the first 40 of them.
-fn of_launch(body: &str) -> Vec<String> {
-    let head = ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 16 .b8 s[512];
-        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 40;
-        mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;";
-    let kernel = kernel(&format!("{head} {body} ret;"));
-    let (mut memory, a, _) = memory();
-    let mut hazards = Hazards::new();
-    let arguments = [Arg::Pointer(a), Arg::U32(7)];
-    crate::launch(&kernel, &mut memory, &LaunchConfig::new(1, 48), &arguments, &mut hazards).unwrap();
-    hazards.found().iter().map(line).collect()
-}
-
-/// A register that was not set is followed until it decides something; here `%r2` is set where `%p1` holds.
 #[test]
-fn what_was_never_set_decides_nothing() {
-    let set = "@!%p1 bra SKIP; mov.u32 %r2, 5; SKIP:";
-    let store = "st.global.u32 [%rd3], %r3;";
-    let none = |body: &str| assert_eq!(of_launch(&format!("{set} {body}")), CLEAN, "{body}");
-    let found = |body: &str, where_read: &str, count: u32| {
-        let expected = format!("UnsetRegister register %r2: 0/40 reads {where_read}; x{count}");
-        assert_eq!(of_launch(&format!("{set} {body}")), [expected], "{body}");
+fn the_source_of_a_copy_is_read() {
+    // Lanes 0 to 3 read 4, 8, 12 and 16 bytes, lane 4 nothing.
+    let read = |write: u64| {
+        found(|block| {
+            let a = block.launch.a.0;
+            let source: [u32; 32] = std::array::from_fn(|lane| [3, 8, 12, 16, 0][lane.min(4)]);
+            let copy = CopyAccess {
+                warp: 1,
+                instruction: block.number("cp.async.cg"),
+                lanes: 0b11111,
+                bytes: 16,
+                bypass: true,
+                source_bytes: &source,
+                from: &std::array::from_fn(|lane| a + 16 * lane as u64),
+                to: &std::array::from_fn(|lane| 16 * lane as u64),
+            };
+            block.watch.copy(&copy);
+            block.one(GLOBAL_STORE, 0, a + write);
+        })
     };
-    // Nobody needs what is computed, or only those do who have set it.
-    none("selp.b32 %r3, %r1, %r2, %p1;");
-    none("add.u32 %r3, %r2, 1; mul.lo.u32 %r4, %r3, %r3; setp.eq.u32 %p2, %r4, 3;");
-    none(&format!("add.u32 %r3, %r2, 1; @%p1 {store}"));
-    none(&format!("selp.b32 %r3, %r2, %r1, %p1; {store}"));
-    none(&format!("mov.u32 %r3, %r2; @!%p1 mov.u32 %r3, 1; {store}"));
-    none(&format!("setp.eq.u32 %p2, %r2, 5; and.pred %p3, %p1, %p2; @%p3 bra END; mov.u32 %r3, 1; {store} END:"));
-    none(&format!(
-        "not.pred %p4, %p1; setp.eq.u32 %p2, %r2, 5; or.pred %p3, %p2, %p4; @%p3 {}",
-        "st.global.u32 [%rd3], 1;"
-    ));
-    none(&format!("setp.eq.and.u32 %p2, %r2, 5, %p1; @%p2 bra END; mov.u32 %r3, 1; {store} END:"));
-    none(&format!("shfl.sync.idx.b32 %r3, %r2, 0, 31, 0xffff; @%p1 {store}").replace("0xffff;", "0xffffffff;"));
-    // Branches, addresses, what is stored; each once.
-    found("setp.eq.u32 %p2, %r2, 5; @%p2 bra END; END:", "@%p2", 8);
-    found("setp.eq.u32 %p2, %r2, 5; @!%p2 ret;", "@!%p2", 8);
-    found(
-        "and.b32 %r3, %r2, 4; cvt.u64.u32 %rd4, %r3; add.s64 %rd5, %rd1, %rd4; ld.global.u32 %r4, [%rd5];",
-        "ld.global.u32",
-        8,
-    );
-    found(&format!("add.u32 %r3, %r2, 1; {store}"), "st.global.u32", 8);
-    found(&format!("add.u32 %r3, %r2, 1; {store} {store} bar.sync 0; {store}"), "st.global.u32", 8);
-    found(&format!("selp.b32 %r3, %r1, %r2, %p1; {store}"), "st.global.u32", 8);
-    found(&format!("setp.eq.u32 %p2, %r2, 5; selp.b32 %r3, 1, 2, %p2; {store}"), "st.global.u32", 8);
-    found(&format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; @%p2 {store}"), "@%p2", 8);
-    found(&format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; @%p2 mov.u32 %r3, 2; {store}"), "st.global.u32", 8);
-    found(
-        &format!("setp.eq.u32 %p2, %r2, 5; mov.u32 %r3, 1; or.pred %p3, %p2, %p1; @%p3 bra END; {store} END:"),
-        "@%p3",
-        8,
-    );
-    found("setp.eq.u32 %p2, %r2, 5; vote.sync.ballot.b32 %r3, %p2, 0xffffffff; setp.gt.u32 %p1, %r1, 40; @%p1 bra END; END:
-        setp.ne.u32 %p3, %r1, 40; @%p3 ret; st.global.u32 [%rd3], %r3;", "st.global.u32", 1);
-}
-
-/// A lane that has ended, or that a block does not have, gives no value.
-#[test]
-fn shuffles_read_lanes_that_are_there() {
-    let shuffle = |mode: &str, by: u32| format!("shfl.sync.{mode}.b32 %r3, %r1, {by}, 31, 0xffffffff;");
-    let store = "st.global.u32 [%rd3], %r3;";
-    let found = |body: String| of_launch(&body);
-    let report = |thread: u32, count: u32| {
-        vec![format!(
-            "EndedLane register %r3: 0/{thread} executes it shfl.sync.down.b32; 0/{thread} reads st.global.u32; x{count}"
-        )]
-    };
-    assert_eq!(found(format!("{} {store}", shuffle("bfly", 1))), CLEAN);
-    // The second warp has 16 lanes.
-    assert_eq!(found(format!("{} {store}", shuffle("down", 8))), report(40, 8));
-    assert_eq!(found(format!("{} @%p1 {store}", shuffle("down", 8))), CLEAN);
-    assert_eq!(found(format!("setp.ge.u32 %p2, %r1, 30; @%p2 ret; {} {store}", shuffle("down", 2))), report(28, 2));
-    assert_eq!(found(format!("setp.ge.u32 %p2, %r1, 30; @%p2 ret; {}", shuffle("down", 2))), CLEAN);
+    for lane in 0..5u64 {
+        for word in 0..4 {
+            let raced = word < [1, 2, 3, 4, 0][lane as usize];
+            let expected = format!(
+                "Race A[{}]: 0/{} reads cp.async.cg.shared.global; 0/0 writes st.global.u32; x1",
+                4 * lane + word,
+                32 + lane
+            );
+            let report = read(16 * lane + 4 * word);
+            if raced {
+                // A copy is named by what it does to shared memory, but here it reads.
+                assert_eq!(report, [expected]);
+            } else {
+                assert_eq!(report, CLEAN, "lane {lane}, word {word}");
+            }
+        }
+    }
 }

@@ -1,0 +1,122 @@
+//! Kernels in Rust: what is wrong with them is shown in their own lines, in their own language.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use common::code::rustc;
+use libtest_mimic::Trial;
+
+use super::{program, root, trial};
+
+pub fn trials() -> Vec<Trial> {
+    let compiles = [
+        trial("rust::one_of_your_own_is_right_at_any_shape", one_of_your_own_is_right_at_any_shape),
+        trial("rust::what_does_not_compile_is_shown_as_rustc_shows_it", what_does_not_compile_is_shown),
+    ];
+    let found = rustc::find().is_ok();
+    let compiles = compiles.map(|trial| trial.with_kind("needs rustc for GPUs").with_ignored_flag(!found));
+    let shown = trial("rust::a_missing_barrier_or_wait_is_shown_in_rust", a_missing_barrier_or_wait_is_shown);
+    [shown].into_iter().chain(compiles).collect()
+}
+
+/// A folder of the test's own.
+fn folder(name: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// What the program says of a file, on both outputs, and its exit status.
+fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
+    let arguments = [&["--device", "sim", "--check", "--kernel"], arguments].concat();
+    let (options, more) = arguments.split_at(4);
+    let output = program().args(options).arg(file).args(more).output().context("the program does not start")?;
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Ok((text, output.status.code()))
+}
+
+/// The committed PTX without its first barrier, or its last wait, beside the source that it names.
+fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
+    let tiled = ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "put a sync_threads()"];
+    let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "(wait()) before line"];
+    for (step, form, instruction, launch, words) in [
+        ("step04_tiled", "f32.sm75", "bar.sync", ["--size", "65x67x33"].as_slice(), tiled),
+        (
+            "step06_prefetch",
+            "f32-16x32v1.sm80",
+            "cp.async.wait",
+            &["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"],
+            prefetch,
+        ),
+    ] {
+        let (folder, step) = (folder(&format!("rust_{step}"))?, root().join(step));
+        let ptx = fs::read_to_string(step.join(format!("ptx/kernel_rust-{form}.ptx")))?;
+        let wanted = |line: &&str| line.contains(instruction);
+        let ordered = if instruction == "bar.sync" { ptx.lines().find(wanted) } else { ptx.lines().rfind(wanted) };
+        let line = ordered.with_context(|| format!("no {instruction} in the PTX"))?;
+        let (before, after) = if instruction == "bar.sync" { ptx.split_once(line) } else { ptx.rsplit_once(line) }
+            .context("the line is there")?;
+        let named = after.rsplit_once("\t.file").context("the PTX names its source")?.0.to_owned()
+            + "\t.file\t1 \"kernel.rs\"\n";
+        fs::copy(step.join("kernel.rs"), folder.join("kernel.rs"))?;
+        let file = folder.join("faulty.ptx");
+        fs::write(&file, before.to_owned() + &named)?;
+        let (text, status) = says(&file, launch)?;
+        ensure!(status == Some(1) && !text.contains("__syncthreads"), "{text}");
+        for words in words {
+            ensure!(text.contains(words), "{words} is missing: {text}");
+        }
+    }
+    Ok(())
+}
+
+fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
+    let file = folder("rust_own")?.join("mine.rs");
+    let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
+    // A constant of its own takes the place of the host's.
+    fs::write(
+        &file,
+        text.replace("use host::*;", "use host::*;\n// launch: block 16,16 tile 16,16\nconst TILE: u32 = 16;"),
+    )?;
+    for size in ["1", "17x33x70", "64"] {
+        for dtype in ["f32", "i32"] {
+            let (text, status) = says(&file, &["--size", size, "--dtype", dtype])?;
+            ensure!(
+                status == Some(0) && text.contains("compiled by rustc") && text.contains("hazards    none"),
+                "{text}"
+            );
+        }
+    }
+    fs::write(
+        &file,
+        text.replace("        sync_threads();\n        k0", "        k0")
+            .replace("use host::*;", "use host::*;\nconst TILE: u32 = 32;"),
+    )?;
+    let (text, status) = says(&file, &["--size", "65x67x70"])?;
+    ensure!(status == Some(1) && text.contains("mine.rs:41:") && text.contains("is written by one thread"), "{text}");
+    Ok(())
+}
+
+fn what_does_not_compile_is_shown() -> Result<()> {
+    let file = folder("rust_wrong")?.join("mine.rs");
+    let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
+    for (right, wrong, words) in [
+        ("As.load(y, k)", "As.load(y)", ["mine.rs:40:26", "argument #2 of type `u32` is missing"]),
+        ("use host::*;", "use std::fs;", ["mine.rs:5:5", "unresolved import"]),
+        ("use host::*;", "#![feature(no_core)]", ["mine.rs:5:", "error"]),
+        ("use host::*;", "mod other;\nuse host::*;", ["mine.rs:5:1", "file not found"]),
+        (
+            "use host::*;",
+            "use host::*;\nconst X: u32 = { let mut i = 0; while i < 9 { i %= 7; } i };\nstatic Y: u32 = X;",
+            ["mine.rs", "long time"],
+        ),
+        ("k0 += TILE;", "k0 += TILE / (N - M);", ["calls ", "divide by constants"]),
+    ] {
+        fs::write(&file, text.replace(right, wrong))?;
+        let (text, status) = says(&file, &["--size", "32"])?;
+        ensure!(status == Some(2) && words.iter().all(|word| text.contains(word)), "{words:?}: {text}");
+        ensure!(!text.contains("/tmp"), "{text}");
+    }
+    Ok(())
+}
