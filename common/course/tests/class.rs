@@ -58,7 +58,6 @@ fn main() -> ExitCode {
     let trials = vec![
         needs_nvrtc(trial("a_class_is_graded_and_each_pays_for_itself", class)),
         needs_nvrtc(trial("a_kernel_is_graded_for_a_program", json)),
-        trial("what_is_no_class_is_one_sentence", no_class),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -169,20 +168,5 @@ fn json() -> Result<()> {
     let finding = &graded["findings"][0];
     ensure!(finding["kind"] == "data race" && finding["places"][0]["line"] == 27, "{out}");
     ensure!(!out.contains("\\u001b"), "{out}");
-    Ok(())
-}
-
-fn no_class() -> Result<()> {
-    let folder = mine("class-none")?;
-    let at = folder.display().to_string();
-    for (arguments, said) in [
-        (vec!["grade", at.as_str()], "holds no hand-in"),
-        (vec!["grade", "/no/such/folder"], "is not a folder"),
-        (vec!["grade", at.as_str(), "--lab", "99"], "there is no lab 99"),
-        (vec!["grade", at.as_str(), "--jobs", "0"], "0"),
-    ] {
-        let (_, err, status) = course(&arguments)?;
-        ensure!(status == Some(2) && err.contains(said) && err.lines().count() == 1, "{said}: {err}");
-    }
     Ok(())
 }

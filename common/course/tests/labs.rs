@@ -86,7 +86,6 @@ fn main() -> ExitCode {
     trials.extend([
         trial("every_task_has_a_tested_answer", every_answer),
         trial("a_copy_is_made_once_and_never_overwritten", copies),
-        trial("hints_come_one_after_the_other", hints),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
         trial("progress_that_is_not_understood_is_kept", strange_progress),
         #[cfg(unix)]
@@ -330,15 +329,6 @@ fn copies() -> Result<()> {
     let (text, _) = with_mine(&folder, &[], "")?;
     ensure!(text.contains("go on with cargo course lab 4"), "{text}");
     ensure!(text.contains("step04.cu"), "{text}");
-    Ok(())
-}
-
-fn hints() -> Result<()> {
-    let folder = mine("hints")?;
-    let (first, status) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
-    ensure!(status == Some(0) && first.contains("  1. ") && !first.contains("  2. "), "{first}");
-    let (second, _) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
-    ensure!(second.contains("  2. ") && !second.contains("  3. "), "{second}");
     Ok(())
 }
 

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let mut trials = vec![support::needs_nvrtc(trial("a_lab_is_begun_failed_and_passed", lab))];
-    for name in ["standing", "help", "diff", "compare", "doctor", "errors"] {
+    for name in ["standing", "help", "diff", "compare", "doctor", "errors", "hints", "grade"] {
         trials.push(trial(name, move || outputs(name)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -10,6 +10,8 @@ const ORDERS = [
   ["turns", "warps take turns"],
   ["blocks", "blocks take turns, too"],
 ];
+/// Orders that the engine has tried to find a wrong product, beside those that the list names.
+const TRIED = /^(warps|turns|blocks)( \d+)?( backwards)?$/;
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 
@@ -44,7 +46,7 @@ export function sensible(data, choice) {
     ? choice.size
     : choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
   const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
-  const order = ORDERS.some(([id]) => id === choice.order) ? choice.order : "warps";
+  const order = TRIED.test(choice.order) ? choice.order : "warps";
   const values = data.fills?.includes(choice.fill) ? choice.fill : null;
   const other = data.kernels.some(({ id }) => id === choice.with) ? choice.with : null;
   return { ...choice, name: kernel.id, size, dtype, fill: values, order, with: other };
@@ -53,14 +55,15 @@ export function sensible(data, choice) {
 /// The form at the top of the page. `changed(choice)` is called when the reader asks for a run.
 export function makeChoice(root, data, { changed }) {
   let choice = null;
-  const groups = data.chapters.map(({ number, title, kernels }) => ({
-    label: number ? `Step ${number}: ${title}` : title,
-    options: kernels.map((id) => [id, kernelTitle(data.kernels.find((kernel) => kernel.id === id))]),
-  }));
+  const groups = () =>
+    data.chapters.map(({ number, title, kernels }) => ({
+      label: number ? `Step ${number}: ${title}` : title,
+      options: kernels.map((id) => [id, kernelTitle(data.kernels.find((kernel) => kernel.id === id))]),
+    }));
   const listener = (key) => (event) =>
     changed({ ...choice, [key]: event.target.value || null, ...(key === "name" ? firstOf(data, event.target.value) : {}) });
-  const kernel = choose(groups, { id: "kernel", onchange: listener("name") });
-  const other = choose([["", "nothing"], ...groups], { id: "with", onchange: listener("with") });
+  const kernel = choose(groups(), { id: "kernel", onchange: listener("name") });
+  const other = choose([["", "nothing"], ...groups()], { id: "with", onchange: listener("with") });
   const sides = ["M", "N", "K"].map((side) =>
     element("input", {
       type: "number",
@@ -105,12 +108,18 @@ export function makeChoice(root, data, { changed }) {
   }
 
   return {
+    /// Lists the kernels again, after one was pasted.
+    list() {
+      kernel.replaceChildren(...choose(groups(), {}).children);
+    },
     /// Shows a choice, and the forms that can run it.
     show(next, able) {
       choice = next;
       const chosen = data.kernels.find(({ id }) => id === next.name);
       kernel.value = next.name;
       other.value = next.with ?? "";
+      if (![...order.options].some(({ value }) => value === next.order))
+        order.append(element("option", { value: next.order, text: `tried: ${next.order}` }));
       order.value = next.order;
       if (fillWith) fillWith.value = next.fill ?? data.fills[0];
       sides.forEach((side, index) => {

@@ -13,6 +13,14 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/// An element of a drawing (SVG), likewise.
+export function drawing(name, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
 /// Words in which names of code stand between backticks, as the course's texts have them.
 export function withCode(text) {
   return text.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));

@@ -1,58 +1,21 @@
-// The hazards of a run: each appears when its second access happens.
+// The hazards of a run: the picture of one, the others below it, and the switch between a lucky and an unlucky order.
 
 import { element, fill } from "./elements.js";
+import { drawHazard, hazardWords } from "./hazard-drawing.js";
 import { count, place } from "./words.js";
 
-function party(view, hazard, { block, thread, action, line, number, warp, lane }) {
-  const go = () => view.go(hazard.time, { block: number, warp, lane });
-  return element(
-    "li",
-    {},
-    element("button", {
-      type: "button",
-      class: "plain",
-      onclick: go,
-      text: `thread ${place(thread)} of block ${place(block)}`,
-    }),
-    ` ${action} ${hazard.place}${line === null ? "" : ` in line ${line}`}`,
-  );
-}
-
-// Lanes of one warp usually run together: such hazards come last.
+/// Whether a hazard is between lanes of one warp. They usually run together, so such hazards come last.
 function isWithinWarp({ parties: [a, b] }) {
   return b !== undefined && a.number === b.number && a.warp === b.warp;
 }
 
-function entry(view, hazard) {
-  const seen = hazard.time <= view.run.time;
-  return element(
-    "li",
-    { class: `hazard${hazard.warning ? " warning" : ""}${seen ? "" : " later"}` },
-    element(
-      "p",
-      {},
-      element("strong", { text: `${hazard.kind}: ${hazard.place}` }),
-      element("span", {
-        class: "muted",
-        text:
-          (isWithinWarp(hazard) ? ", between two lanes of one warp" : "") +
-          (hazard.count > 1 ? `, ${count(hazard.count)} times in the whole run` : ""),
-      }),
-    ),
-    element("ul", {}, ...hazard.parties.map((one) => party(view, hazard, one))),
-    element("button", {
-      type: "button",
-      onclick: () => view.go(hazard.time, chosenOf(hazard)),
-      text: seen ? "Go to the second access" : "Go to where it happens",
-    }),
-    hazard.text
-      ? element("details", {}, element("summary", { text: "The whole report" }), element("pre", { text: hazard.text }))
-      : null,
-  );
+/// The hazard to show first: one between warps, if there is any.
+export function firstHazard({ hazards }) {
+  return Math.max(0, hazards.findIndex((hazard) => !isWithinWarp(hazard)));
 }
 
 /// The thread that made the second access.
-export function chosenOf(hazard) {
+function chosenOf(hazard) {
   const last = hazard.parties.at(-1);
   return last ? { block: last.number, warp: last.warp, lane: last.lane } : {};
 }
@@ -60,26 +23,121 @@ export function chosenOf(hazard) {
 /// The panel.
 export function makeHazards(view) {
   const says = element("p", { class: "says" });
+  const orders = element("div", { class: "orders", role: "group", "aria-label": "Orders of execution" });
+  const picture = element("div", { class: "picture" });
+  const words = element("p", { class: "says", role: "status" });
   const list = element("ol", { class: "hazards" });
-  const root = element("section", { class: "panel hazards-panel", "aria-label": "Hazards" }, says, list);
+  const root = element("section", { class: "panel hazards-panel", "aria-label": "Hazards" }, says, orders, picture, words, list);
+  let chosen = null;
   let drawn = null;
+
+  const go = (hazard, party = chosenOf(hazard)) => view.go(hazard.time, party);
+
+  function entry(hazard, number) {
+    const seen = hazard.time <= view.run.time;
+    const often = hazard.count > 1 ? `, ${count(hazard.count)} times in the whole run` : "";
+    return element(
+      "li",
+      { class: `hazard${hazard.warning ? " warning" : ""}${seen ? "" : " later"}` },
+      element("button", {
+        type: "button",
+        class: "plain",
+        "aria-pressed": String(number === chosen),
+        text: `${hazard.kind}: ${hazard.place}`,
+        onclick: () => {
+          chosen = number;
+          go(hazard);
+        },
+      }),
+      element("span", { class: "muted", text: (isWithinWarp(hazard) ? ", between two lanes of one warp" : "") + often }),
+      number === chosen ? parties(hazard) : null,
+      number === chosen && hazard.text
+        ? element("details", {}, element("summary", { text: "The whole report" }), element("pre", { text: hazard.text }))
+        : null,
+    );
+  }
+
+  function parties(hazard) {
+    return element(
+      "ul",
+      {},
+      ...hazard.parties.map(({ block, thread, action, line, number, warp, lane }) =>
+        element(
+          "li",
+          {},
+          element("button", {
+            type: "button",
+            class: "plain",
+            onclick: () => go(hazard, { block: number, warp, lane }),
+            text: `thread ${place(thread)} of block ${place(block)}`,
+          }),
+          ` ${action} ${hazard.place}${line === null ? "" : ` in line ${line}`}`,
+        ),
+      ),
+    );
+  }
+
+  /// The switch between the orders; before they are known, the button that looks for them.
+  function drawOrders() {
+    const { witness } = view.page;
+    orders.hidden = view.run.facts.hazards.length === 0;
+    if (orders.hidden) return;
+    if (!witness) {
+      const find = element("button", {
+        type: "button",
+        text: "Find an order in which it goes wrong",
+        onclick: () => view.page.findWitness(),
+      });
+      return fill(orders, find);
+    }
+    const one = (order, text) =>
+      order === null
+        ? null
+        : element("button", {
+            type: "button",
+            text,
+            "aria-pressed": String(view.run.facts.order === order),
+            onclick: () => view.page.inOrder(order),
+          });
+    fill(
+      orders,
+      one(witness.lucky, "The lucky run"),
+      one(witness.unlucky, "The unlucky run"),
+      element("span", { class: "muted", text: ` ${witness.words}` }),
+    );
+  }
+
+  async function drawPicture() {
+    const { run } = view;
+    const number = chosen;
+    const found = number === null ? null : await run.hazard(number).catch(() => null);
+    if (run !== view.run || number !== chosen) return;
+    fill(picture, found && drawHazard(found, view.room().width - 4));
+    words.textContent = found ? hazardWords(found) : "";
+  }
+
   return {
     id: "hazards",
     title: "Hazards",
     root,
-    badge: () => view.run.look.hazards || null,
     draw() {
-      const { facts, look } = view.run;
+      const { facts, look, time } = view.run;
       const all = facts.hazards.length;
       says.textContent =
         all === 0
           ? "There is none in this run: every access is ordered, and stays inside its array."
           : `${look.hazards} so far, ${all} in the whole run.`;
-      const state = `${facts.hazards.length} ${look.hazards}`;
-      if (drawn?.facts === facts && drawn.state === state) return;
-      drawn = { facts, state };
-      const ordered = [...facts.hazards].sort((a, b) => isWithinWarp(a) - isWithinWarp(b));
-      fill(list, ...ordered.map((hazard) => entry(view, hazard)));
+      const here = facts.hazards.findIndex((hazard) => hazard.time === time);
+      if (here >= 0 && facts.hazards[chosen]?.time !== time) chosen = here;
+      if (chosen === null || chosen >= all) chosen = all > 0 ? firstHazard(facts) : null;
+      drawOrders();
+      const state = `${facts.order} ${look.hazards} ${chosen} ${all} ${view.room().width}`;
+      if (drawn?.run === view.run && drawn.state === state) return;
+      drawn = { run: view.run, state };
+      const ordered = facts.hazards.map((hazard, number) => [hazard, number]);
+      ordered.sort(([a], [b]) => isWithinWarp(a) - isWithinWarp(b));
+      fill(list, ...ordered.map(([hazard, number]) => entry(hazard, number)));
+      drawPicture();
     },
   };
 }

@@ -3,7 +3,9 @@
 import { firstOf, isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
 import { element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
+import { firstHazard } from "./hazards.js";
 import { listenToKeys } from "./keys.js";
+import { makePaste } from "./paste.js";
 import { makePredict } from "./predict.js";
 import { Runner } from "./runner.js";
 import { makeTabs } from "./tabs.js";
@@ -18,10 +20,13 @@ export class Page {
     this.views = [];
     this.runs = [];
     this.choice = null;
+    this.witness = null;
+    /// Kernels whose strips stand beside those of the kernel that is shown.
+    this.beside = new Set();
     this.runner = new Runner(data, wasm);
     this.travel = new Travel(this);
     this.parts = Object.fromEntries(
-      ["choice", "idea", "time", "travel", "more", "sentence", "message", "tabs", "predict", "views"].map((id) => [
+      ["choice", "idea", "time", "travel", "more", "paste", "sentence", "message", "tabs", "predict", "views"].map((id) => [
         id,
         document.getElementById(id),
       ]),
@@ -48,6 +53,10 @@ export class Page {
       visit: (stop) => this.visit(stop),
       answer: (question) => this.answer(question),
       look: (question, answer) => this.lookWhere(question, answer),
+    });
+    makePaste(this.parts.paste, {
+      entries: (ptx) => this.runner.entries(ptx),
+      runPasted: (ptx, launch) => this.runPasted(ptx, launch),
     });
     this.tabs = makeTabs(this.parts.tabs, PANELS, (id) => this.choosePanel(id));
     this.timeline.enable(false);
@@ -197,6 +206,7 @@ export class Page {
     const before = this.choice;
     const choice = sensible(this.data, wanted);
     this.choice = choice;
+    this.witness = null;
     try {
       if (before && before.name !== choice.name) choice.size = await this.runner.fittingSize(choice);
       const able = await this.runner.formsFor(choice);
@@ -258,7 +268,7 @@ export class Page {
   async show(runs) {
     for (const run of runs) {
       const first = await run.first();
-      if (first) await run.lookAt(first.time, { ...run.chosen, warp: first.warp });
+      if (Number.isInteger(first?.time)) await run.lookAt(first.time, { ...run.chosen, warp: first.warp });
     }
     this.runs = runs;
     while (this.views.length > runs.length) this.views.pop().remove();
@@ -301,6 +311,7 @@ export class Page {
     }
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     if (stop.panel) this.choosePanel(stop.panel);
+    if (stop.beside) this.beside = new Set(stop.beside);
     await this.goTo(stop.at);
   }
 
@@ -312,16 +323,81 @@ export class Page {
     const line = contains && run.kernel.source.split("\n").findIndex((text) => text.includes(contains)) + 1;
     const thread = { block: 0, warp: 0, lane: 0 };
     await run.lookAt(0, thread);
-    const time = await run.seek({ ...options, array, line: line || undefined });
+    const hazard = options.to === "hazard" ? run.facts.hazards[firstHazard(run.facts)] : null;
+    const time = hazard ? hazard.time : await run.seek({ ...options, array, line: line || undefined });
     if (time === null) return;
-    const party = options.to === "hazard" ? this.travel.threadAt(run, time) : thread;
-    await this.views[0].go(time, party);
+    await this.views[0].go(time, hazard ? this.travel.threadAt(run, time) : thread);
   }
 
   /// What was counted, in answer to a question of the tour.
   async answer(question) {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     return this.runs[0].question(question);
+  }
+
+  /// Looks for an order in which the product of this kernel is right, and for one in which it is wrong.
+  async findWitness() {
+    const run = this.runs[0];
+    this.say("Trying other orders …");
+    try {
+      const found = await run.witness();
+      if (this.runs[0] === run) this.witness = found;
+    } catch (error) {
+      this.tell(sentenceOf(error.message));
+    }
+    this.travel.drawAll();
+  }
+
+  /// Runs the same in another order, and goes to its first hazard.
+  async inOrder(order) {
+    const { witness } = this;
+    await this.choose({ ...this.choice, order });
+    this.witness = witness;
+    await this.goTo({ to: "hazard" });
+  }
+
+  /// The kernels of the chapter whose strips can stand beside that of the one that is shown.
+  besides() {
+    const others = this.chapter.kernels.filter((id) => id !== this.choice.name && id !== this.runs[0]?.kernel.id);
+    return others.map((id) => ({ id, title: kernelTitle(this.runner.kernel(id)) }));
+  }
+
+  /// The strips of the kernel that is shown, and of those beside it.
+  async strips(options) {
+    const [run] = this.runs;
+    const own = { title: kernelTitle(run.kernel), strip: await run.strips(options) };
+    const names = this.besides().filter(({ id }) => this.beside.has(id)).map(({ id }) => id);
+    return [own, ...(await this.runner.stripsOf(names, this.choice, options))];
+  }
+
+  /// Runs pasted PTX with a launch. It becomes a kernel of the page, in a chapter of its own.
+  async runPasted(ptx, launch) {
+    const planner = { launch };
+    const [m, n, k] = this.choice.size;
+    const { answer } = await this.runner.planning.ask({ do: "plan", planner, m, n, k, dtype: "f32" });
+    if (answer.refused) throw new Error(answer.refused);
+    const { name: specialisation } = answer.plan.specialisation;
+    const form = { id: "pasted", dtype: "f32", ptx, specialisation, usual: true, planner };
+    const kernel = {
+      id: "pasted",
+      step: "pasted",
+      name: launch.entry,
+      role: "own",
+      about: "Pasted PTX.",
+      file: "pasted.ptx",
+      source: ptx,
+      size: [m, n, k],
+      form: "pasted",
+      forms: [form],
+    };
+    const { data } = this;
+    data.kernels = [...data.kernels.filter(({ id }) => id !== "pasted"), kernel];
+    data.chapters = [
+      ...data.chapters.filter(({ id }) => id !== "pasted"),
+      { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], questions: [] },
+    ];
+    this.controls.list();
+    await this.choose({ ...this.choice, name: "pasted", form: "pasted", dtype: "f32", with: null });
   }
 
   /// Shows where the answer of a question comes from.

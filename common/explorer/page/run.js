@@ -99,6 +99,21 @@ export class Run {
     return (await this.engine.ask({ do: "meaning", time: this.time, ...this.chosen, of })).answer;
   }
 
+  /// The picture of a hazard, by its place in the list.
+  async hazard(number) {
+    return (await this.engine.ask({ do: "hazard", number })).answer;
+  }
+
+  /// An order in which the product is right, and one in which it is wrong.
+  async witness() {
+    return (await this.engine.ask({ do: "witness" })).answer;
+  }
+
+  /// When each warp of a block would issue its instructions, with these latencies.
+  async strips(options) {
+    return (await this.engine.ask({ do: "strips", ...options })).answer;
+  }
+
   /// Where the run begins to be interesting: its time and the warp; null if nothing is loaded.
   async first() {
     return (await this.engine.ask({ do: "seek", from: 0, to: "first", ...this.chosen })).answer;

@@ -76,6 +76,21 @@ export class Runner {
     return run;
   }
 
+  /// The strips of kernels beside the one that is shown, at its size: each is run in turn.
+  async stripsOf(names, choice, options) {
+    const strips = [];
+    for (const name of names) {
+      const run = await this.runOf(name, { ...choice, order: "warps" }, this.planning);
+      strips.push({ title: kernelTitle(run.kernel), strip: await run.strips({ ...options, block: 0, launch: 0, time: undefined }) });
+    }
+    return strips;
+  }
+
+  /// What can be launched in pasted PTX.
+  async entries(ptx) {
+    return (await this.planning.ask({ do: "entries", ptx })).answer;
+  }
+
   /// Ends what is being made.
   stop() {
     for (const engine of this.engines) engine.end(STOPPED);

@@ -9,6 +9,7 @@ import { makeRegisters } from "./registers.js";
 import { makeRequest } from "./request.js";
 import { makeShared } from "./shared.js";
 import { makeSource } from "./source.js";
+import { makeStrips } from "./strips.js";
 import { makeWarps } from "./warps.js";
 
 /// From this width on, in pixels, a view shows its source beside the chosen panel.
@@ -25,6 +26,7 @@ export const PANELS = [
   ["fragments", "Fragments"],
   ["counts", "Counts"],
   ["hazards", "Hazards"],
+  ["time", "Time"],
 ];
 
 export class View {
@@ -43,6 +45,7 @@ export class View {
       makeFragments(this),
       makeCounts(this),
       makeHazards(this),
+      makeStrips(this),
     ];
     this.title = element("h2", { class: "view-title", hidden: true });
     this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true", hidden: true });

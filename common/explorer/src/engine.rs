@@ -1,6 +1,8 @@
 //! One run, and answers to what the page asks about it.
 
 use crate::answer::{counts, error, real};
+use crate::entries::entries;
+use crate::hazard::{hazard, picture};
 use crate::log::Event;
 use crate::look::{self, Looked};
 use crate::meaning::meaning;
@@ -11,7 +13,9 @@ use crate::run::{Run, Wrong};
 use crate::seek::seek;
 use crate::state::State;
 use crate::step::step;
+use crate::strips::strips;
 use crate::sums::Sums;
+use crate::witness::witness;
 use serde_json::{Value, json};
 
 /// The engine: a run, a place in it, and the arrays of the latest answer.
@@ -72,6 +76,7 @@ impl Engine {
                     Err(sentence) => json!({ "plan": null, "refused": sentence }),
                 })
             }
+            Request::Entries { ptx } => entries(&ptx),
             Request::Look(request) => self.look(&request),
             other => {
                 let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
@@ -91,6 +96,11 @@ impl Engine {
                     Request::Step(LookRequest { time, block, warp, .. }) => {
                         Ok(step(run, self.origins.get_or_insert_with(|| Origins::of(run)), (block, warp), time))
                     }
+                    Request::Hazard { number } => {
+                        picture(run, self.origins.get_or_insert_with(|| Origins::of(run)), number)
+                    }
+                    Request::Witness => Ok(witness(run)),
+                    Request::Strips(request) => strips(run, &request),
                     _ => Err("this is not a request of the explorer".into()),
                 }
             }
@@ -161,7 +171,7 @@ fn summary(run: &Run) -> Value {
         });
         shared.push(Value::Array(arrays.collect()));
     }
-    let hazards: Vec<Value> = run.hazards.iter().map(|found| look::hazard(run, found)).collect();
+    let hazards: Vec<Value> = run.hazards.iter().map(|found| hazard(run, found)).collect();
     json!({
         "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": {

@@ -15,6 +15,8 @@ pub mod answer;
 mod bits;
 pub mod effect;
 pub mod engine;
+mod entries;
+mod hazard;
 pub mod instructions;
 pub mod log;
 mod look;
@@ -32,8 +34,10 @@ mod seek;
 pub mod state;
 mod step;
 pub mod steps;
+mod strips;
 mod sums;
 pub mod tape;
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "functions of a module are exported by name, and memory is handed over by address")]
 pub mod wasm;
+mod witness;

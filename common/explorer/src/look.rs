@@ -3,11 +3,10 @@
 use crate::answer::{counts, real, whole};
 use crate::bits::lanes;
 use crate::effect::{AccessEvent, CopyEvent};
-use crate::instructions::own_line;
 use crate::log::{Event, LaunchTape};
 use crate::names::element;
 use crate::request::LookRequest;
-use crate::run::{A, B, C, Found, Run};
+use crate::run::{A, B, C, Run};
 use crate::state::{Block, State};
 use crate::sums::{Sum, Sums};
 use serde_json::{Map, Value, json};
@@ -325,27 +324,6 @@ fn product(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen,
         product["instruction"] = json!(number + u64::from(launch.first_instruction));
     }
     product
-}
-
-/// A hazard for the page.
-pub fn hazard(run: &Run, found: &Found) -> Value {
-    let launch = &run.tape.launches[found.launch];
-    let party = |party: &simt::Party| {
-        let [x, y, _] = launch.grid;
-        let number = party.block.x + x * (party.block.y + y * party.block.z);
-        let [x, y, _] = launch.block;
-        let thread = party.thread.x + x * (party.thread.y + y * party.thread.z);
-        json!({
-            "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
-            "lane": thread % 32,
-        })
-    };
-    let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
-    json!({
-        "kind": kind.name(), "warning": kind.is_warning(), "place": place.to_string(), "count": count, "time": found.time,
-        "text": found.hazard.to_string(), "parties": parties.iter().map(party).collect::<Vec<_>>(),
-    })
 }
 
 /// The marks of A, B, C and of shared memory.

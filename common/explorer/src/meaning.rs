@@ -135,6 +135,14 @@ impl<'a> Place<'a> {
         formed.terms.iter().filter_map(|term| self.pair(term, None, &mut seen)).count()
     }
 
+    /// The products of a sum that do not belong into its element of C.
+    pub fn wrong_terms(&self, tag: Tag) -> Vec<Term> {
+        let goal = self.block.goal(tag).map(|index| self.run.row_column(C, index));
+        let mut seen = BTreeSet::new();
+        let mut wrong = |term: &Term| self.pair(term, goal, &mut seen).is_some_and(|pair| !pair["wrong"].is_null());
+        self.block.nodes().formed(tag).terms.into_iter().filter(|term| wrong(term)).collect()
+    }
+
     /// The products of a sum, those up to an event.
     fn sum(&self, tag: Tag, before: u32, stored: bool) -> Value {
         let (run, formed) = (self.run, self.block.nodes().formed(tag));

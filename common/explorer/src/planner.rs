@@ -1,7 +1,8 @@
 //! Who plans the launches of a kernel, as a page carries it: a step, and what changes its plan.
 
-use plan::{DeviceInfo, OwnLaunch, Plan, Problem, Specialisation};
+use plan::{Arg, DeviceInfo, Launch, OwnLaunch, Plan, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::steps::find;
 
@@ -25,6 +26,56 @@ pub struct Planner {
     pub own: Option<OwnLaunch>,
     /// A smaller tile in place of the step's.
     pub smaller: Option<SmallerTile>,
+    /// The launch of pasted PTX, which nobody else plans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<PtxLaunch>,
+}
+
+/// A launch of pasted PTX.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtxLaunch {
+    /// The kernel's name.
+    pub entry: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    #[serde(default)]
+    pub shared_bytes: u32,
+    /// `A`, `B`, `C`, `M`, `N`, `K`, `scratch` or a number each.
+    pub args: Vec<Value>,
+    /// Columns and rows of C per block.
+    #[serde(default)]
+    pub tile: Option<[u32; 2]>,
+}
+
+/// Elements of `scratch`.
+const SCRATCH: u64 = 16 << 10;
+
+impl PtxLaunch {
+    fn plan(&self, problem: &Problem) -> Result<Plan, String> {
+        let argument = |argument: &Value| {
+            Ok(match argument.as_str() {
+                Some("A") => Arg::A(0),
+                Some("B") => Arg::B(0),
+                Some("C") => Arg::C(0),
+                Some("scratch") => Arg::Workspace(0),
+                Some("M") => Arg::Int(problem.m as i32),
+                Some("N") => Arg::Int(problem.n as i32),
+                Some("K") => Arg::Int(problem.k as i32),
+                None if argument.is_number() => Arg::Int(argument.as_f64().unwrap_or_default() as i32),
+                _ => return Err(format!("{argument} is no argument; choose A, B, C, M, N, K, scratch or a number")),
+            })
+        };
+        let args = self.args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
+        let tile = self.tile.unwrap_or([self.block[0], self.block[1]]).map(|side| side.max(1));
+        let mut plan = Plan::tiled(problem, Specialisation::single(problem.dtype, &[]), [1, 1], tile);
+        let (entry, shared_bytes) = (self.entry.clone(), self.shared_bytes);
+        plan.launches = vec![Launch { entry, grid: self.grid, block: self.block, shared_bytes, args }];
+        plan.workspace_elements = if self.args.iter().any(|argument| argument == "scratch") { SCRATCH } else { 0 };
+        Ok(plan)
+    }
 }
 
 /// A tile for which the kernel was compiled so that a small C has several.
@@ -46,6 +97,9 @@ impl Planner {
         let [m, n, k] = [problem.m, problem.n, problem.k];
         if [m, n, k].iter().any(|&side| side == 0 || side > LARGEST.into()) {
             return Err(format!("{m}×{n}×{k} cannot be explored; choose M, N and K from 1 to {LARGEST}"));
+        }
+        if let Some(launch) = &self.launch {
+            return launch.plan(problem);
         }
         let steps = self.steps_plan(problem);
         let plan = match self.own {

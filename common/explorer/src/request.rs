@@ -20,6 +20,20 @@ pub enum Request {
     Meaning(MeaningRequest),
     /// What a warp did in a line.
     Step(LookRequest),
+    /// The picture of a hazard.
+    Hazard {
+        /// Its place among the run's hazards.
+        number: usize,
+    },
+    /// Orders in which the product is right, and wrong.
+    Witness,
+    /// A model of time.
+    Strips(StripsRequest),
+    /// What can be launched.
+    Entries {
+        /// In this.
+        ptx: String,
+    },
     /// A number.
     Question(QuestionRequest),
 }
@@ -237,6 +251,32 @@ pub struct SeekRequest {
     /// A part of all multiply-adds.
     #[serde(default)]
     pub share: Option<f64>,
+}
+
+/// A model of time: clock cycles until a result is there.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct StripsRequest {
+    /// The block.
+    pub block: u32,
+    /// The launch.
+    pub launch: usize,
+    /// From global memory.
+    pub global: u64,
+    /// From shared memory.
+    pub shared: u64,
+    /// Of arithmetic.
+    pub fma: u64,
+    /// Schedulers that issue an instruction per clock cycle each.
+    pub schedulers: u32,
+    /// The time that is to be found.
+    pub time: Option<u32>,
+}
+
+impl Default for StripsRequest {
+    fn default() -> Self {
+        Self { block: 0, launch: 0, global: 600, shared: 30, fma: 4, schedulers: 4, time: None }
+    }
 }
 
 /// A number.

@@ -8,7 +8,9 @@ use crate::request::{Order, RunRequest, problem};
 use crate::tape::Tape;
 use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
-use simt::{Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
+use simt::{
+    Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module, Param, Type,
+};
 
 /// Warp instructions of a run at most.
 pub const LIMIT: u64 = 4_000_000;
@@ -64,6 +66,8 @@ pub struct Run {
     pub endless: bool,
     /// Extents of shared arrays.
     pub extents: Vec<(String, Extents)>,
+    /// The arguments of pasted PTX, as its launch has them.
+    named: Vec<serde_json::Value>,
     limit: u64,
 }
 
@@ -115,6 +119,7 @@ impl Run {
             endless: false,
             extents,
             plan,
+            named: kernel.planner.launch.as_ref().map_or_else(Vec::new, |launch| launch.args.clone()),
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
         };
         for number in 0..run.plan.launches.len() {
@@ -152,7 +157,7 @@ impl Run {
                 hazards = hazards.output(pointers[array]);
             }
         }
-        let args = arguments(launch, pointers);
+        let args = self.arguments(launch, kernel.params(), pointers);
         let config = self.config(launch, self.order, self.tape.length());
         let mut tape = std::mem::take(&mut self.tape);
         if tape.arrays.is_empty() {
@@ -214,6 +219,29 @@ impl Run {
         }
     }
 
+    fn arguments(&self, launch: &plan::Launch, params: &[Param], pointers: &[DevicePointer]) -> Vec<Arg> {
+        let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
+        let argument = |(at, argument): (usize, &plan::Arg)| match *argument {
+            plan::Arg::A(offset) => pointer(A, offset),
+            plan::Arg::B(offset) => pointer(B, offset),
+            plan::Arg::C(offset) => pointer(C, offset),
+            plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
+            plan::Arg::Int(value) => {
+                let Some(param) = params.get(at).filter(|_| !self.named.is_empty()) else {
+                    return Arg::U32(value as u32);
+                };
+                // A number of pasted PTX takes the type of its parameter.
+                let number = self.named.get(at).and_then(serde_json::Value::as_f64).unwrap_or(value.into());
+                Arg::Bytes(match (param.kind, param.bytes as usize) {
+                    (Type::F32, _) => (number as f32).to_le_bytes().to_vec(),
+                    (Type::F64, _) => number.to_le_bytes().to_vec(),
+                    (_, bytes) => (number as i64).to_le_bytes()[..bytes.min(8)].to_vec(),
+                })
+            }
+        };
+        launch.args.iter().enumerate().map(argument).collect()
+    }
+
     /// Runs everything once more, in an order, watched by something else. Gives C at the end.
     pub fn again(&self, order: Order, watch: &mut impl Analysis) -> Result<Vec<u32>, Error> {
         let mut memory = GlobalMemory::new();
@@ -224,9 +252,9 @@ impl Run {
         }
         let mut used = 0;
         for (of_tape, launch) in self.tape.launches.iter().zip(&self.plan.launches) {
+            let args = self.arguments(launch, of_tape.program.kernel.params(), &pointers);
             let config = self.config(launch, order, used);
-            let ended =
-                simt::launch(&of_tape.program.kernel, &mut memory, &config, &arguments(launch, &pointers), watch)?;
+            let ended = simt::launch(&of_tape.program.kernel, &mut memory, &config, &args, watch)?;
             used += ended.warp_instructions as u32;
         }
         let mut c = vec![0; self.expected.len()];
@@ -278,6 +306,9 @@ impl Run {
 
     /// The name of an argument of a launch: `A`, or `K`.
     pub fn argument_name(&self, launch: usize, at: usize) -> Option<String> {
+        if let Some(name) = self.named.get(at) {
+            return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
+        }
         let [m, n, k] = self.size.map(|side| side as i32);
         Some(match self.plan.launches.get(launch)?.args.get(at)? {
             plan::Arg::A(_) => "A".into(),
@@ -299,19 +330,6 @@ impl Run {
             Dtype::I32 => f64::from(bits as i32),
         }
     }
-}
-
-/// The arguments of a launch.
-fn arguments(launch: &plan::Launch, pointers: &[DevicePointer]) -> Vec<Arg> {
-    let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
-    let argument = |argument: &plan::Arg| match *argument {
-        plan::Arg::A(offset) => pointer(A, offset),
-        plan::Arg::B(offset) => pointer(B, offset),
-        plan::Arg::C(offset) => pointer(C, offset),
-        plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
-        plan::Arg::Int(value) => Arg::U32(value as u32),
-    };
-    launch.args.iter().map(argument).collect()
 }
 
 /// The arrays of memory, with what they hold.

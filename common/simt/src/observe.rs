@@ -5,6 +5,8 @@
 //!
 //! The loop that runs a warp sees an observer as a pointer that is there or not. So the loop is compiled once, in this library,
 //! whatever analyses there are, and a launch that nobody watches pays one test for each hook.
+//!
+//! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] says where one stands.
 
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
@@ -53,12 +55,10 @@ pub trait Analysis: Sync {
 
 /// A launch about to start.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct LaunchInfo<'a> {
-    /// The kernel.
     pub kernel: &'a Kernel,
-    /// Its grid and block.
     pub config: &'a LaunchConfig,
-    /// The memory it runs on.
     pub memory: &'a GlobalMemory,
     /// Shared memory of a block, static and dynamic, in bytes.
     pub shared_bytes: u32,
@@ -68,25 +68,22 @@ pub struct LaunchInfo<'a> {
 
 /// A block about to start.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct BlockInfo {
-    /// Its index.
     pub index: Dim3,
     /// Its number: x fastest.
     pub number: u64,
-    /// Threads in it.
     pub threads: u32,
 }
 
 /// An access of a warp to memory: one instruction, up to 32 lanes.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Access<'a> {
-    /// Warp number in the block.
     pub warp: u32,
-    /// Instruction number, see [`Kernel::location`].
     pub instruction: u32,
     /// Lanes that access memory; never empty.
     pub lanes: u32,
-    /// Load, store or atomic.
     pub kind: AccessKind,
     /// Global, shared or local.
     pub space: Space,
@@ -127,8 +124,8 @@ impl<'a> Access<'a> {
 
 /// Loads from shared memory by all lanes of a warp, one after the other.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct SharedLoads<'a> {
-    /// Warp number in the block.
     pub warp: u32,
     /// The loads, in order.
     pub loads: &'a [SharedLoad],
@@ -146,10 +143,9 @@ impl SharedLoads<'_> {
 
 /// An asynchronous copy of a warp from global to shared memory.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct CopyAccess<'a> {
-    /// Warp number in the block.
     pub warp: u32,
-    /// Instruction number.
     pub instruction: u32,
     /// Lanes that copy; never empty.
     pub lanes: u32,
@@ -167,12 +163,11 @@ pub struct CopyAccess<'a> {
 
 /// A bulk copy of a thread from global to shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct BulkCopy {
-    /// Number of the thread in the block.
     pub thread: u32,
-    /// Instruction number.
     pub instruction: u32,
-    /// Bytes, a multiple of 16.
+    /// A multiple of 16.
     pub bytes: u32,
     /// Global address.
     pub from: u64,
@@ -184,16 +179,14 @@ pub struct BulkCopy {
 
 /// What a warp has just executed, and what it left in its registers and in memory.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Executed<'a> {
-    /// Warp number in the block.
     pub warp: u32,
-    /// Instruction number, see [`Kernel::location`].
     pub instruction: u32,
     /// Lanes that executed it; none if its guard was false for all of them.
     pub lanes: u32,
     /// Shared memory of the block, in words.
     pub shared: &'a [u32],
-    /// Global memory.
     pub memory: &'a GlobalMemory,
     pub(crate) registers: &'a dyn RegisterFile,
 }
@@ -218,14 +211,12 @@ impl Executed<'_> {
 
 /// A warp arrives at a barrier of its block.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Arrival {
-    /// Warp number in the block.
     pub warp: u32,
-    /// Instruction number.
     pub instruction: u32,
     /// Lanes that arrive.
     pub lanes: u32,
-    /// Number of the barrier.
     pub id: u32,
     /// Threads that the barrier is for; 0 means all of the block.
     pub threads: u32,

@@ -273,48 +273,6 @@ fn kernels() {
     }
 }
 
-#[test]
-fn shuffles_votes_and_matches() {
-    let value = |lane: u32| lane * lane + 7;
-    let head = ".reg .b32 %a, %b, %c; mad.lo.u32 %a, %t, %t, 7;";
-    let store = "st.global.u32 [%rd3], %b;";
-    let check = |instruction: &str, model: &dyn Fn(u32) -> u32| {
-        let found = run(&body(&format!("{head} {instruction} {store}")), 32, LIMIT).unwrap();
-        for lane in 0..32 {
-            assert_eq!(found[lane as usize], model(lane), "{instruction}, lane {lane}");
-        }
-    };
-    check("vote.sync.ballot.b32 %b, 1, -1;", &|_| u32::MAX);
-    check("shfl.sync.idx.b32 %b, %a, 5, 31, -1;", &|_| value(5));
-    check("shfl.sync.idx.b32 %b, %a, 2, 0x1807, -1;", &|lane| value(lane / 8 * 8 + 2));
-    check("shfl.sync.up.b32 %b, %a, 3, 0, -1;", &|lane| value(if lane >= 3 { lane - 3 } else { lane }));
-    check("shfl.sync.down.b32 %b|%p1, %a, 4, 31, -1; @!%p1 mov.u32 %b, 0;", &|lane| {
-        if lane + 4 < 32 { value(lane + 4) } else { 0 }
-    });
-    check("shfl.sync.bfly.b32 %b, %a, 16, 31, -1;", &|lane| value(lane ^ 16));
-    check("setp.lt.u32 %p1, %t, 10; vote.sync.ballot.b32 %b, %p1, -1;", &|_| 0x3ff);
-    check("mov.pred %p1, 0; setp.lt.u32 %p2, %t, 10; @%p2 mov.pred %p1, -1; selp.u32 %b, 1, 0, %p1;", &|t| {
-        u32::from(t < 10)
-    });
-    check("selp.u32 %b, 7, 8, 1; selp.u32 %a, 7, 8, 0; shl.b32 %a, %a, 8; or.b32 %b, %b, %a;", &|_| 0x807);
-    check("setp.lt.u32 %p1, %t, 10; vote.sync.any.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 1);
-    check("setp.lt.u32 %p1, %t, 10; vote.sync.all.pred %p2, %p1, -1; selp.u32 %b, 1, 0, %p2;", &|_| 0);
-    check("and.b32 %c, %t, 3; match.any.sync.b32 %b, %c, -1;", &|lane| 0x1111_1111 << (lane & 3));
-    check("redux.sync.add.u32 %b, %t, -1;", &|_| 496);
-    check("redux.sync.max.s32 %b, %a, -1;", &|_| value(31));
-    check("activemask.b32 %b;", &|_| u32::MAX);
-    check("mov.u32 %b, 0; setp.lt.u32 %p1, %t, 4; @!%p1 bra L; activemask.b32 %b; L:", &|lane| {
-        if lane < 4 { 15 } else { 0 }
-    });
-    check("mov.u32 %b, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
-    let error = run(
-        &body(&format!("{head} setp.lt.u32 %p1, %t, 4; @%p1 shfl.sync.idx.b32 %b, %a, 5, 31, -1; {store}")),
-        32,
-        LIMIT,
-    );
-    assert!(matches!(error, Err(simt::Error::Fault(_))), "lanes that are named but absent");
-}
-
 /// An instruction that names no memory space takes the address of a variable of the module, too.
 #[test]
 fn variables_of_the_module() {

@@ -7,39 +7,7 @@ use simt::{
 };
 use std::sync::Mutex;
 
-/// Adds up thread by thread, in two ways that part and meet; half of the lanes have a guard.
-const PTX: &str = r"
-.version 8.1
-.target sm_80
-.address_size 64
-.visible .entry sums(.param .u64 data)
-{
-    .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>; .reg .f32 %f<6>;
-    .shared .align 16 .b8 s[512];
-    ld.param.u64 %rd1, [data];
-    mov.u32 %r1, %tid.x;
-    mov.u32 %r2, 0;
-    mov.f32 %f1, 0f3F800000;
-    and.b32 %r3, %r1, 3;
-LOOP:
-    fma.rn.f32 %f1, %f1, %f1, %f1;
-    add.s32 %r2, %r2, 1;
-    setp.le.u32 %p1, %r2, %r3;
-    @%p1 bra LOOP;
-    setp.lt.u32 %p2, %r1, 16;
-    @%p2 add.f32 %f1, %f1, %f1;
-    mov.u32 %r4, s;
-    shl.b32 %r5, %r1, 2;
-    add.s32 %r6, %r4, %r5;
-    st.shared.f32 [%r6], %f1;
-    bar.sync 0;
-    ld.shared.f32 %f2, [%r6];
-    fma.rn.f32 %f3, %f2, %f1, %f2;
-    mul.wide.u32 %rd2, %r1, 4;
-    add.s64 %rd3, %rd1, %rd2;
-    st.global.f32 [%rd3], %f3;
-    ret;
-}";
+const PTX: &str = include_str!("steps.ptx");
 
 /// Adds up what is counted at each step, and keeps the order of the warps and the values of a register.
 #[derive(Default)]

@@ -75,18 +75,8 @@ fn verdicts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts");
     let mut wrong = vec![];
     let mut count = 0;
-    for topic in [
-        "accesses",
-        "barriers",
-        "bulk_copies",
-        "copies",
-        "counters",
-        "flags",
-        "locks",
-        "memory_barriers",
-        "warpgroups",
-        "warps",
-    ] {
+    let topics = "accesses barriers bulk_copies copies counters flags locks memory_barriers warpgroups warps";
+    for topic in topics.split(' ') {
         let read = |extension: &str| std::fs::read_to_string(folder.join(topic).with_extension(extension)).unwrap();
         let module = Module::parse(&read("ptx")).unwrap_or_else(|error| panic!("{topic}.ptx: {error}"));
         for case in cases(&read("cu")) {

@@ -23,4 +23,4 @@ pub use found::{fault, hazard, limit};
 pub(crate) use race::code_at;
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
-pub(crate) use underline::{code, uses};
+pub(crate) use underline::{has_word, uses};

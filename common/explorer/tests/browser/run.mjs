@@ -11,6 +11,7 @@ import { Opened, startBrowser } from "./browser.mjs";
 import { checkFirstMinute } from "./first.mjs";
 import { checkMeaning } from "./meaning.mjs";
 import { checkNative } from "./native.mjs";
+import { checkPictures } from "./pictures.mjs";
 import { Report } from "./report.mjs";
 import { checkChapter, checkEverywhere, scrubbing } from "./time.mjs";
 import { checkBadInput, checkEndless, checkLacking, checkNoStorage } from "./trouble.mjs";
@@ -72,6 +73,7 @@ await withPage("forward and back", async (opened, check) => {
   return `instructions: ${lengths.join(", ")}`;
 });
 await withPage("meaning", checkMeaning);
+await withPage("pictures", checkPictures);
 await withPage("everywhere", checkEverywhere);
 await withPage("as natively", (opened, check) => checkNative(opened, native, check));
 await withPage("scrubbing", async (opened, check) => {

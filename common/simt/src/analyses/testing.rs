@@ -5,34 +5,7 @@ use crate::{
 };
 
 /// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
-pub(super) const BODY: &str = "
-    .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<3>;
-    .shared .align 16 .b8 s[512]; .shared .align 16 .b8 t[512];
-    ld.param.u64 %rd5, [a]; ld.param.u32 %r5, [n]; ld.param.u32 %r1, [n]; ld.param.f32 %f1, [n];
-    st.shared.u32 [%r5], %r1;
-    st.shared.v2.u32 [%r5], {%r1, %r1};
-    ld.shared.u32 %r2, [%r5];
-    ld.shared.v2.u32 {%r2, %r3}, [%r5];
-    st.shared.f32 [s], %f1;
-    ld.shared.f32 %f2, [t];
-    atom.shared.add.u32 %r2, [%r5], %r1;
-    ld.volatile.shared.u32 %r2, [%r5];
-    st.volatile.shared.u32 [%r5], %r1;
-    cp.async.ca.shared.global [%r5], [%rd5], 8;
-    cp.async.cg.shared.global [%r5], [%rd5], 16;
-    cp.async.wait_all;
-    bar.sync 0;
-    barrier.sync 0;
-    ld.global.u32 %r2, [%rd5];
-    ld.global.v2.u32 {%r2, %r3}, [%rd5];
-    st.volatile.global.u32 [%rd5], %r1;
-    st.global.u32 [%rd5], %r1;
-    atom.global.add.u32 %r2, [%rd5], %r1;
-    fma.rn.f32 %f3, %f1, %f1, %f1;
-    setp.eq.u32 %p1, %r1, 0;
-    @%p1 fma.rn.f32 %f4, %f1, %f1, %f1;
-    add.f32 %f5, %f1, %f1;
-    ret;";
+pub(super) const BODY: &str = include_str!("testing.ptx");
 
 /// [`BODY`] with more instructions: threads may wait for each other at other places than barriers of the whole block.
 pub(super) fn waiting_body() -> String {

@@ -4,7 +4,7 @@ use super::access::sign_extend;
 use super::context::Launch;
 use super::registers::{Plane, Registers};
 use crate::dim3::Dim3;
-use crate::lower::{Preset, Special};
+use crate::lower::{Index, Preset, Special};
 use crate::observe::BlockInfo;
 
 /// Sets what is known before the warps of a block start: everything (no block given), or what changes with the block.
@@ -13,16 +13,13 @@ pub(super) fn set_presets(launch: &Launch, planes: &mut [Plane], block: Option<&
     for (warp, planes) in (0u64..).zip(planes.chunks_exact_mut((code.planes as usize).max(1))) {
         let registers = Registers::new(planes);
         for &(offset, wide, preset) in &code.presets {
-            let changes = matches!(preset, Preset::Special(Special::Ctaid(_)));
+            let changes = matches!(preset, Preset::Index(Index::Ctaid, _));
             if changes != block.is_some() {
                 continue;
             }
             let constant = constant(launch, preset);
             for lane in 0..32usize {
-                let value = constant.unwrap_or_else(|| match preset {
-                    Preset::Special(special) => of_lane(special, launch.config.block, block, warp, lane),
-                    _ => 0,
-                });
+                let value = constant.unwrap_or_else(|| of_lane(preset, launch.config.block, block, warp, lane));
                 if wide {
                     registers.set(offset, lane, value);
                 } else {
@@ -38,17 +35,17 @@ fn axis(size: Dim3, axis: u8) -> u64 {
 }
 
 /// A special register of one lane.
-fn of_lane(special: Special, size: Dim3, block: Option<&BlockInfo>, warp: u64, lane: usize) -> u64 {
-    match special {
-        Special::Tid(dimension) => axis(size.index(warp * 32 + lane as u64), dimension),
-        Special::Ctaid(dimension) => block.map_or(0, |block| axis(block.index, dimension)),
-        Special::LaneId => lane as u64,
-        Special::WarpId => warp,
-        Special::LaneMaskEq => 1 << lane,
-        Special::LaneMaskLt => (1 << lane) - 1,
-        Special::LaneMaskLe => (2 << lane) - 1,
-        Special::LaneMaskGt => 0xffff_ffff & !((2 << lane) - 1),
-        Special::LaneMaskGe => 0xffff_ffff & !((1 << lane) - 1),
+fn of_lane(preset: Preset, size: Dim3, block: Option<&BlockInfo>, warp: u64, lane: usize) -> u64 {
+    match preset {
+        Preset::Index(Index::Tid, dimension) => axis(size.index(warp * 32 + lane as u64), dimension),
+        Preset::Index(Index::Ctaid, dimension) => block.map_or(0, |block| axis(block.index, dimension)),
+        Preset::Special(Special::LaneId) => lane as u64,
+        Preset::Special(Special::WarpId) => warp,
+        Preset::Special(Special::LaneMaskEq) => 1 << lane,
+        Preset::Special(Special::LaneMaskLt) => (1 << lane) - 1,
+        Preset::Special(Special::LaneMaskLe) => (2 << lane) - 1,
+        Preset::Special(Special::LaneMaskGt) => 0xffff_ffff & !((2 << lane) - 1),
+        Preset::Special(Special::LaneMaskGe) => 0xffff_ffff & !((1 << lane) - 1),
         _ => 0,
     }
 }
@@ -68,9 +65,10 @@ fn constant(launch: &Launch, preset: Preset) -> Option<u64> {
             if signed { sign_extend(value, bytes) } else { value }
         }
         Preset::Variable { number, offset } => launch.variables[number as usize].wrapping_add_signed(offset),
+        Preset::Index(Index::Ntid, dimension) => axis(config.block, dimension),
+        Preset::Index(Index::Nctaid, dimension) => axis(config.grid, dimension),
+        Preset::Index(..) => return None,
         Preset::Special(special) => match special {
-            Special::Ntid(dimension) => axis(config.block, dimension),
-            Special::Nctaid(dimension) => axis(config.grid, dimension),
             Special::NWarpId => config.block.count().div_ceil(32),
             Special::GridBarrierLow => launch.grid_barrier & 0xffff_ffff,
             Special::GridBarrierHigh => launch.grid_barrier >> 32,

@@ -1,6 +1,6 @@
 //! The loop that executes a warp's instructions, once for each instruction set of the host.
 
-use super::access;
+use super::access::{self, At};
 use super::barrier::{arrive, arrive_early, takes_one_by_one};
 use super::context::{Checked, Context};
 use super::exchange::exchange;
@@ -190,10 +190,10 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared::<I>(context, inst, r, warp.number, mask, 0)?,
-            Op::StShared => access::store_shared::<I>(context, inst, r, warp.number, mask, 0)?,
-            Op::LdGlobal => access::load_global::<I>(context, inst, r, warp.number, mask)?,
-            Op::StGlobal => access::store_global::<I>(context, inst, r, warp.number, mask)?,
+            Op::LdShared => access::load_shared::<I>(context, At { inst, r, warp: warp.number, lanes: mask }, 0)?,
+            Op::StShared => access::store_shared::<I>(context, At { inst, r, warp: warp.number, lanes: mask }, 0)?,
+            Op::LdGlobal => access::load_global::<I>(context, At { inst, r, warp: warp.number, lanes: mask })?,
+            Op::StGlobal => access::store_global::<I>(context, At { inst, r, warp: warp.number, lanes: mask })?,
             Op::Bra => {
                 if inst.guard != NO_GUARD {
                     context.tell(|observer| observer.branch(warp.number, inst.pc, mask, warp.active & !mask));
@@ -224,10 +224,14 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
-            Op::LdLocal => access::local(context, inst, r, warp, mask, 0, true)?,
-            Op::StLocal => access::local(context, inst, r, warp, mask, 0, false)?,
-            Op::LdGeneric => access::generic::<I>(context, inst, r, warp, mask, true)?,
-            Op::StGeneric => access::generic::<I>(context, inst, r, warp, mask, false)?,
+            Op::LdLocal | Op::StLocal => {
+                let at = At { inst, r, warp: warp.number, lanes: mask };
+                access::local(context, at, &mut warp.local, 0, inst.op == Op::LdLocal)?;
+            }
+            Op::LdGeneric | Op::StGeneric => {
+                let at = At { inst, r, warp: warp.number, lanes: mask };
+                access::generic::<I>(context, at, &mut warp.local, inst.op == Op::LdGeneric)?;
+            }
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
                     *group += mask >> lane & 1;
@@ -300,13 +304,14 @@ fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mas
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
         return Ok(());
     }
+    let at = At { inst, r, warp: warp.number, lanes: mask };
     match inst.op {
-        Op::LdParam => access::load_param(context, inst, r, warp.number, mask),
-        Op::Atom => access::atomic(context, inst, r, warp.number, mask),
-        Op::CopyAsync => access::copy_async(context, inst, r, warp, mask),
+        Op::LdParam => access::load_param(context, at),
+        Op::Atom => access::atomic(context, at),
+        Op::CopyAsync => access::copy_async(context, at, warp),
         Op::Matrix => match context.code.matrices[inst.imm as usize].op {
             MatrixOp::Multiply(..) => multiply(context, inst, r, warp.number, mask),
-            _ => access::matrix(context, inst, r, warp.number, mask),
+            _ => access::matrix(context, at),
         },
         Op::Warpgroup => warpgroup(warp, context, inst, r, mask),
         Op::System => system(warp, context, inst, mask),

@@ -64,18 +64,9 @@ macro_rules! operations {
             $($vector,)*
             $($predicate,)*
             // Copies and conversions.
-            Mov32,
-            Mov64,
-            SignExtend,
-            ZeroExtend,
-            Truncate,
-            CvtF32S32,
-            CvtF32U32,
-            PredMov,
+            Mov32, Mov64, SignExtend, ZeroExtend, Truncate, CvtF32S32, CvtF32U32, PredMov,
             // Choices.
-            Selp32,
-            Selp64,
-            Setp,
+            Selp32, Selp64, Setp,
             /// A sum or difference with a carry: predicate `c` goes in, if there is one, `e` comes out.
             Carry,
             /// Anything else that computes from registers to one register: `imm` is the number of its [`Detail`].
@@ -84,35 +75,14 @@ macro_rules! operations {
             Bra,
             /// Indexed branch: `a` index register, `imm` number of the table.
             Brx,
-            Exit,
-            Trap,
+            Exit, Trap,
             // Synchronisation.
-            Bar,
-            BarRed,
-            WarpSync,
-            Fence,
+            Bar, BarRed, WarpSync, Fence,
             // Memory: `a` address, `imm` displacement; data in `d`, `b`, `c`, `e`.
-            LdGlobal,
-            StGlobal,
-            LdShared,
-            StShared,
-            LdLocal,
-            StLocal,
-            LdGeneric,
-            StGeneric,
-            LdParam,
-            Atom,
-            CopyAsync,
-            CopyCommit,
-            CopyWait,
-            CopyWaitAll,
+            LdGlobal, StGlobal, LdShared, StShared, LdLocal, StLocal, LdGeneric, StGeneric, LdParam, Atom,
+            CopyAsync, CopyCommit, CopyWait, CopyWaitAll,
             // Across the lanes of a warp.
-            Shfl,
-            Vote,
-            Match,
-            Redux,
-            ActiveMask,
-            Clock,
+            Shfl, Vote, Match, Redux, ActiveMask, Clock,
             /// On matrices in the registers of the warp: number `imm` of them; address and stride in `a` and `b`.
             Matrix,
             /// Of four warps together: number `imm` of the matrices; descriptors in `a` and `b`, a predicate in `c`.
@@ -157,8 +127,7 @@ macro_rules! operations {
             Cvt,
             /// Two numbers converted and put side by side: `cvt.rn.f16x2.f32`.
             CvtPack,
-            Slct,
-            Set,
+            Slct, Set,
             /// Compares each half of packed numbers.
             SetPacked,
             /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
@@ -166,9 +135,7 @@ macro_rules! operations {
             /// One element of a register: element number in `lut`.
             Unpack,
             /// Whether a generic address points into this memory.
-            IsShared,
-            IsGlobal,
-            IsLocal,
+            IsShared, IsGlobal, IsLocal,
             /// Adds `constant`.
             Offset,
         }
@@ -226,47 +193,27 @@ impl Shape {
 named! {
     /// Comparisons, ordered and (with a `u` in PTX) unordered.
     pub(crate) enum Compare {
-        Eq = "eq",
-        Ne = "ne",
-        Lt = "lt" | "lo",
-        Le = "le" | "ls",
-        Gt = "gt" | "hi",
-        Ge = "ge" | "hs",
-        Equ = "equ",
-        Neu = "neu",
-        Ltu = "ltu",
-        Leu = "leu",
-        Gtu = "gtu",
-        Geu = "geu",
-        Num = "num",
-        Nan = "nan",
+        Eq = "eq", Ne = "ne", Lt = "lt" | "lo", Le = "le" | "ls", Gt = "gt" | "hi", Ge = "ge" | "hs",
+        Equ = "equ", Neu = "neu", Ltu = "ltu", Leu = "leu", Gtu = "gtu", Geu = "geu",
+        Num = "num", Nan = "nan",
     }
 }
 
 named! {
     /// How a comparison is combined with a third predicate.
     pub(crate) enum Combine {
-        None,
-        And = "and",
-        Or = "or",
-        Xor = "xor",
+        None, And = "and", Or = "or", Xor = "xor",
     }
 }
 
 named! {
     /// Rounding of conversions and of floating-point operations.
     pub(crate) enum Rounding {
-        Nearest = "rn",
-        Zero = "rz",
-        Down = "rm",
-        Up = "rp",
+        Nearest = "rn", Zero = "rz", Down = "rm", Up = "rp",
         /// To nearest, ties away from zero.
         Away = "rna",
         /// To an integral value, ties to even, towards zero, down, up.
-        IntNearest = "rni",
-        IntZero = "rzi",
-        IntDown = "rmi",
-        IntUp = "rpi",
+        IntNearest = "rni", IntZero = "rzi", IntDown = "rmi", IntUp = "rpi",
     }
 }
 
@@ -382,19 +329,10 @@ pub struct SharedLoad {
 named! {
     /// What an atomic operation does.
     pub(crate) enum AtomicOp {
-        Add = "add",
-        Min = "min",
-        Max = "max",
-        Exch = "exch",
-        Cas = "cas",
-        And = "and",
-        Or = "or",
-        Xor = "xor",
-        Inc = "inc",
-        Dec = "dec",
+        Add = "add", Min = "min", Max = "max", Inc = "inc", Dec = "dec",
+        And = "and", Or = "or", Xor = "xor", Exch = "exch", Cas = "cas",
         /// Arrivals at a barrier in memory, for this phase or for all: `b` of them, after the phase awaits `c` more bytes.
-        Arrive,
-        ArriveDrop,
+        Arrive, ArriveDrop,
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
 pub(crate) use order::{MemoryOrder, Scope};
-pub(crate) use preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
+pub(crate) use preset::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
 pub use warpgroup::WarpgroupProduct;
 

@@ -95,50 +95,25 @@ impl MemoryOrder {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> MemoryOrder {
-        MemoryOrder::of(&text.split('.').map(str::to_owned).collect::<Vec<_>>())
-    }
-
+    /// Lines of an opcode, the bytes within which others may meet it, its scope, and what else it does.
     #[test]
     fn orders_follow_from_the_words() {
-        let relaxed = MemoryOrder { strong: 4, ..MemoryOrder::WEAK };
-        let barrier = MemoryOrder { strong: 8, ..relaxed };
-        let proxy = MemoryOrder { proxy: true, ..MemoryOrder::WEAK };
-        let both = MemoryOrder { acquire: true, release: true, ..MemoryOrder::WEAK };
-        let scoped = |scope, order| MemoryOrder { scope, ..order };
-        use Scope::{Block, Device, System};
-        for (text, order) in [
-            ("ld.global.f32", MemoryOrder::WEAK),
-            ("ld.weak.global.f32", MemoryOrder::WEAK),
-            ("add.s32", MemoryOrder::WEAK),
-            ("fence.proxy.async", proxy),
-            ("fence.proxy.async.shared::cta", proxy),
-            ("fence.proxy.async.global", MemoryOrder::WEAK),
-            ("fence.proxy.alias", MemoryOrder::WEAK),
-            ("ld.volatile.shared.u32", MemoryOrder { volatile: true, ..scoped(System, relaxed) }),
-            ("st.relaxed.cta.u32", scoped(Block, relaxed)),
-            ("ld.acquire.gpu.u32", MemoryOrder { acquire: true, ..relaxed }),
-            ("st.release.sys.u32", MemoryOrder { release: true, ..scoped(System, relaxed) }),
-            ("atom.global.add.u32", scoped(Device, relaxed)),
-            ("atom.global.cta.add.u32", scoped(Block, relaxed)),
-            ("red.release.gpu.global.add.u32", MemoryOrder { release: true, ..relaxed }),
-            ("atom.acq_rel.gpu.cas.b32", MemoryOrder { strong: 4, ..both }),
-            ("red.global.add.noftz.v4.bf16x2", MemoryOrder { strong: 2, ..relaxed }),
-            ("ld.volatile.global.v2.u64", MemoryOrder { volatile: true, ..scoped(System, barrier) }),
-            ("cp.async.mbarrier.arrive.noinc.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),
-            ("ld.global.nc.v4.f32", MemoryOrder { read_only: true, ..MemoryOrder::WEAK }),
-            ("mbarrier.init.shared.b64", MemoryOrder::WEAK),
-            ("mbarrier.arrive.shared.b64", MemoryOrder { release: true, ..scoped(Block, barrier) }),
-            ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", scoped(Block, barrier)),
-            ("fence.mbarrier_init.release.cluster", proxy),
-            ("mbarrier.test_wait.b64", MemoryOrder { acquire: true, later: true, ..scoped(Block, barrier) }),
-            ("membar.cta", scoped(Block, both)),
-            ("membar.gl", both),
-            ("fence.sc.sys", scoped(System, both)),
-            ("fence.acq_rel.cluster", scoped(Block, both)),
-            ("fence.acquire.gpu", MemoryOrder { acquire: true, ..MemoryOrder::WEAK }),
-        ] {
-            assert_eq!(of(text), order, "{text}");
+        for line in include_str!("order.txt").lines() {
+            let (opcode, expected) = line.split_once(": ").unwrap();
+            let order = MemoryOrder::of(&opcode.split('.').map(str::to_owned).collect::<Vec<_>>());
+            let MemoryOrder { strong, read_only, volatile, acquire, release, later, proxy, scope } = order;
+            let mut found = format!("{strong} {scope:?}");
+            for (holds, word) in [
+                (read_only, " read_only"),
+                (volatile, " volatile"),
+                (acquire, " acquire"),
+                (release, " release"),
+                (later, " later"),
+                (proxy, " proxy"),
+            ] {
+                found += if holds { word } else { "" };
+            }
+            assert_eq!(found, expected, "{opcode}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Values that are known before a warp starts: constants, parameters, addresses, special registers.
 
+use crate::named::named;
+
 /// Where generic addresses of shared memory start.
 pub(crate) const SHARED_WINDOW: u64 = 1 << 61;
 /// Where generic addresses of local memory start.
@@ -25,29 +27,29 @@ pub(crate) enum Preset {
         number: u32,
         offset: i64,
     },
+    /// On an axis: 0 for x.
+    Index(Index, u8),
     Special(Special),
 }
 
-/// Special registers that do not change while a warp runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Special {
-    Tid(u8),
-    Ntid(u8),
-    Ctaid(u8),
-    Nctaid(u8),
-    LaneId,
-    WarpId,
-    NWarpId,
-    LaneMaskEq,
-    LaneMaskLt,
-    LaneMaskLe,
-    LaneMaskGt,
-    LaneMaskGe,
-    /// The halves of the address of the place where all blocks of a grid meet.
-    GridBarrierLow,
-    GridBarrierHigh,
-    DynamicShared,
-    TotalShared,
-    Zero,
-    One,
+named! {
+    /// Special registers that say for each axis where a thread is, or how many there are.
+    pub(crate) enum Index {
+        // A launch without clusters has one block in each.
+        Tid = "tid", Ntid = "ntid", Ctaid = "ctaid" | "clusterid", Nctaid = "nctaid" | "nclusterid",
+    }
+}
+
+named! {
+    /// Other special registers that do not change while a warp runs.
+    pub(crate) enum Special {
+        LaneId = "laneid", WarpId = "warpid", NWarpId = "nwarpid",
+        LaneMaskEq = "lanemask_eq", LaneMaskLt = "lanemask_lt", LaneMaskLe = "lanemask_le",
+        LaneMaskGt = "lanemask_gt", LaneMaskGe = "lanemask_ge",
+        /// The halves of the address of the place where all blocks of a grid meet: where the driver tells a cooperative launch what
+        /// `grid.sync()` needs.
+        GridBarrierHigh = "envreg1", GridBarrierLow = "envreg2",
+        DynamicShared = "dynamic_smem_size", TotalShared = "total_smem_size" | "aggr_smem_size",
+        Zero = "smid" | "gridid" | "cluster_ctarank", One = "nsmid" | "cluster_nctarank",
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use simt::{Counts, Works};
 
 use crate::basics::units::grouped;
-use crate::code::places::Sources;
+use crate::code::places;
 
 /// Counters of a run, in total and by source line. The names are explained, each with the Nsight Compute metric it
 /// equals, at [`simt::Counts`].
@@ -70,9 +70,8 @@ impl CounterSum {
 
     /// The report, with the text of each line.
     pub fn report(&self) -> Counters {
-        let mut sources = Sources::default();
         let lines = self.lines.iter().map(|((file, line), counts)| {
-            let text = file.as_ref().and_then(|file| sources.line(file, *line)).map(str::to_owned);
+            let text = file.as_ref().and_then(|file| places::line(file, *line));
             let counts = counts.entries().into_iter().filter(|&(_, count)| count > 0);
             LineCounters {
                 file: file.clone(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::causes::roots;
-use crate::code::places::{Sources, index};
+use crate::code::places::{self, index};
 use crate::findings::diagnostic::{self, Diagnostic};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -48,11 +48,10 @@ pub struct HazardThread {
 pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     let [x, y, z] = block;
     let block = simt::Dim3::new(x, y, z);
-    let mut sources = Sources::default();
     // An unrolled loop has many instructions for one line.
     let mut merged: Vec<(simt::Hazard, Vec<HazardThread>)> = Vec::new();
     for hazard in found {
-        let threads: Vec<HazardThread> = hazard.parties.iter().map(|party| side(party, &mut sources)).collect();
+        let threads: Vec<HazardThread> = hazard.parties.iter().map(side).collect();
         match merged.iter_mut().find(|(known, sides)| is_like(known, sides, &hazard, &threads)) {
             Some((known, known_threads)) => {
                 let count = known.count + hazard.count;
@@ -65,7 +64,7 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
         }
     }
     let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
-        let diagnostic = diagnostic::hazard(&hazard, hazard.is_within_warp(block), &mut sources);
+        let diagnostic = diagnostic::hazard(&hazard, hazard.is_within_warp(block));
         HazardReport {
             kind: ReportKind::Hazard(hazard.kind),
             place: hazard.place.to_string(),
@@ -80,8 +79,8 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     roots.into_iter().map(report).collect()
 }
 
-fn side(party: &simt::Party, sources: &mut Sources) -> HazardThread {
-    let (file, line, text) = sources.place(&party.location);
+fn side(party: &simt::Party) -> HazardThread {
+    let (file, line, text) = places::place(&party.location);
     let (block, thread) = (index(party.block), index(party.thread));
     HazardThread { block, thread, action: party.action.to_string(), file, line, text }
 }
@@ -100,7 +99,7 @@ fn is_like(one: &simt::Hazard, sides: &[HazardThread], other: &simt::Hazard, oth
 
 /// A fault that ended a launch, in the form of a hazard.
 pub fn fault(fault: &simt::Fault) -> HazardReport {
-    let (file, line, text) = Sources::default().place(&fault.location);
+    let (file, line, text) = places::place(&fault.location);
     let at = HazardThread {
         block: index(fault.block),
         thread: fault.thread.map_or([0; 3], index),

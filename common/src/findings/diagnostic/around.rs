@@ -3,12 +3,8 @@
 
 use simt::Location;
 
-use super::underline::{code, uses};
-use crate::code::places::Sources;
-
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
+use super::underline::{code, has_word, is_name, uses};
+use crate::code::places;
 
 /// The lines up to one of them, from there upwards, with their numbers.
 fn numbered(lines: &[String], last: u32) -> impl Iterator<Item = (u32, &String)> {
@@ -16,9 +12,9 @@ fn numbered(lines: &[String], last: u32) -> impl Iterator<Item = (u32, &String)>
 }
 
 /// The numbers of the lines around a place that begin with one of these words, the innermost first.
-pub fn around(sources: &mut Sources, place: &Location, words: &[&str]) -> Vec<u32> {
+pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
-    let lines = sources.lines(file);
+    let lines = &places::lines(file);
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {
         words.iter().any(|word| text.trim_start().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_name)))
@@ -71,9 +67,9 @@ fn sets(code: &str, name: &str) -> bool {
 
 /// The lines that set what a line uses, and what those use, each with the name: at most so many, those first that tell most of
 /// where an element lies. Of a line that stores only what stands before the `=` counts.
-pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
+pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
     let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
-    let lines = sources.lines(file);
+    let lines = &places::lines(file);
     let start = lines.iter().take(line as usize).rposition(|text| text.contains("__global__")).unwrap_or(0);
     let end = lines
         .iter()
@@ -81,7 +77,7 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
         .position(|text| text.starts_with('}'))
         .map_or(lines.len(), |at| at + line as usize);
     let function: Vec<(u32, &str)> =
-        (1..).zip(lines).skip(start).take(end - start).map(|(number, text)| (number, code(text))).collect();
+        (1..).zip(lines.iter()).skip(start).take(end - start).map(|(number, text)| (number, code(text))).collect();
     let text = |number: u32| function.iter().find(|(known, _)| *known == number).map_or("", |(_, text)| *text);
     let mut found: Vec<(String, u32)> = vec![];
     let mut waiting = vec![line];
@@ -124,7 +120,7 @@ pub fn setters(sources: &mut Sources, place: &Location, stores: bool, most: usiz
 
 /// Whether a line names a size of the matrices.
 fn of_matrix(text: &str) -> bool {
-    text.split(|c| !is_name(c)).any(|word| matches!(word, "M" | "N" | "K"))
+    has_word(text, |word| matches!(word, "M" | "N" | "K"))
 }
 
 /// Whether a line declares a variable of this name: a type stands before it.
@@ -136,20 +132,19 @@ fn declares(text: &str, name: &str) -> bool {
 }
 
 /// Whether a shared array is declared as one of words of four bytes.
-pub fn of_words(sources: &mut Sources, place: &Location, array: &str) -> bool {
-    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
-    let declares = |text: &str| text.contains("__shared__") && text.split(|c| !is_name(c)).any(|word| word == array);
-    let words = ["ELEMENT", "float", "int", "unsigned"];
-    let of = |text: &str| text.split(|c| !is_name(c)).any(|word| words.contains(&word));
+pub fn of_words(place: &Location, array: &str) -> bool {
+    let lines = places::lines_of(place);
+    let declares = |text: &str| text.contains("__shared__") && has_word(text, |word| word == array);
+    let of = |text: &str| has_word(text, |word| ["ELEMENT", "float", "int", "unsigned"].contains(&word));
     lines.iter().map(|text| code(text)).any(|text| declares(text) && of(text))
 }
 
 /// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
-pub fn pointers(sources: &mut Sources, place: &Location, array: &str) -> Vec<String> {
-    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+pub fn pointers(place: &Location, array: &str) -> Vec<String> {
+    let lines = places::lines_of(place);
     let sets = |text: &String| {
         let (left, right) = code(text).split_once(" = ")?;
-        let of_array = right.split(|c| !is_name(c)).any(|word| word == array) && left.contains('*');
+        let of_array = has_word(right, |word| word == array) && left.contains('*');
         set_by_line(code(text)).filter(|_| of_array).map(str::to_owned)
     };
     lines.iter().filter_map(sets).collect()
@@ -162,9 +157,9 @@ pub fn set_by_line(text: &str) -> Option<&str> {
 }
 
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.
-pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u32)> {
+pub fn declaration(place: &Location) -> Option<(String, u32)> {
     let (file, line) = (place.file.as_ref()?, place.line?);
-    let lines = sources.lines(file);
+    let lines = &places::lines(file);
     let text = code(lines.get(line as usize - 1)?);
     let name = set_by_line(text)?;
     let above = numbered(lines, line).find(|(_, text)| declares(code(text), name));
@@ -172,11 +167,11 @@ pub fn declaration(sources: &mut Sources, place: &Location) -> Option<(String, u
 }
 
 /// The lines of a file that store to an array, the first two.
-pub fn stores_of(sources: &mut Sources, place: &Location, array: &str) -> Vec<u32> {
-    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
+pub fn stores_of(place: &Location, array: &str) -> Vec<u32> {
+    let lines = places::lines_of(place);
     let stores = |text: &str| uses(code(text), array).iter().any(|found| found.writes) && !text.contains("__shared__");
     (1..)
-        .zip(lines)
+        .zip(lines.iter())
         .filter(|(number, text)| Some(*number) != place.line && stores(text))
         .map(|(number, _)| number)
         .take(2)
@@ -193,13 +188,13 @@ mod tests {
 
     #[test]
     fn the_lines_around_and_those_that_set_what_is_used() {
-        let at = |line| Location { file: Some("k.cu".into()), line: Some(line), ..Location::default() };
-        let mut sources = Sources::with("k.cu", KERNEL);
-        assert_eq!(around(&mut sources, &at(7), &["for", "if"]), [6, 5]);
-        assert_eq!(around(&mut sources, &at(8), &["for", "if"]), [5]);
+        places::may_be_shown("around.cu", KERNEL);
+        let at = |line| Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
+        assert_eq!(around(&at(7), &["for", "if"]), [6, 5]);
+        assert_eq!(around(&at(8), &["for", "if"]), [5]);
         let set = |name: &str, line| (name.to_owned(), line);
-        assert_eq!(setters(&mut sources, &at(7), false, 9), [set("a_from", 3), set("row", 2), set("a_from", 8)]);
-        assert_eq!(setters(&mut sources, &at(7), true, 9), []);
-        assert_eq!(setters(&mut sources, &at(7), false, 1), [set("a_from", 3)]);
+        assert_eq!(setters(&at(7), false, 9), [set("a_from", 3), set("row", 2), set("a_from", 8)]);
+        assert_eq!(setters(&at(7), true, 9), []);
+        assert_eq!(setters(&at(7), false, 1), [set("a_from", 3)]);
     }
 }

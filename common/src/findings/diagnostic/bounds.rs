@@ -3,20 +3,19 @@
 use simt::Location;
 
 use super::around::around;
-use super::underline;
-use crate::code::places::Sources;
+use super::underline::{code, is_name};
+use crate::code::places;
 
 /// What to do about an access out of bounds, if a comparison in its line, or in a condition or loop around it, is wrong; with that line.
-pub fn remedy(sources: &mut Sources, place: &Location) -> Option<(u32, String)> {
-    let mut lines = around(sources, place, &["for", "while", "if"]);
+pub fn remedy(place: &Location) -> Option<(u32, String)> {
+    let mut lines = around(place, &["for", "while", "if"]);
     lines.extend(place.line);
     let file = place.file.as_ref()?;
-    lines.into_iter().find_map(|line| Some((line, wrong(line, underline::code(sources.line(file, line)?))?)))
+    lines.into_iter().find_map(|line| Some((line, wrong(line, code(&places::line(file, line)?))?)))
 }
 
 /// What is wrong with the comparisons in a line.
 fn wrong(line: u32, code: &str) -> Option<String> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let compares = |part: &str| part.contains("< M") || part.contains("< N") || part.contains("< K");
     if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
         return Some(format!(

@@ -9,16 +9,16 @@ use super::situation::Role;
 use super::underline::{Use, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
-use crate::code::places::{Sources, index, triple};
+use crate::code::places::{self, index, triple};
 
 fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
     format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
 }
 
 /// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
-pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnostic {
+pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let in_array = hazard.place.array().is_some();
-    let (shown, called) = shown(hazard, sources);
+    let (shown, called) = shown(hazard);
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
         let label = match party.action {
@@ -52,26 +52,24 @@ pub fn hazard(hazard: &Hazard, one_warp: bool, sources: &mut Sources) -> Diagnos
         && matches!(Role::of(&hazard.place), Role::Output | Role::Shared)
         && let Some(party) = hazard.parties.first()
     {
-        marks.extend(set_by(sources, &party.location, true));
+        marks.extend(set_by(&party.location, true));
     }
     if let (HazardKind::WrongArray, [access]) = (hazard.kind, &hazard.parties[..]) {
-        marks.extend(set_by(sources, &access.location, access.action.writes()));
+        marks.extend(set_by(&access.location, access.action.writes()));
     }
     // Where a word has no value, those that are stored tell which are not.
     if let (HazardKind::UninitialisedShared, Some(array), [read]) =
         (hazard.kind, hazard.place.array(), &hazard.parties[..])
     {
         let name = &array.name;
-        let stores = stores_of(sources, &read.location, name);
-        marks.extend(
-            stores.into_iter().map(|line| at_line(sources, &read.location, line, format!("{name} is stored here"))),
-        );
+        let stores = stores_of(&read.location, name);
+        marks.extend(stores.into_iter().map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
     }
     Diagnostic {
-        title: format!("{}: {}", hazard.kind.name(), what(hazard, sources)),
+        title: format!("{}: {}", hazard.kind.name(), what(hazard)),
         marks,
         note,
-        help: remedy::hazard(hazard, sources) + other_buffer(hazard),
+        help: remedy::hazard(hazard) + other_buffer(hazard),
         warning: hazard.kind.is_warning(),
         ..Diagnostic::default()
     }
@@ -93,34 +91,32 @@ fn is_barrier(hazard: &Hazard) -> bool {
 }
 
 /// What happens, as the title goes on after the name of the kind.
-fn what(hazard: &Hazard, sources: &mut Sources) -> String {
+fn what(hazard: &Hazard) -> String {
     if let (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) =
         (hazard.kind, &hazard.parties[..])
     {
         let barrier = at(&waits.location);
-        let returns = code_at(sources, &ended.location).contains("return");
+        let returns = code_at(&ended.location).contains("return");
         let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
         return format!("{missed} the barrier in {barrier}");
     }
-    shown(hazard, sources).0 + happens(hazard, Role::of(&hazard.place) == Role::Output)
+    shown(hazard).0 + happens(hazard, Role::of(&hazard.place) == Role::Output)
 }
 
 /// How the place of a hazard is called, in words and in the kernel's lines. In shared memory that the launch asks for it is what
 /// the first line calls it, if that is clear, and else an element of the whole.
-fn shown(hazard: &Hazard, sources: &mut Sources) -> (String, Place) {
+fn shown(hazard: &Hazard) -> (String, Place) {
     let place = || hazard.place.clone();
     let Place::Offset { array, bytes } = &hazard.place else { return (hazard.place.to_string(), place()) };
-    let party = hazard
-        .parties
-        .first()
-        .filter(|party| array.space == Space::Shared && of_words(sources, &party.location, &array.name));
+    let party =
+        hazard.parties.first().filter(|party| array.space == Space::Shared && of_words(&party.location, &array.name));
     let Some(party) = party else { return (hazard.place.to_string(), place()) };
     let element = format!("{}[{}]", array.name, bytes / 4);
-    let names = pointers(sources, &party.location, &array.name);
-    let code = code_at(sources, &party.location);
+    let names = pointers(&party.location, &array.name);
+    let code = code_at(&party.location);
     let suits = |found: &Use| if party.action == Action::Writes { found.writes } else { found.reads };
     let used = |name: &String| {
-        uses(code, name).into_iter().find(suits).map(|found| (name.clone(), code[found.span].to_owned()))
+        uses(&code, name).into_iter().find(suits).map(|found| (name.clone(), code[found.span].to_owned()))
     };
     match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
         [(name, text)] => {
@@ -201,46 +197,45 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         }
         (_, None) => format!("block {} stops here", triple(index(fault.block))),
     };
-    let mut sources = Sources::default();
     let mut marks =
         vec![Mark { location: fault.location.clone(), element: element.clone(), writes, label, aside: false }];
     let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. });
-    let bounds = if outside { bounds::remedy(&mut sources, &fault.location) } else { None };
+    let bounds = if outside { bounds::remedy(&fault.location) } else { None };
     match &bounds {
-        Some((line, _)) => marks.push(at_line(&mut sources, &fault.location, *line, "this lets it".into())),
-        None if outside => marks.extend(set_by(&mut sources, &fault.location, writes)),
+        Some((line, _)) => marks.push(at_line(&fault.location, *line, "this lets it".into())),
+        None if outside => marks.extend(set_by(&fault.location, writes)),
         None => {}
     }
-    let code = code_at(&mut sources, &fault.location);
+    let code = code_at(&fault.location);
     let strides =
-        element.as_ref().and_then(Place::array).is_some_and(|array| stride::remedy(code, &array.name).is_some());
+        element.as_ref().and_then(Place::array).is_some_and(|array| stride::remedy(&code, &array.name).is_some());
     let vague =
         matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. }) && bounds.is_none() && !strides;
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
         note: None,
-        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), code), |(_, text)| text),
+        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |(_, text)| text),
         warning: false,
         vague,
     }
 }
 
 /// The lines that set what a place uses.
-pub fn set_by(sources: &mut Sources, place: &Location, stores: bool) -> Vec<Mark> {
-    let found = setters(sources, place, stores, if stores { 6 } else { 4 });
-    found.into_iter().map(|(name, line)| at_line(sources, place, line, format!("`{name}` is set here"))).collect()
+pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
+    let found = setters(place, stores, if stores { 6 } else { 4 });
+    found.into_iter().map(|(name, line)| at_line(place, line, format!("`{name}` is set here"))).collect()
 }
 
 /// The line that declares what a place sets.
-pub fn declared(sources: &mut Sources, place: &Location) -> Option<Mark> {
-    let (name, line) = declaration(sources, place)?;
-    Some(at_line(sources, place, line, format!("`{name}` is declared here")))
+pub fn declared(place: &Location) -> Option<Mark> {
+    let (name, line) = declaration(place)?;
+    Some(at_line(place, line, format!("`{name}` is declared here")))
 }
 
 /// A whole line of the file that a place is in.
-pub fn at_line(sources: &mut Sources, place: &Location, line: u32, label: String) -> Mark {
-    let text = sources.line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
+pub fn at_line(place: &Location, line: u32, label: String) -> Mark {
+    let text = places::line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
     let column = Some((text.len() - text.trim_start().len()) as u32 + 1);
     let location = Location { line: Some(line), column, ..place.clone() };
     Mark { location, label, aside: true, ..Mark::default() }

@@ -5,8 +5,9 @@ use simt::{Action, Location, Party};
 
 use super::around::{set_by_line, setters};
 use super::situation::{Role, Way, way};
-use super::{stride, underline};
-use crate::code::places::Sources;
+use super::stride;
+use super::underline::{code, is_barrier, uses};
+use crate::code::places;
 
 /// A place for people who look at the picture above.
 pub fn at(location: &Location) -> String {
@@ -17,9 +18,9 @@ pub fn at(location: &Location) -> String {
 }
 
 /// The line of a place without its comment; empty if the source is unknown.
-pub fn code_at<'a>(sources: &'a mut Sources, location: &Location) -> &'a str {
+pub fn code_at(location: &Location) -> String {
     let known = location.file.as_ref().zip(location.line);
-    known.and_then(|(file, line)| sources.line(file, line)).map(underline::code).unwrap_or_default()
+    known.and_then(|(file, line)| places::line(file, line)).map(|line| code(&line).to_owned()).unwrap_or_default()
 }
 
 /// What to do when a thread reads what another thread copies.
@@ -33,11 +34,11 @@ pub fn copied_by_another(copy: &Party, read: &Party) -> String {
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
-pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sources) -> String {
+pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     if role == Role::Input {
         return format!("{array} is read by all blocks and must stay as it is: store the result in C");
     }
-    if let Some(remedy) = [a, b].into_iter().find_map(|side| stride::remedy(code_at(sources, &side.location), array)) {
+    if let Some(remedy) = [a, b].into_iter().find_map(|side| stride::remedy(&code_at(&side.location), array)) {
         return remedy;
     }
     let (first, second) = (a.action, b.action);
@@ -50,10 +51,9 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         _ => None,
     };
     // `C[i] += x` reads and writes the element in one line.
-    let adds = [a, b].into_iter().any(|side| {
-        let uses = underline::uses(code_at(sources, &side.location), array);
-        uses.iter().any(|found| found.reads && found.writes)
-    });
+    let adds = [a, b]
+        .into_iter()
+        .any(|side| uses(&code_at(&side.location), array).iter().any(|found| found.reads && found.writes));
     if a.block != b.block && (first, second) == (Action::Updates, Action::Updates) {
         return "give the update a scope that holds both blocks: atomicAdd() and not atomicAdd_block(), for instance"
             .into();
@@ -70,7 +70,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
             None if both_write => {
                 "let each element of {} belong to one block: look at how its index follows from blockIdx"
             }
-            None if counts(sources, &a.location) => {
+            None if counts(&a.location) => {
                 return format!(
                     "put a __threadfence() between {} and the atomic operation that tells the other block of it, and \
                      another one between that block's atomic operation and {}",
@@ -86,7 +86,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         format!("let each element of {array} {verb} one thread: look at how its index follows from threadIdx")
     };
     let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
-    match (way(sources, &above.location, &below.location), plain) {
+    match (way(&above.location, &below.location), plain) {
         (_, Some(plain)) if both_write => {
             format!("make the access at {plain} atomic as well, or put a __syncthreads() between the two")
         }
@@ -98,8 +98,8 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
             at(&a.location)
         ),
         (Way::Same, _) => one_thread("be written by"),
-        _ if both_write && role == Role::Shared && apart(sources, a, b, array).is_some() => {
-            apart(sources, a, b, array).unwrap_or_default()
+        _ if both_write && role == Role::Shared && apart(a, b, array).is_some() => {
+            apart(a, b, array).unwrap_or_default()
         }
         _ if both_write && role == Role::Output => one_thread("be stored by"),
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
@@ -117,7 +117,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
         }
         (way, _) => {
             let put = format!("put a __syncthreads() {}", barrier(way != Way::Down, above, below));
-            match conditional(sources, &below.location) {
+            match conditional(&below.location) {
                 Some(line) if way == Way::Back => format!(
                     "{put}; the one in line {line} is under a condition: let every thread come to it in every step"
                 ),
@@ -128,13 +128,12 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role, sources: &mut Sourc
 }
 
 /// What to do about two lines that store to one place in what the kernel takes for two arrays.
-fn apart(sources: &mut Sources, a: &Party, b: &Party, array: &str) -> Option<String> {
-    let [one, other] =
-        [a, b].map(|party| set_by_line(code_at(sources, &party.location)).unwrap_or_default().to_owned());
+fn apart(a: &Party, b: &Party, array: &str) -> Option<String> {
+    let [one, other] = [a, b].map(|party| set_by_line(&code_at(&party.location)).unwrap_or_default().to_owned());
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
-        let mut begins = |name: &str, place: &Location| {
-            let set = setters(sources, place, true, 9);
+        let begins = |name: &str, place: &Location| {
+            let set = setters(place, true, 9);
             set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
         };
         // The one that is declared last begins behind the other one.
@@ -146,20 +145,20 @@ fn apart(sources: &mut Sources, a: &Party, b: &Party, array: &str) -> Option<Str
 }
 
 /// A barrier below a line that only some threads come to, or only in some steps.
-fn conditional(sources: &mut Sources, place: &Location) -> Option<u32> {
-    let lines = sources.lines(place.file.as_deref()?);
-    let below = (1..).zip(lines).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
+fn conditional(place: &Location) -> Option<u32> {
+    let lines = places::lines(place.file.as_deref()?);
+    let below = (1..).zip(lines.iter()).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
     below
-        .map(|(number, text)| (number, underline::code(text)))
-        .find(|(_, code)| underline::is_barrier(code))
+        .map(|(number, text)| (number, code(text)))
+        .find(|(_, code)| is_barrier(code))
         .filter(|(_, code)| code.contains("if"))
         .map(|(number, _)| number)
 }
 
 /// Whether blocks may tell each other of something in this file: by atomic operations.
-fn counts(sources: &mut Sources, place: &Location) -> bool {
-    let lines = place.file.as_ref().map(|file| sources.lines(file)).unwrap_or_default();
-    lines.iter().any(|line| underline::code(line).contains("atomic"))
+fn counts(place: &Location) -> bool {
+    let lines = places::lines_of(place);
+    lines.iter().any(|line| code(line).contains("atomic"))
 }
 
 /// Where the barrier belongs, and what it is good for: between the two lines, or on the way back from the lower to the

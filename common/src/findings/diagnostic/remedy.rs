@@ -9,7 +9,6 @@ use super::around::around;
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::{Role, array_name};
 use super::stride;
-use crate::code::places::Sources;
 
 /// Words of CUDA C, and what stands for them in a kernel in Rust.
 const IN_RUST: [(&str, &str); 5] = [
@@ -21,8 +20,8 @@ const IN_RUST: [(&str, &str); 5] = [
 ];
 
 /// One sentence on what to do about a hazard, in the language of the kernel.
-pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
-    let text = in_cuda(hazard, sources);
+pub fn hazard(hazard: &Hazard) -> String {
+    let text = in_cuda(hazard);
     let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref());
     if file.and_then(|file| Path::new(file).extension()).is_none_or(|extension| extension != "rs") {
         return text;
@@ -30,10 +29,10 @@ pub fn hazard(hazard: &Hazard, sources: &mut Sources) -> String {
     IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust))
 }
 
-fn in_cuda(hazard: &Hazard, sources: &mut Sources) -> String {
+fn in_cuda(hazard: &Hazard) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
     match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place), sources),
+        (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place)),
         (HazardKind::MixedWidths, [a, b]) => format!(
             "let {} and {} access elements of the same type, or put a barrier between them",
             at(&a.location),
@@ -99,7 +98,7 @@ fn in_cuda(hazard: &Hazard, sources: &mut Sources) -> String {
             at(&a.location),
             at(&b.location)
         ),
-        (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended, sources),
+        (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended),
         (HazardKind::EndedBeforeBarrier, _) => "a barrier waits only for threads that have not ended, so nothing is wrong \
              while nobody needs what these threads would have done; it is wrong as soon as they have something to load for \
              the others"
@@ -133,14 +132,15 @@ fn in_cuda(hazard: &Hazard, sources: &mut Sources) -> String {
     }
 }
 
-fn exit_before_barrier(waits: &Party, ended: &Party, sources: &mut Sources) -> String {
+fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
     // The condition that the barrier itself stands in sends threads past it, wherever they end.
-    let its_own = match around(sources, &waits.location, &["if"]).first() {
-        _ if code_at(sources, &waits.location).contains("if (") => Some("its condition".into()),
+    let its_own = match around(&waits.location, &["if"]).first() {
+        _ if code_at(&waits.location).contains("if (") => Some("its condition".into()),
         line => line.map(|line| format!("the condition in line {line}")),
     };
-    let code = code_at(sources, &ended.location).trim();
+    let code = code_at(&ended.location);
+    let code = code.trim();
     if code.contains("return") {
         format!(
             "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
@@ -263,6 +263,7 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::places::may_be_shown;
     use simt::{Array, Dim3, Location};
 
     /// A kernel with all situations; the first line has the number 1.
@@ -318,7 +319,8 @@ mod tests {
             Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
         };
         let hazard_of = Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None };
-        hazard(&hazard_of, &mut Sources::with("kernel.cu", &KERNEL.join("\n")))
+        may_be_shown("kernel.cu", &KERNEL.join("\n"));
+        hazard(&hazard_of)
     }
 
     /// All of these are in the text, but none that begins with a `!`.

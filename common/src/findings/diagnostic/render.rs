@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use serde::{Deserialize, Serialize};
 
 use super::underline;
-use crate::code::places::Sources;
+use crate::code::places;
 
 /// A message about a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,9 +51,8 @@ pub struct Underlined {
 impl Diagnostic {
     /// What is underlined in a file.
     pub fn underlined(&self, file: &str) -> Vec<Underlined> {
-        let mut sources = Sources::default();
         let in_file = |mark: &Mark| {
-            let (path, text, span) = source_of(mark, &mut sources)?;
+            let (path, text, span) = source_of(mark)?;
             let before = &text[..span.start];
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
             let length = text[span].chars().take_while(|&c| c != '\n').count();
@@ -66,20 +65,19 @@ impl Diagnostic {
 
 /// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
 pub fn render(diagnostic: &Diagnostic) -> String {
-    draw(diagnostic, &Renderer::styled(), &mut Sources::default())
+    draw(diagnostic, &Renderer::styled())
 }
 
 /// The picture without colours.
 pub fn plain(diagnostic: &Diagnostic) -> String {
-    draw(diagnostic, &Renderer::plain(), &mut Sources::default())
+    draw(diagnostic, &Renderer::plain())
 }
 
 /// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
 const WIDTH: usize = 200;
 
-fn draw(diagnostic: &Diagnostic, renderer: &Renderer, sources: &mut Sources) -> String {
-    let mut elements: Vec<Element<'static>> =
-        snippets(&diagnostic.marks, sources).into_iter().map(Into::into).collect();
+fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+    let mut elements: Vec<Element<'static>> = snippets(&diagnostic.marks).into_iter().map(Into::into).collect();
     elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(note.clone()).into()));
     if !diagnostic.help.is_empty() {
         elements.push(Level::HELP.message(diagnostic.help.clone()).into());
@@ -99,12 +97,12 @@ struct Shown {
 }
 
 /// One picture for each file, with all its marks. What the file does not have is shown as the PTX instruction.
-fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
+fn snippets(marks: &[Mark]) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
     let mut shown: Vec<Shown> = Vec::new();
     for mark in marks {
         let label = mark.label.clone();
         let kind = if mark.aside { AnnotationKind::Context } else { AnnotationKind::Primary };
-        if let Some((path, text, span)) = source_of(mark, sources) {
+        if let Some((path, text, span)) = source_of(mark) {
             match shown.iter_mut().find(|shown| shown.path == path) {
                 Some(known) => known.marks.push((span, label, kind)),
                 None => shown.push(Shown { path, text, first: 1, marks: vec![(span, label, kind)] }),
@@ -122,11 +120,11 @@ fn snippets(marks: &[Mark], sources: &mut Sources) -> Vec<Snippet<'static, annot
 }
 
 /// The file of a mark, its text, and the bytes to underline; `None` if the file has no such line.
-fn source_of(mark: &Mark, sources: &mut Sources) -> Option<(String, String, Range<usize>)> {
+fn source_of(mark: &Mark) -> Option<(String, String, Range<usize>)> {
     let (file, line) = mark.location.file.clone().zip(mark.location.line)?;
-    let lines = sources.lines(&file);
+    let lines = places::lines(&file);
     let first = (line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
-    let (line, span) = underline::access(lines, first, mark.location.column, mark.element.as_ref(), mark.writes);
+    let (line, span) = underline::access(&lines, first, mark.location.column, mark.element.as_ref(), mark.writes);
     let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
     Some((file, lines.join("\n"), start + span.start..start + span.end))
 }
@@ -138,7 +136,8 @@ mod tests {
     fn drawn(marks: Vec<Mark>) -> String {
         let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };
         assert!(render(&diagnostic).contains('\u{1b}'), "the picture for a terminal has colours");
-        draw(&diagnostic, &Renderer::plain(), &mut Sources::with("k.cu", "é = Ä[0];\n\n\tlast"))
+        places::may_be_shown("k.cu", "é = Ä[0];\n\n\tlast");
+        draw(&diagnostic, &Renderer::plain())
     }
 
     fn mark(file: &str, line: u32) -> Mark {

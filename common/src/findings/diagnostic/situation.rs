@@ -3,8 +3,8 @@
 
 use simt::{Array, Location, Place, Space};
 
-use super::underline;
-use crate::code::places::Sources;
+use super::underline::{code, is_barrier};
+use crate::code::places;
 
 /// What an array is to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum Way {
 }
 
 /// The way from one place to another; `first` must not come after `second` in the file.
-pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
+pub fn way(first: &Location, second: &Location) -> Way {
     let (Some(file), Some(one), Some(two)) = (&first.file, first.line, second.line) else { return Way::Unknown };
     if second.file.as_ref() != Some(file) || two < one {
         return Way::Unknown;
@@ -59,13 +59,14 @@ pub fn way(sources: &mut Sources, first: &Location, second: &Location) -> Way {
     if one == two {
         return Way::Same;
     }
-    let between = sources.lines(file).get(one as usize..two as usize - 1).unwrap_or_default();
+    let lines = places::lines(file);
+    let between = lines.get(one as usize..two as usize - 1).unwrap_or_default();
     // Beyond the end of a function lines follow each other on the page only.
     if between.iter().any(|line| line.starts_with('}')) {
         return Way::Unknown;
     }
     let has = |line: &String, word: &str| line.split("//").next().is_some_and(|code| code.contains(word));
-    match between.iter().rposition(|line| underline::is_barrier(underline::code(line))) {
+    match between.iter().rposition(|line| is_barrier(code(line))) {
         Some(at) if between[at..].iter().any(|line| has(line, "wait")) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,
@@ -88,17 +89,17 @@ mod tests {
     #[test]
     fn a_barrier_between_two_lines_is_seen_and_so_is_the_end_of_a_function() {
         let text = "a\nb\n// __syncthreads();\nc\n    __syncthreads();\nd\n}\ne\n";
-        let at = |line| Location { file: Some("k.cu".into()), line: Some(line), ..Location::default() };
-        let mut sources = Sources::with("k.cu", text);
-        let mut between = |one, two| way(&mut sources, &at(one), &at(two));
+        places::may_be_shown("way.cu", text);
+        let at = |line| Location { file: Some("way.cu".into()), line: Some(line), ..Location::default() };
+        let between = |one, two| way(&at(one), &at(two));
         assert_eq!(between(1, 1), Way::Same);
         assert_eq!(between(1, 4), Way::Down, "a comment is no barrier");
         assert_eq!(between(4, 6), Way::Back);
         assert_eq!(between(4, 8), Way::Unknown);
-        let text = "copy\n__syncthreads();\n__pipeline_wait_prior(0);\nread\n__syncthreads();\nwrite\n";
-        let mut sources = Sources::with("k.cu", text);
-        assert_eq!(way(&mut sources, &at(1), &at(4)), Way::WaitLast);
-        assert_eq!(way(&mut sources, &at(1), &at(6)), Way::Back);
         assert_eq!(between(4, 1), Way::Unknown);
+        let text = "copy\n__syncthreads();\n__pipeline_wait_prior(0);\nread\n__syncthreads();\nwrite\n";
+        places::may_be_shown("way.cu", text);
+        assert_eq!(between(1, 4), Way::WaitLast);
+        assert_eq!(between(1, 6), Way::Back);
     }
 }

@@ -1,6 +1,6 @@
 //! A row multiplied by the wrong size: `C[row * M + col]`. The index as it is written gives it away.
 
-use super::underline;
+use super::underline::{is_name, uses};
 
 /// An element of a matrix by its row and column, and the size that its row is multiplied by.
 fn element(array: &str) -> Option<(&'static str, &'static str)> {
@@ -15,8 +15,7 @@ fn element(array: &str) -> Option<(&'static str, &'static str)> {
 /// What to do about a line of code in which a matrix has an index with another size than its own columns.
 pub fn remedy(code: &str, array: &str) -> Option<String> {
     let (element, columns) = element(array)?;
-    let uses = underline::uses(code, array);
-    let wrong = uses.iter().find_map(|found| wrong_factor(&code[found.span.clone()], columns))?;
+    let wrong = uses(code, array).iter().find_map(|found| wrong_factor(&code[found.span.clone()], columns))?;
     Some(format!(
         "multiply the row by {columns} and not by {wrong}: {array} has {columns} columns, so its elements are {element}"
     ))
@@ -24,7 +23,6 @@ pub fn remedy(code: &str, array: &str) -> Option<String> {
 
 /// The size by which an index multiplies, if it is not this one.
 fn wrong_factor<'a>(index: &'a str, columns: &str) -> Option<&'a str> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let word_before = |text: &'a str| text.trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
     let word_after = |text: &'a str| text.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
     let around = |at: usize| [word_before(&index[..at]), word_after(&index[at + 1..])];

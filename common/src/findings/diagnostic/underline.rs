@@ -27,6 +27,15 @@ pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
+pub fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a line of code has a word of this kind.
+pub fn has_word(code: &str, is_it: impl Fn(&str) -> bool) -> bool {
+    code.split(|c| !is_name(c)).any(is_it)
+}
+
 /// The line in `lines` (counted from 0) and the bytes of it to underline, for an access to an element such as `As[3][17]`
 /// by the statement that starts in line `first`.
 pub fn access(
@@ -83,14 +92,13 @@ fn whole(line: &str, start: usize) -> Range<usize> {
 /// tells the column of `load`.
 fn receiver(line: &str, start: usize) -> usize {
     match line.get(..start).and_then(|before| before.strip_suffix('.')) {
-        Some(before) => before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len(),
+        Some(before) => before.trim_end_matches(is_name).len(),
         None => start,
     }
 }
 
 /// The uses of an array in a line.
 pub fn uses(code: &str, array: &str) -> Vec<Use> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(array)
         .filter(|&(at, _)| !code[..at].ends_with(is_name) && !code[at + array.len()..].starts_with(is_name))
         .filter_map(|(at, _)| {
@@ -118,6 +126,9 @@ pub fn uses(code: &str, array: &str) -> Vec<Use> {
 fn after_call(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     let open = text.find('(')?;
+    if !text[..open].chars().all(|c| is_name(c) || "::<>".contains(c)) {
+        return None; // a component of a vector: `pair.x = f(y)`
+    }
     text[open..].char_indices().find_map(|(at, c)| {
         depth = (depth + u32::from(c == '(')).checked_sub(u32::from(c == ')'))?;
         (depth == 0).then_some(open + at + 1)

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use simt::Location;
+
 use super::element::{Element, Factor, Pair, Side};
 use super::teller::{Teller, Told, listed};
-use crate::code::places::Sources;
-use crate::findings::diagnostic::{Mark, around, at_line, bounds, code, code_at, declared};
+use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -99,7 +100,6 @@ impl Teller<'_> {
         }
         let name = side.name();
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
-        let mut sources = Sources::default();
         let mut lines = BTreeSet::new();
         for &stored in &stores {
             let location = self.origins.location(stored);
@@ -109,8 +109,8 @@ impl Teller<'_> {
             }
             let label = format!("elements of {name} are stored here, but not {need}");
             marks.push(Mark { writes: true, ..self.mark(stored, None, &label) });
-            for line in around(&mut sources, &location, &["for", "while", "if"]) {
-                marks.push(at_line(&mut sources, &location, line, "it depends on this".into()));
+            for line in around(&location, &["for", "while", "if"]) {
+                marks.push(at_line(&location, line, "it depends on this".into()));
             }
             self.set_by(stored, true, &mut marks);
         }
@@ -157,17 +157,16 @@ impl Teller<'_> {
     pub fn beyond(&self, pair: &Pair) -> Told {
         let at = self.origins.location(pair.term.instruction);
         let line = self.line(pair.term.instruction);
-        let mut sources = Sources::default();
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         for side in Side::BOTH {
             marks.extend(self.passage(pair, side));
         }
-        let bound = bounds(&mut sources, &at);
+        let bound = bounds(&at);
         let lines: Vec<u32> = match &bound {
             Some((line, _)) => vec![*line],
-            None => around(&mut sources, &at, &["for", "while"]),
+            None => around(&at, &["for", "while"]),
         };
-        marks.extend(lines.into_iter().map(|line| at_line(&mut sources, &at, line, "this lets it".into())));
+        marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
         let [a, b] = pair.names();
         Told {
             mistake: Mistake::Part,
@@ -220,9 +219,8 @@ impl Teller<'_> {
                 (Mistake::Early, format!("store {name} once, after the loop over k has ended"))
             } else {
                 let location = self.origins.location(pair.term.instruction);
-                let mut sources = Sources::default();
-                marks.extend(declared(&mut sources, &location));
-                let keeps = code_at(&mut sources, &location).contains("+=");
+                marks.extend(declared(&location));
+                let keeps = code_at(&location).contains("+=");
                 let once = "set the sum to 0 once, before the loop over k, and never in it";
                 (
                     Mistake::Lost,
@@ -236,9 +234,8 @@ impl Teller<'_> {
             what += &format!(", although {at} forms the products");
             return Told { mistake, what, marks, note: None, help };
         }
-        let mut sources = Sources::default();
         let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
-        let loops = around(&mut sources, &place, &["for", "while"]);
+        let loops = around(&place, &["for", "while"]);
         let first = missing.first().copied();
         let there = |side: Side, k: u64| {
             let value = element.pairs.iter().find_map(|pair| pair.of(side)).map(|(_, value)| value);
@@ -312,28 +309,21 @@ impl Teller<'_> {
                 {
                     what += ", because the sum does not keep what it has";
                     let mut marks = vec![self.mark(at, None, "the sum is set here")];
-                    marks.extend(declared(&mut sources, &self.origins.location(at)));
+                    marks.extend(declared(&self.origins.location(at)));
                     let help = "set the sum to 0 once, before the loop over k, and add to it with +=".into();
                     return Told { mistake: Mistake::Lost, what, marks, note: None, help };
                 }
                 // What was loaded and not multiplied is left out by the inner loop.
                 let inner = came || !shared;
-                let mut text = |line: u32| {
-                    let text = sources.line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
-                    code(text).to_owned()
-                };
-                let over_k = |text: &str| {
-                    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-                        .any(|word| word.starts_with('k') || word == "K")
-                };
+                let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
                 let mut over: Vec<(u32, String)> = loops.iter().map(|&line| (line, text(line))).collect();
-                over.retain(|(_, text)| over_k(text));
+                over.retain(|(_, text)| has_word(text, |word| word.starts_with('k') || word == "K"));
                 if inner {
                     over.reverse();
                 }
                 let (line, text) = over.pop().unwrap_or_default();
                 if line > 0 {
-                    marks.push(at_line(&mut sources, &place, line, "this loop counts k".into()));
+                    marks.push(at_line(&place, line, "this loop counts k".into()));
                 }
                 let (tail, head) = (missing.contains(&(problem.k - 1)), missing.contains(&0));
                 let steps = text.contains("+=");

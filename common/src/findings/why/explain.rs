@@ -9,7 +9,7 @@ use super::element::{Element, Factor, Origins, Pair, Place, Side, global};
 use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
 use super::teller::{Teller, Told, listed};
-use crate::code::places::{Sources, index, triple};
+use crate::code::places::{self, index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
@@ -98,10 +98,9 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
 }
 
 fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardReport {
-    let mut sources = Sources::default();
     let store = element.store.as_ref();
     let thread = |mark: &Mark| {
-        let (file, line, text) = sources.place(&mark.location);
+        let (file, line, text) = places::place(&mark.location);
         let (block, at) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
         HazardThread { block, thread: at, action: mark.label.clone(), file, line, text }
     };
@@ -180,7 +179,7 @@ impl Teller<'_> {
             Verdict::Converted(instruction) => {
                 let line = self.line(*instruction);
                 let mut marks = vec![self.mark(*instruction, None, "the value is converted here")];
-                marks.extend(declared(&mut Sources::default(), &self.origins.location(*instruction)));
+                marks.extend(declared(&self.origins.location(*instruction)));
                 Told {
                     mistake: Mistake::Converted,
                     what: format!("{line} gives {name} another type on its way, and loses a part of its value"),
@@ -196,14 +195,13 @@ impl Teller<'_> {
         let name = self.element.name();
         let instruction = self.origins.store_of_c()?;
         let place = self.origins.location(instruction);
-        let mut sources = Sources::default();
         let mut marks = vec![Mark {
             writes: true,
             ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
         }];
-        let lines: BTreeSet<u32> = around(&mut sources, &place, &["for", "while", "if"]).into_iter().collect();
+        let lines: BTreeSet<u32> = around(&place, &["for", "while", "if"]).into_iter().collect();
         for &line in &lines {
-            marks.push(at_line(&mut sources, &place, line, "it depends on this".into()));
+            marks.push(at_line(&place, line, "it depends on this".into()));
         }
         self.set_by(instruction, true, &mut marks);
         Some(Told {
@@ -283,7 +281,7 @@ impl Teller<'_> {
                 .into_iter()
                 .flat_map(|at| {
                     let place = self.element.pairs.first().map_or(at, |pair| pair.term.instruction);
-                    [Some(self.mark(at, None, "it comes from here")), declared(&mut Sources::default(), &self.origins.location(place))]
+                    [Some(self.mark(at, None, "it comes from here")), declared(&self.origins.location(place))]
                 })
                 .flatten()
                 .collect(),

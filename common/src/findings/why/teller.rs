@@ -8,7 +8,7 @@ use simt::analyses::provenance::{Arrived, Passage, Value};
 use super::element::{Element, Origins, Pair, Place, Side, global};
 use super::judge::Verdict;
 use super::rule;
-use crate::code::places::{Sources, index, triple};
+use crate::code::places::{index, triple};
 use crate::findings::diagnostic::{Mark, code_at, set_by, set_by_line, uses};
 use crate::findings::hazard_kind::Mistake;
 
@@ -53,7 +53,6 @@ impl Teller<'_> {
         if !self.origins.is_dynamic(position) {
             return place;
         }
-        let mut sources = Sources::default();
         let mut begins: BTreeMap<u32, u32> = BTreeMap::new();
         for (_, arrived) in Side::BOTH.into_iter().flat_map(|side| self.arrived(side)) {
             let begin = begins.entry(arrived.stored).or_insert(arrived.position);
@@ -61,7 +60,7 @@ impl Teller<'_> {
         }
         let before = begins.into_iter().filter(|(_, begin)| *begin <= position).max_by_key(|(_, begin)| *begin);
         let named = before.and_then(|(stored, begin)| {
-            let name = set_by_line(code_at(&mut sources, &self.origins.location(stored)))?.to_owned();
+            let name = set_by_line(&code_at(&self.origins.location(stored)))?.to_owned();
             let array = simt::Array { name, space: simt::Space::Shared };
             Some(simt::Place::Element { array, index: vec![(position - begin).into()], bytes: 0 })
         });
@@ -76,7 +75,7 @@ impl Teller<'_> {
     /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
     pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
         let product = pair.term.instruction;
-        let names = |at| !uses(code_at(&mut Sources::default(), &self.origins.location(at)), side.name()).is_empty();
+        let names = |at| !uses(&code_at(&self.origins.location(at)), side.name()).is_empty();
         let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
         Value { loaded, ..value }
     }
@@ -114,7 +113,7 @@ impl Teller<'_> {
 
     /// The lines that set what the line of an instruction uses, but for those that are marked already.
     pub fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
-        for mark in set_by(&mut Sources::default(), &self.origins.location(instruction), stores) {
+        for mark in set_by(&self.origins.location(instruction), stores) {
             if marks.iter().all(|known| known.location.line != mark.location.line) {
                 marks.push(mark);
             }

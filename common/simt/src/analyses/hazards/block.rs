@@ -241,7 +241,9 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
         }
-        self.proxies.seen.arrive(warp, lanes, id);
+        if self.setup.proxies() {
+            self.proxies.seen.arrive(warp, lanes, id);
+        }
         self.clock.arrive(warp, id);
     }
 
@@ -250,7 +252,9 @@ impl Observer for BlockHazards {
         if self.setup.fenced {
             self.fences.open(id, waiting);
         }
-        self.proxies.seen.open(id, waiting);
+        if self.setup.proxies() {
+            self.proxies.seen.open(id, waiting);
+        }
         self.clock.open(id, waiting);
     }
 
@@ -267,7 +271,9 @@ impl Observer for BlockHazards {
             if self.setup.fenced {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
             }
-            self.proxies.seen.warps[warp as usize].meet(lanes, self.clock.full(warp));
+            if self.setup.proxies() {
+                self.proxies.seen.warps[warp as usize].meet(lanes, self.clock.full(warp));
+            }
             self.clock.lanes_meet(warp, lanes);
         }
     }

@@ -154,16 +154,13 @@ impl fmt::Display for Action {
     }
 }
 
-/// One side of a hazard.
+/// One side of a hazard: what a thread did, and by which instruction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // The names say it.
 pub struct Party {
-    /// Block of the thread.
     pub block: Dim3,
-    /// The thread.
     pub thread: Dim3,
-    /// What it did.
     pub action: Action,
-    /// The instruction.
     pub location: Location,
 }
 

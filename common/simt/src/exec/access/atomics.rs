@@ -3,24 +3,24 @@
 use super::bulk::{arrive, expect};
 use super::elements::{addresses, fill, get_lane, read_element, set_lane, write_atomic, write_words};
 use super::global::place;
-use super::request::{check_global, check_shared, request, show};
+use super::request::{At, check_global, check_shared, show};
 use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::float::{canonical, canonical64, flush};
 use crate::exec::isa::Plain;
 use crate::exec::real::{Format, Real};
-use crate::exec::registers::Registers;
 use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
-use crate::lower::inst::{AtomicOp, Inst, NONE, Rounding};
+use crate::lower::inst::{AtomicOp, NONE, Rounding};
 use crate::observe::Access;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
 #[inline(never)]
-pub(crate) fn atomic(context: &mut Context, inst: &Inst, r: Registers, warp: u32, lanes: u32) -> Checked<()> {
+pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
+    let At { inst, r, lanes, .. } = at;
     let atomic = context.code.atomics[inst.imm as usize];
     let all = addresses(r, inst.a, true, atomic.offset, lanes);
     let bytes = atomic.kind.bytes();
@@ -44,7 +44,8 @@ pub(crate) fn atomic(context: &mut Context, inst: &Inst, r: Registers, warp: u32
     if shared != 0 {
         let mut addresses = all.map(|address| address.wrapping_sub(window));
         fill(&mut addresses, shared);
-        let access = Access { bytes, ..request(inst, warp, shared, AccessKind::Atomic, Space::Shared, &addresses) };
+        let at = At { lanes: shared, ..at };
+        let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Shared, &addresses) };
         check_shared::<Plain>(context, &access)?;
         let mut written = shared;
         for lane in each(shared) {
@@ -62,7 +63,8 @@ pub(crate) fn atomic(context: &mut Context, inst: &Inst, r: Registers, warp: u32
     if global != 0 {
         let mut addresses = all;
         fill(&mut addresses, global);
-        let access = Access { bytes, ..request(inst, warp, global, AccessKind::Atomic, Space::Global, &addresses) };
+        let at = At { lanes: global, ..at };
+        let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Global, &addresses) };
         let (cache, _) = check_global::<Plain>(context, &access)?;
         let mut written = global;
         for lane in each(global) {

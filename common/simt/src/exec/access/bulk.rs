@@ -3,7 +3,7 @@
 
 use super::elements::{addresses, read_element, write_words};
 use super::global::place;
-use super::request::check_within;
+use super::request::{At, check_within};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
@@ -18,13 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 const MOST_UNDER_WAY: usize = 1 << 16;
 
 /// Starts bulk copies: the lanes' sizes are in `c` of the instruction.
-pub(super) fn start(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    (warp, lanes): (u32, u32),
-    barrier: BarrierPlace,
-) -> Checked<()> {
+pub(super) fn start(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<()> {
+    let At { inst, r, warp, lanes } = at;
     let copy = context.code.copies[inst.imm as usize];
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);

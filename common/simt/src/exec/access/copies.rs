@@ -3,24 +3,24 @@
 use super::bulk;
 use super::elements::addresses;
 use super::global::place;
-use super::request::{check_global, check_shared};
+use super::request::{At, check_global, check_shared};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Plain;
-use crate::exec::registers::Registers;
 use crate::exec::warp::{Pending, Warp};
 use crate::lanes::{each, select};
-use crate::lower::inst::{CopyCount, Inst, NONE};
+use crate::lower::inst::{CopyCount, NONE};
 use crate::observe::{Access, CopyAccess};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Starts a copy.
 #[inline(never)]
-pub(crate) fn copy_async(context: &mut Context, inst: &Inst, r: Registers, warp: &mut Warp, lanes: u32) -> Checked<()> {
+pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Checked<()> {
+    let At { inst, r, lanes, .. } = at;
     let copy = context.code.copies[inst.imm as usize];
     if let Some(barrier) = copy.bulk {
-        return bulk::start(context, inst, r, (warp.number, lanes), barrier);
+        return bulk::start(context, at, barrier);
     }
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);

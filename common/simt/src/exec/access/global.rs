@@ -1,14 +1,13 @@
 //! Loads and stores of global memory.
 
-use super::elements::{addresses, data, get_lane, load_element, parts, set_lane, write_atomic};
-use super::request::{check_global, request, show, stored};
+use super::elements::{data, get_lane, load_element, parts, set_lane, write_atomic};
+use super::request::{At, check_global, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::isa::Isa;
-use crate::exec::registers::Registers;
 use crate::lanes::each;
-use crate::lower::inst::{Inst, NONE, Shape};
+use crate::lower::inst::NONE;
 use crate::observe::Access;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -25,16 +24,10 @@ pub(super) fn place<'a>(context: &Context<'a, '_>, cache: Option<Cache<'a>>, add
 }
 
 #[inline(always)]
-pub(crate) fn load_global<I: Isa>(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-) -> Checked<()> {
-    let shape = Shape::unpack(inst.sub);
-    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
-    let access = request(inst, warp, lanes, AccessKind::Load, Space::Global, &addresses);
+pub(crate) fn load_global<I: Isa>(context: &mut Context, at: At) -> Checked<()> {
+    let (shape, addresses) = at.addresses(0);
+    let At { inst, r, lanes, .. } = at;
+    let access = at.request(AccessKind::Load, Space::Global, &addresses);
     let (cache, summary) = check_global::<I>(context, &access)?;
     show(context, &access);
     if let (4, false, Some(cache)) = (shape.bytes, shape.wide, cache) {
@@ -70,24 +63,16 @@ pub(crate) fn load_global<I: Isa>(
 }
 
 #[inline(always)]
-pub(crate) fn store_global<I: Isa>(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-) -> Checked<()> {
-    let shape = Shape::unpack(inst.sub);
-    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm), lanes);
-    let data = stored(context, inst, r, lanes);
-    let access =
-        Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Global, &addresses) };
+pub(crate) fn store_global<I: Isa>(context: &mut Context, at: At) -> Checked<()> {
+    let (shape, addresses) = at.addresses(0);
+    let data = at.stored(context);
+    let access = Access { data: data.as_ref(), ..at.request(AccessKind::Store, Space::Global, &addresses) };
     let (cache, _) = check_global::<I>(context, &access)?;
     show(context, &access);
-    for lane in each(lanes) {
+    for lane in each(at.lanes) {
         let (words, start) = place(context, cache, addresses[lane]);
-        for (register, before) in parts(inst, shape) {
-            write_atomic(words, start + before as usize, shape.bytes, get_lane(r, register, shape.wide, lane));
+        for (register, before) in parts(at.inst, shape) {
+            write_atomic(words, start + before as usize, shape.bytes, get_lane(at.r, register, shape.wide, lane));
         }
     }
     Ok(())

@@ -2,36 +2,35 @@
 
 use super::elements::addresses;
 use super::global::place;
-use super::request::{check_global, check_shared, show};
+use super::request::{At, check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::isa::Plain;
 use crate::exec::matrix::{gather, scatter, whole};
-use crate::exec::registers::Registers;
 use crate::lower::SHARED_WINDOW;
 use crate::lower::fragment::Fragment;
-use crate::lower::inst::Inst;
 use crate::lower::matrix::{Matrix, MatrixOp};
 use crate::observe::Access;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `ldmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
-pub(crate) fn matrix(context: &mut Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
-    whole(context, inst, warp, mask)?;
+pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
+    let At { inst, r, warp, lanes } = at;
+    whole(context, inst, warp, lanes)?;
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
         MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
-        MatrixOp::Rows { count, exchanged } => load_rows(context, inst, r, warp, matrix, count, exchanged)?,
+        MatrixOp::Rows { count, exchanged } => load_rows(context, at, matrix, count, exchanged)?,
         MatrixOp::Move { fragment, by_column, space, store } => {
-            let base = addresses(r, inst.a, matrix.wide, matrix.offset, mask)[0];
+            let base = addresses(r, inst.a, matrix.wide, matrix.offset, lanes)[0];
             let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
             let window = if shared && space == Space::Generic { SHARED_WINDOW } else { 0 };
             let stride = u64::from(r.lane::<u32>(inst.b, 0)) * u64::from(fragment.kind.bytes());
             let place = Area { base: base.wrapping_sub(window), stride, shared, fragment, by_column };
-            place.transfer(context, inst, r, warp, &matrix.registers, store)?;
+            place.transfer(context, at, &matrix.registers, store)?;
         }
     }
     Ok(())
@@ -49,15 +48,8 @@ struct Area {
 
 impl Area {
     /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whatever they keep of them.
-    fn transfer(
-        &self,
-        context: &mut Context,
-        inst: &Inst,
-        r: Registers,
-        warp: u32,
-        registers: &[u32],
-        store: bool,
-    ) -> Checked<()> {
+    fn transfer(&self, context: &mut Context, at: At, registers: &[u32], store: bool) -> Checked<()> {
+        let At { inst, r, warp, .. } = at;
         let Fragment { kind, rows, columns, .. } = self.fragment;
         let (lines, line) = if self.by_column { (columns, rows) } else { (rows, columns) };
         let words = (line * kind.bytes() / 4) as usize;
@@ -144,15 +136,8 @@ impl Area {
 
 /// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a
 /// column if the matrix is exchanged.
-fn load_rows(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    matrix: &Matrix,
-    count: u32,
-    exchanged: bool,
-) -> Checked<()> {
+fn load_rows(context: &mut Context, at: At, matrix: &Matrix, count: u32, exchanged: bool) -> Checked<()> {
+    let At { inst, r, warp, .. } = at;
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);

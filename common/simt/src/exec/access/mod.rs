@@ -20,4 +20,5 @@ pub(super) use generic::generic;
 pub(super) use global::{load_global, store_global};
 pub(super) use local::{load_param, local};
 pub(super) use matrix::matrix;
+pub(super) use request::At;
 pub(super) use shared::{bases, load_shared, show_run, store_shared};

@@ -1,6 +1,6 @@
 //! A request of a warp: built once as the observer's [`Access`], checked, and shown.
 
-use super::elements::{get_lane, parts, write_words};
+use super::elements::{addresses, get_lane, parts, write_words};
 use crate::Allocation;
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
@@ -12,34 +12,45 @@ use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
 use crate::observe::Access;
 
-/// The request of a load or store as its instruction describes it.
-#[inline(always)]
-pub(super) fn request<'a>(
-    inst: &Inst,
-    warp: u32,
-    lanes: u32,
-    kind: AccessKind,
-    space: Space,
-    addresses: &'a [u64; 32],
-) -> Access<'a> {
-    let shape = Shape::unpack(inst.sub);
-    let bytes = shape.bytes * shape.count;
-    Access::new((warp, inst.pc, lanes), (kind, space), bytes, addresses)
+/// An instruction that some lanes of a warp execute.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub inst: &'a Inst,
+    pub r: Registers<'a>,
+    pub warp: u32,
+    pub lanes: u32,
 }
 
-/// What a store shows an observer of its data.
-#[inline(always)]
-pub(super) fn stored(context: &Context, inst: &Inst, r: Registers, lanes: u32) -> Option<[[u32; 4]; 32]> {
-    context.observer.is_some().then(|| {
-        let shape = Shape::unpack(inst.sub);
-        let mut data = [[0; 4]; 32];
-        for (register, before) in parts(inst, shape) {
-            for lane in each(lanes) {
-                write_words(&mut data[lane], before as usize, shape.bytes, get_lane(r, register, shape.wide, lane));
+impl At<'_> {
+    /// The shape of a load or store, and its addresses; `window` is where its memory starts in them.
+    #[inline(always)]
+    pub(super) fn addresses(self, window: u64) -> (Shape, [u64; 32]) {
+        let (shape, offset) = (Shape::unpack(self.inst.sub), i64::from(self.inst.imm).wrapping_sub_unsigned(window));
+        (shape, addresses(self.r, self.inst.a, shape.wide_address, offset, self.lanes))
+    }
+
+    /// The request of a load or store as its instruction describes it.
+    #[inline(always)]
+    pub(super) fn request(self, kind: AccessKind, space: Space, addresses: &[u64; 32]) -> Access<'_> {
+        let shape = Shape::unpack(self.inst.sub);
+        Access::new((self.warp, self.inst.pc, self.lanes), (kind, space), shape.bytes * shape.count, addresses)
+    }
+
+    /// What a store shows an observer of its data.
+    #[inline(always)]
+    pub(super) fn stored(self, context: &Context) -> Option<[[u32; 4]; 32]> {
+        context.observer.is_some().then(|| {
+            let mut data = [[0; 4]; 32];
+            let shape = Shape::unpack(self.inst.sub);
+            for (register, before) in parts(self.inst, shape) {
+                for lane in each(self.lanes) {
+                    let value = get_lane(self.r, register, shape.wide, lane);
+                    write_words(&mut data[lane], before as usize, shape.bytes, value);
+                }
             }
-        }
-        data
-    })
+            data
+        })
+    }
 }
 
 /// Shows the observer a request that has been checked.

@@ -1,7 +1,7 @@
 //! Loads and stores of shared memory, and the runs that load from it.
 
 use super::elements::{addresses, data, get_lane, load_element, parts, set_lane, write_words};
-use super::request::{check_shared, request, show, stored};
+use super::request::{At, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
@@ -9,22 +9,15 @@ use crate::exec::isa::Isa;
 use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
-use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
+use crate::lower::inst::{BASES, NONE, Run};
 use crate::observe::{Access, SharedLoads};
 
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
-pub(crate) fn load_shared<I: Isa>(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-    window: u64,
-) -> Checked<()> {
-    let shape = Shape::unpack(inst.sub);
-    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
-    let access = request(inst, warp, lanes, AccessKind::Load, Space::Shared, &addresses);
+pub(crate) fn load_shared<I: Isa>(context: &mut Context, at: At, window: u64) -> Checked<()> {
+    let (shape, addresses) = at.addresses(window);
+    let At { inst, r, lanes, .. } = at;
+    let access = at.request(AccessKind::Load, Space::Shared, &addresses);
     check_shared::<I>(context, &access)?;
     show(context, &access);
     let words = &*context.shared;
@@ -51,25 +44,16 @@ pub(crate) fn load_shared<I: Isa>(
 
 /// A store; `window` as for loads.
 #[inline(always)]
-pub(crate) fn store_shared<I: Isa>(
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    warp: u32,
-    lanes: u32,
-    window: u64,
-) -> Checked<()> {
-    let shape = Shape::unpack(inst.sub);
-    let addresses = addresses(r, inst.a, shape.wide_address, i64::from(inst.imm).wrapping_sub_unsigned(window), lanes);
-    let data = stored(context, inst, r, lanes);
-    let access =
-        Access { data: data.as_ref(), ..request(inst, warp, lanes, AccessKind::Store, Space::Shared, &addresses) };
+pub(crate) fn store_shared<I: Isa>(context: &mut Context, at: At, window: u64) -> Checked<()> {
+    let (shape, addresses) = at.addresses(window);
+    let data = at.stored(context);
+    let access = Access { data: data.as_ref(), ..at.request(AccessKind::Store, Space::Shared, &addresses) };
     check_shared::<I>(context, &access)?;
     show(context, &access);
-    for lane in each(lanes) {
-        for (register, before) in parts(inst, shape) {
-            let at = (addresses[lane] + u64::from(before)) as usize;
-            write_words(context.shared, at, shape.bytes, get_lane(r, register, shape.wide, lane));
+    for lane in each(at.lanes) {
+        for (register, before) in parts(at.inst, shape) {
+            let place = (addresses[lane] + u64::from(before)) as usize;
+            write_words(context.shared, place, shape.bytes, get_lane(at.r, register, shape.wide, lane));
         }
     }
     Ok(())

@@ -17,9 +17,7 @@ impl Decoder<'_> {
         let returns = statement.words[0] == "atom";
         let inputs = if op == AtomicOp::Cas { 2 } else { 1 };
         self.count(statement, inputs + 1 + usize::from(returns))?;
-        if !matches!(place, Space::Global | Space::Shared | Space::Generic) {
-            return Err(self.refuse("this memory space"));
-        }
+        self.refuse_if(!matches!(place, Space::Global | Space::Shared | Space::Generic), "this memory space")?;
         // What PTX has of each operation, but for the types of 128 bits.
         let fits = match op {
             AtomicOp::Add => {
@@ -30,9 +28,7 @@ impl Decoder<'_> {
             AtomicOp::Cas if kind == Type::B16 => true,
             _ => matches!(kind, Type::B32 | Type::B64),
         };
-        if !fits {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(!fits, "a type this instruction does not have")?;
         let operands = &statement.operands[usize::from(returns)..];
         let (address, offset, wide) = self.address(&operands[0], place)?;
         let address = if wide { address } else { self.widened(address) };

@@ -27,17 +27,13 @@ impl Decoder<'_> {
         let kind = words.one_of(&[("popc", sub::POPC), ("and", sub::AND), ("or", sub::OR)]);
         let result = words.pick(Type::named);
         self.done(&words)?;
-        if cluster || usize::from(arrive) + usize::from(sync) + usize::from(reduce) != 1 {
-            return Err(self.refuse("this barrier"));
-        }
+        self.refuse_if(cluster || usize::from(arrive) + usize::from(sync) + usize::from(reduce) != 1, "this barrier")?;
         if reduce {
             let (Some(kind), Some(result)) = (kind, result) else { return Err(self.malformed("no reduction")) };
             if result != if kind == sub::POPC { Type::U32 } else { Type::Pred } {
                 return Err(self.malformed("a type this reduction does not have (.popc has .u32, .and and .or .pred)"));
             }
-            if !matches!(operands.len(), 3 | 4) {
-                return Err(self.malformed("3 or 4 operands are needed"));
-            }
+            self.malformed_if(!matches!(operands.len(), 3 | 4), "3 or 4 operands are needed")?;
             let mut inst = Inst::new(Op::BarRed);
             inst.sub = kind;
             inst.d = self.destination(&operands[0], result)?;
@@ -50,12 +46,8 @@ impl Decoder<'_> {
             self.push(inst);
             return Ok(());
         }
-        if kind.is_some() || result.is_some() {
-            return Err(self.malformed("a reduction without .red"));
-        }
-        if !matches!(operands.len(), 1 | 2) {
-            return Err(self.malformed("1 or 2 operands are needed"));
-        }
+        self.malformed_if(kind.is_some() || result.is_some(), "a reduction without .red")?;
+        self.malformed_if(!matches!(operands.len(), 1 | 2), "1 or 2 operands are needed")?;
         let mut inst = Inst::new(Op::Bar);
         inst.sub = u8::from(arrive);
         // Whether the lanes of a warp may come one by one.

@@ -20,9 +20,7 @@ impl Decoder<'_> {
         let (reads, writes) = (name.ends_with('c'), words.take("cc"));
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
-        if kind.bytes() == 2 {
-            return Err(self.refuse("a carry of 16 bits"));
-        }
+        self.refuse_if(kind.bytes() == 2, "a carry of 16 bits")?;
         if product.is_some() != name.starts_with("mad") || !kind.is_integer() || kind.bytes() < 4 {
             return Err(self.malformed("a form this instruction does not have"));
         }

@@ -66,9 +66,7 @@ impl Decoder<'_> {
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         self.count(statement, 4)?;
-        if !is_choice(kind) {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(!is_choice(kind), "a type this instruction does not have")?;
         if let Operand::Integer(condition) = operands[3] {
             let chosen = &operands[if condition != 0 { 1 } else { 2 }];
             let mov = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
@@ -120,9 +118,7 @@ impl Decoder<'_> {
             Type::F16x2 | Type::Bf16x2 => source == kind,
             _ => false,
         };
-        if !fits {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(!fits, "a type this instruction does not have")?;
         // Each half of a packed result is a number of its own.
         let function = if packed { Function::SetPacked } else { Function::Set };
         let result = match kind {

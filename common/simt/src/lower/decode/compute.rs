@@ -50,9 +50,7 @@ impl Decoder<'_> {
         inst.d = self.destination(to, Type::Pred)?;
         for (index, operand) in from.iter().enumerate() {
             let (value, negated) = self.condition(operand)?;
-            if negated {
-                return Err(self.refuse("a negated operand here"));
-            }
+            self.refuse_if(negated, "a negated operand here")?;
             *input(&mut inst, index) = value;
         }
         self.push(inst);

@@ -42,9 +42,7 @@ impl Decoder<'_> {
         let [index, Operand::Name { name, offset: 0 }] = self.operands::<2>(statement)? else {
             return Err(self.malformed("a table of targets that is no label"));
         };
-        if self.guard.is_some() {
-            return Err(self.refuse("an indexed branch under a predicate"));
-        }
+        self.refuse_if(self.guard.is_some(), "an indexed branch under a predicate")?;
         let body = &self.layout.inner.program.functions[self.layout.frames[self.frame].function].body;
         let targets = body.iter().find_map(|item| match item {
             Item::Targets(table, targets) if *table == name => Some(targets.clone()),

@@ -73,9 +73,7 @@ impl Decoder<'_> {
         if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
             return Err(self.refuse("a conversion that does not say how it rounds"));
         }
-        if finite != to.is_brief() || !exists(&detail, round) {
-            return Err(self.malformed("a conversion that does not exist"));
-        }
+        self.malformed_if(finite != to.is_brief() || !exists(&detail, round), "a conversion that does not exist")?;
         if to.is_packed() || to.is_brief() {
             if to.is_brief() || from.is_brief() {
                 self.needs_target(89, "a number of eight bits", "it needs")?;
@@ -119,14 +117,10 @@ impl Decoder<'_> {
         let sat = words.take("sat");
         let (to, from) = (self.kind(&mut words)?, self.kind(&mut words)?);
         let third = words.left().next().is_some();
-        if third && self.kind(&mut words)? != Type::B32 {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(third && self.kind(&mut words)? != Type::B32, "a type this instruction does not have")?;
         self.done(&words)?;
         let fits = if third { to.bytes() == 1 } else { to.bytes() == 2 };
-        if !sat || !to.is_integer() || from != Type::S32 || !fits {
-            return Err(self.malformed("a conversion that does not exist"));
-        }
+        self.malformed_if(!sat || !to.is_integer() || from != Type::S32 || !fits, "a conversion that does not exist")?;
         self.count(statement, if third { 4 } else { 3 })?;
         let detail = Detail { source: from, sat, ..Detail::new(Function::CvtPack, to) };
         let operands: Vec<_> = statement.operands[1..].iter().map(|operand| (operand, Type::B32)).collect();
@@ -138,9 +132,7 @@ impl Decoder<'_> {
         let from = words.pick(space).ok_or_else(|| self.malformed("no memory space"))?;
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
-        if kind.bytes() != 8 {
-            return Err(self.refuse("32-bit addresses"));
-        }
+        self.refuse_if(kind.bytes() != 8, "32-bit addresses")?;
         let [d, a] = self.operands::<2>(statement)?;
         let window = match from {
             Space::Shared => SHARED_WINDOW,

@@ -8,9 +8,7 @@ use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, Op};
 
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        if !words.take("async") {
-            return Err(self.refuse("this copy"));
-        }
+        self.refuse_if(!words.take("async"), "this copy")?;
         self.needs_target(80, "cp.async", "asynchronous copies need")?;
         if words.take("bulk") {
             return self.bulk_copy(statement, words);
@@ -41,17 +39,13 @@ impl Decoder<'_> {
         let (Some(any_size), Some(Space::Shared), Some(Space::Global)) = (level, to, from) else {
             return Err(self.refuse("this copy"));
         };
-        if !matches!(statement.operands.len(), 3 | 4) {
-            return Err(self.malformed("3 or 4 operands are needed"));
-        }
+        self.malformed_if(!matches!(statement.operands.len(), 3 | 4), "3 or 4 operands are needed")?;
         let (to, to_offset, wide_to) = self.address(&statement.operands[0], Space::Shared)?;
         let (from, from_offset, _) = self.address(&statement.operands[1], Space::Global)?;
         let Operand::Integer(bytes) = statement.operands[2] else {
             return Err(self.malformed("a size that is no number"));
         };
-        if !(bytes == 16 || any_size && matches!(bytes, 4 | 8)) {
-            return Err(self.malformed("a size this copy does not have"));
-        }
+        self.malformed_if(!(bytes == 16 || any_size && matches!(bytes, 4 | 8)), "a size this copy does not have")?;
         let mut inst = Inst::new(Op::CopyAsync);
         (inst.a, inst.b) = (to, from);
         let bytes = bytes as u32;

@@ -68,6 +68,16 @@ impl<'a> Decoder<'a> {
         Error::parse(self.position.ptx, format!("{reason} in `{}`", self.text()))
     }
 
+    /// Refuses what is not supported, if this holds.
+    pub(super) fn refuse_if(&self, holds: bool, reason: &str) -> Result<(), Error> {
+        if holds { Err(self.refuse(reason)) } else { Ok(()) }
+    }
+
+    /// Refuses what is not PTX, if this holds.
+    pub(super) fn malformed_if(&self, holds: bool, reason: &str) -> Result<(), Error> {
+        if holds { Err(self.malformed(reason)) } else { Ok(()) }
+    }
+
     fn text(&self) -> String {
         self.layout.inner.text(self.position)
     }

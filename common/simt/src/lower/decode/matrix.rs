@@ -96,9 +96,7 @@ impl Decoder<'_> {
             "ldmatrix" => self.load_rows(statement, words),
             "mma" => {
                 let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
-                if !words.take("row") || !words.take("col") {
-                    return Err(self.refuse("this layout"));
-                }
+                self.refuse_if(!words.take("row") || !words.take("col"), "this layout")?;
                 let saturates = words.take("satfinite");
                 let kinds = self.kinds::<4>(&mut words)?;
                 self.multiply(statement, &words, shape, (kinds, saturates), None)
@@ -114,9 +112,7 @@ impl Decoder<'_> {
                 } else {
                     self.kinds::<4>(&mut words)?
                 };
-                if rounded && kinds[1] != Type::F64 {
-                    return Err(self.malformed(".rn"));
-                }
+                self.malformed_if(rounded && kinds[1] != Type::F64, ".rn")?;
                 self.multiply(statement, &words, shape, (kinds, saturates), Some(layouts))
             }
             _ => self.move_fragment(statement, words),
@@ -183,9 +179,7 @@ impl Decoder<'_> {
             Operand::Vector(parts) => parts.clone(),
             single => vec![single.clone()],
         };
-        if parts.len() != fragment.registers as usize {
-            return Err(self.malformed("a vector of another length"));
-        }
+        self.malformed_if(parts.len() != fragment.registers as usize, "a vector of another length")?;
         let kind = if fragment.kind.bytes() == 8 { Type::F64 } else { Type::B32 };
         let register = |part| if result { self.destination(part, kind) } else { self.source(part, kind) };
         parts.iter().map(register).collect()
@@ -234,9 +228,7 @@ impl Decoder<'_> {
         }
         self.needs_target(wmma_target(kind), "this matrix", "it needs")?;
         let fragment = wmma_fragment(part, kind, shape, by_column);
-        if !matches!(statement.operands.len(), 2 | 3) {
-            return Err(self.malformed("2 or 3 operands are needed"));
-        }
+        self.malformed_if(!matches!(statement.operands.len(), 2 | 3), "2 or 3 operands are needed")?;
         let (data, address) = if store { (1, 0) } else { (0, 1) };
         let registers = self.fragment(&statement.operands[data], &fragment, !store)?;
         let (a, offset, wide) = self.address(&statement.operands[address], place)?;

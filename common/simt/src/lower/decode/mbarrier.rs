@@ -116,9 +116,7 @@ impl Decoder<'_> {
         let place = self.barrier_space(&mut words)?;
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
-        if kind != Type::B64 {
-            return Err(self.refuse("this type"));
-        }
+        self.refuse_if(kind != Type::B64, "this type")?;
         self.count(statement, 1)?;
         self.push(Inst::new(Op::CopyWaitAll));
         if counted {

@@ -15,12 +15,8 @@ impl Decoder<'_> {
             Operand::Vector(parts) => parts.clone(),
             single => vec![single.clone()],
         };
-        if parts.len() != count as usize {
-            return Err(self.malformed("a vector of another length"));
-        }
-        if !matches!(kind.bytes(), 1 | 2 | 4 | 8) || count * kind.bytes() > 16 {
-            return Err(self.refuse("this type"));
-        }
+        self.malformed_if(parts.len() != count as usize, "a vector of another length")?;
+        self.refuse_if(!matches!(kind.bytes(), 1 | 2 | 4 | 8) || count * kind.bytes() > 16, "this type")?;
         let mut values = [NONE; 4];
         let mut wide = None;
         for (value, part) in values.iter_mut().zip(&parts) {
@@ -35,9 +31,7 @@ impl Decoder<'_> {
             }
             *value = if load { self.destination(part, register)? } else { self.source(part, register)? };
             let this = bytes == 8;
-            if wide.is_some_and(|wide| wide != this) {
-                return Err(self.refuse("registers of different widths"));
-            }
+            self.refuse_if(wide.is_some_and(|wide| wide != this), "registers of different widths")?;
             wide = Some(this);
         }
         let wide = wide.unwrap_or(kind.bytes() == 8);

@@ -11,9 +11,7 @@ impl Decoder<'_> {
         let elements = words.one_of(&[("v2", 2), ("v4", 4)]);
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
-        if kind.is_half() || kind == Type::Tf32 {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(kind.is_half() || kind == Type::Tf32, "a type this instruction does not have")?;
         self.count(statement, 2)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1]);
         match (to, from) {
@@ -109,9 +107,7 @@ impl Decoder<'_> {
         let (Operand::Vector(to), Operand::Vector(from)) = (to, from) else {
             return Err(self.malformed("an operand that is no vector"));
         };
-        if to.len() != from.len() {
-            return Err(self.malformed("a vector of another length"));
-        }
+        self.malformed_if(to.len() != from.len(), "a vector of another length")?;
         let op = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
         let values = from.iter().map(|part| self.source(part, kind)).collect::<Result<Vec<_>, _>>()?;
         let read = values.into_iter().map(|a| self.temporary(kind, Inst { a, ..Inst::new(op) })).collect::<Vec<_>>();

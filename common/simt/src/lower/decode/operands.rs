@@ -5,7 +5,7 @@ use crate::Error;
 use crate::ast::{Operand, Space, Type};
 use crate::lower::inst::{Compare, Detail, Function, Inst, Op};
 use crate::lower::layout::Address;
-use crate::lower::preset::{LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
+use crate::lower::preset::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
 impl Decoder<'_> {
     pub(super) fn register(&self, id: u32, kind: Type) -> Result<u32, Error> {
@@ -58,7 +58,7 @@ impl Decoder<'_> {
                 Ok(self.temporary(kind, Inst { a, b, ..Inst::new(if wide { Op::Add64 } else { Op::Add32 }) }))
             }
             Operand::Special(name) => match special(name) {
-                Some(special) => Ok(self.preset(Preset::Special(special), wide)),
+                Some(preset) => Ok(self.preset(preset, wide)),
                 None => Err(self.refuse(format!("the register %{name}"))),
             },
             Operand::Local { id, offset } => {
@@ -161,9 +161,7 @@ impl Decoder<'_> {
                     Address::Module(_) => matches!(expected, Space::Global | Space::Const | Space::Generic),
                     Address::Unplaced => false,
                 };
-                if !fits {
-                    return Err(self.malformed("a variable of another memory space"));
-                }
+                self.malformed_if(!fits, "a variable of another memory space")?;
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Name { name, .. } => {
@@ -177,9 +175,7 @@ impl Decoder<'_> {
                         | (Some(Address::Module(_)), Space::Global | Space::Const | Space::Generic)
                         | (None, _)
                 );
-                if !fits {
-                    return Err(self.malformed("a variable of another memory space"));
-                }
+                self.malformed_if(!fits, "a variable of another memory space")?;
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Integer(value) => Ok((self.preset(Preset::Constant(*value as u64), true), offset, true)),
@@ -244,42 +240,12 @@ impl Decoder<'_> {
 }
 
 /// The register of that name that tells a thread where it is.
-fn special(name: &str) -> Option<Special> {
-    let axis = |suffix: &str| match suffix {
-        "x" => Some(0),
-        "y" => Some(1),
-        "z" => Some(2),
-        _ => None,
-    };
-    if let Some((name, suffix)) = name.split_once('.') {
-        let axis = axis(suffix)?;
-        return Some(match name {
-            "tid" => Special::Tid(axis),
-            "ntid" => Special::Ntid(axis),
-            // A launch without clusters has one block in each.
-            "ctaid" | "clusterid" => Special::Ctaid(axis),
-            "nctaid" | "nclusterid" => Special::Nctaid(axis),
-            "cluster_ctaid" => Special::Zero,
-            "cluster_nctaid" => Special::One,
-            _ => return None,
-        });
+fn special(name: &str) -> Option<Preset> {
+    let Some((name, axis)) = name.split_once('.') else { return Special::named(name).map(Preset::Special) };
+    let axis = ["x", "y", "z"].iter().position(|known| *known == axis)?;
+    match name {
+        "cluster_ctaid" => Some(Preset::Special(Special::Zero)),
+        "cluster_nctaid" => Some(Preset::Special(Special::One)),
+        name => Index::named(name).map(|index| Preset::Index(index, axis as u8)),
     }
-    Some(match name {
-        "laneid" => Special::LaneId,
-        "warpid" => Special::WarpId,
-        "nwarpid" => Special::NWarpId,
-        "lanemask_eq" => Special::LaneMaskEq,
-        "lanemask_lt" => Special::LaneMaskLt,
-        "lanemask_le" => Special::LaneMaskLe,
-        "lanemask_gt" => Special::LaneMaskGt,
-        "lanemask_ge" => Special::LaneMaskGe,
-        // Where the driver tells a cooperative launch what `grid.sync()` needs.
-        "envreg1" => Special::GridBarrierHigh,
-        "envreg2" => Special::GridBarrierLow,
-        "dynamic_smem_size" => Special::DynamicShared,
-        "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
-        "smid" | "gridid" | "cluster_ctarank" => Special::Zero,
-        "nsmid" | "cluster_nctarank" => Special::One,
-        _ => return None,
-    })
 }

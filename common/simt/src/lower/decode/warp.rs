@@ -37,9 +37,7 @@ impl Decoder<'_> {
             _ if matches!(reduction, Some(sub::AND | sub::OR | sub::XOR)) => kind == Type::B32,
             _ => matches!(kind, Type::U32 | Type::S32),
         };
-        if !fits {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        self.malformed_if(!fits, "a type this instruction does not have")?;
         if second.is_some() && !matches!((name, vote), ("shfl", _) | ("match", Some(sub::ALL))) {
             return Err(self.malformed("a second destination, which this instruction does not have,"));
         }

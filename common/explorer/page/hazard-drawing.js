@@ -1,0 +1,94 @@
+// A hazard as a picture: both threads on the time axis, the cell between them with its old and its new value, where a barrier is
+// missing, and the element of C that the value becomes part of.
+
+import { drawing } from "./elements.js";
+import { place, value } from "./words.js";
+
+const [HEIGHT, SIDE] = [250, 8];
+/// Where the two threads and the cell lie.
+const ROWS = { first: 64, cell: 108, second: 152 };
+
+const shown = (held) => (typeof held.value === "number" ? value(held.value) : (held.value ?? "nothing"));
+const named = (held) => (held.meaning ? `${held.meaning} = ${shown(held)}` : shown(held));
+
+/// What the picture shows, in words: for those who do not see it, and below it.
+export function hazardWords({ cell, first, second, old, new: now, barrier, element, wrong }) {
+  const parts = [];
+  if (first && second && cell) {
+    const who = ({ warp, action, line }) => `warp ${warp} ${action} ${cell.name}${line === null ? "" : ` in line ${line}`}`;
+    parts.push(`First ${who(first)}, then ${who(second)}.`);
+  }
+  if (old && now) parts.push(`Before the write the cell holds ${named(old)}, after it ${named(now)}.`);
+  if (barrier)
+    parts.push(
+      `No barrier stands between the two${barrier.before_line ? `: __syncthreads() is missing before line ${barrier.before_line}` : ""}.`,
+    );
+  if (element) {
+    const name = `C[${element.join("][")}]`;
+    parts.push(wrong ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);
+  }
+  return parts.join(" ");
+}
+
+/// A thread's line with its access as a dot. The words of the first stand on the left, those of the second on the right.
+function thread({ warp, thread: at, action, line }, y, x, width, cell) {
+  const first = y < ROWS.cell;
+  const kind = action.startsWith("read") ? "reads" : "writes";
+  const side = first ? { x: SIDE, "text-anchor": "start" } : { x: width - SIDE, "text-anchor": "end" };
+  const rows = first ? [y - 26, y - 11] : [y + 20, y + 36];
+  return [
+    drawing("line", { x1: SIDE, y1: y, x2: width - SIDE, y2: y, class: "track" }),
+    drawing("line", { x1: x, y1: y, x2: x, y2: ROWS.cell + (first ? -14 : 14), class: kind }),
+    drawing("circle", { cx: x, cy: y, r: 6, class: kind }),
+    drawing("text", { ...side, y: rows[0], class: "who" }, `warp ${warp}, thread ${place(at)}`),
+    drawing("text", { ...side, y: rows[1] }, `${action} ${cell}${line === null ? "" : `, line ${line}`}`),
+  ];
+}
+
+/// The picture, in `width` pixels.
+export function drawHazard(picture, width) {
+  const { cell, first, second, old, new: now, barrier, element, wrong } = picture;
+  if (!cell || !first || !second) return null;
+  const [one, other] = [0.3 * width, 0.74 * width];
+  const middle = (one + other) / 2;
+  const write = second.action.startsWith("read") ? one : other;
+  const box = (x, wide, holds, kind) => [
+    drawing("rect", { x, y: ROWS.cell - 14, width: wide, height: 28, class: kind }),
+    drawing("text", { x: x + wide / 2, y: ROWS.cell + 4, "text-anchor": "middle" }, holds ? named(holds) : ""),
+  ];
+  const children = [
+    ...box(SIDE, write - SIDE, old, "old"),
+    ...box(write, width - SIDE - write, now, "new"),
+    ...thread(first, ROWS.first, one, width, cell.name),
+    ...thread(second, ROWS.second, other, width, cell.name),
+    drawing("line", { x1: SIDE, y1: HEIGHT - 32, x2: width - SIDE, y2: HEIGHT - 32, class: "axis" }),
+    drawing("text", { x: width - SIDE, y: HEIGHT - 18, "text-anchor": "end", class: "who" }, "time"),
+  ];
+  if (barrier) {
+    children.push(
+      drawing("line", { x1: middle, y1: 20, x2: middle, y2: HEIGHT - 32, class: "missing" }),
+      drawing(
+        "text",
+        { x: middle, y: 14, "text-anchor": "middle", class: "missing-name" },
+        `__syncthreads() is missing${barrier.before_line ? ` before line ${barrier.before_line}` : ""}`,
+      ),
+    );
+  }
+  if (element) {
+    const name = `C[${element.join("][")}]`;
+    const text = wrong ? `${name} becomes wrong` : `${name} is right by luck`;
+    children.push(drawing("text", { x: SIDE, y: HEIGHT - 12, class: wrong ? "is-wrong" : "is-right" }, text));
+  }
+  return drawing(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${HEIGHT}`,
+      width,
+      height: HEIGHT,
+      role: "img",
+      class: "hazard-picture",
+      "aria-label": hazardWords(picture),
+    },
+    ...children,
+  );
+}

@@ -1,0 +1,86 @@
+// Any kernel: PTX that the reader pastes, with the launch that it needs.
+
+import { element, fill } from "./elements.js";
+import { sentenceOf } from "./words.js";
+
+/// The fields of a launch: what they are called, and how they are read and written.
+const FIELDS = [
+  ["grid", "Grid"],
+  ["block", "Block"],
+  ["shared_bytes", "Dynamic shared memory, bytes"],
+  ["args", "Arguments"],
+  ["tile", "Tile of C per block, columns and rows"],
+];
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+const written = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
+
+/// A launch as its fields say.
+function launchOf(entry, fields) {
+  const launch = { entry };
+  for (const [id] of FIELDS) {
+    const words = fields[id].value.split(/[\s,×]+/).filter(Boolean);
+    const read = words.map((word) => (NUMBER.test(word) ? Number(word) : word));
+    if (id === "shared_bytes") launch[id] = read[0] ?? 0;
+    else if (id !== "tile" || read.length > 0) launch[id] = read;
+  }
+  for (const id of ["grid", "block"]) while (launch[id].length < 3) launch[id].push(1);
+  return launch;
+}
+
+/// The form behind "more". `page` has `entries(ptx)`, which asks what can be launched, and `runPasted(ptx, launch)`.
+export function makePaste(root, page) {
+  const text = element("textarea", {
+    rows: 6,
+    spellcheck: "false",
+    "aria-label": "PTX",
+    placeholder: "PTX from nvcc -ptx, Compiler Explorer, rustc or Triton",
+  });
+  const says = element("p", { class: "fault", role: "alert" });
+  const launches = element("div", { class: "launch" });
+  const look = element("button", { type: "button", text: "What can be launched?", onclick: () => show() });
+  fill(root, element("summary", { text: "Paste a kernel" }), text, look, launches, says);
+
+  async function trying(action) {
+    says.textContent = "";
+    try {
+      await action();
+    } catch (error) {
+      says.textContent = sentenceOf(error.message);
+    }
+  }
+
+  const show = () =>
+    trying(async () => {
+      fill(launches);
+      const { entries } = await page.entries(text.value);
+      if (entries.length === 0) throw new Error("this PTX has no entry that could be launched; paste a whole file, with its .entry");
+      const select = element(
+        "select",
+        { "aria-label": "Kernel", onchange: () => fields(entries[select.selectedIndex]) },
+        ...entries.map(({ name }) => element("option", { text: name })),
+      );
+      fill(launches, select, element("div", { class: "launch-fields" }));
+      fields(entries[0]);
+    });
+
+  function fields({ name, launch, params }) {
+    const inputs = Object.fromEntries(
+      FIELDS.map(([id]) => [id, element("input", { type: "text", value: written(launch[id]), "data-launch": id })]),
+    );
+    fill(
+      launches.lastChild,
+      ...FIELDS.map(([id, label]) => element("label", {}, `${label} `, inputs[id])),
+      element("p", {
+        class: "muted",
+        text: `Its ${params.length} parameters: ${params.map(({ type }) => type).join(", ")}. Arguments are A, B, C, M, N, K, scratch or numbers.`,
+      }),
+      element("button", {
+        type: "button",
+        class: "main",
+        text: "Run it",
+        onclick: () => trying(() => page.runPasted(text.value, launchOf(name, inputs))),
+      }),
+    );
+  }
+}

@@ -1,0 +1,146 @@
+// Time as far as it is certain: a strip for each warp, from stated latencies. Several kernels stand side by side.
+
+import { element, fill, prepare } from "./elements.js";
+import { colours } from "./theme.js";
+import { count } from "./words.js";
+
+/// The latencies in clock cycles, which the reader can change.
+const LATENCIES = [
+  ["global", "global memory", 600],
+  ["shared", "shared memory", 30],
+  ["fma", "multiply-add", 4],
+];
+/// What a warp does, the colour, and its words.
+const WHATS = [
+  ["issue", "tile", "issues"],
+  ["memory", "write", "waits for memory"],
+  ["barrier", "fault", "waits at a barrier"],
+  ["other", "raised", "waits for a result"],
+];
+const [HIGH, BETWEEN_WARPS, MOST_WARPS] = [16, 3, 8];
+
+/// Draws the warps of a block. `clocks` are those of the whole width.
+function drawStrip(canvas, { warps, cursor }, clocks, width) {
+  const shown = warps.slice(0, MOST_WARPS);
+  const context = prepare(canvas, width, shown.length * (HIGH + BETWEEN_WARPS) + 2);
+  const tones = colours();
+  shown.forEach(({ segments }, warp) => {
+    for (const [from, to, what] of segments) {
+      context.fillStyle = tones[WHATS.find(([id]) => id === what)[1]];
+      const [left, right] = [from, to].map((clock) => (clock / clocks) * width);
+      context.fillRect(left, warp * (HIGH + BETWEEN_WARPS), Math.max(0.5, right - left), HIGH);
+    }
+  });
+  if (cursor === null || cursor === undefined) return;
+  context.fillStyle = tones.chosen;
+  context.fillRect((cursor / clocks) * width - 1, 0, 2, shown.length * (HIGH + BETWEEN_WARPS));
+}
+
+/// What a strip shows, in words.
+function stripWords({ clocks, warps }) {
+  const sum = (key) => warps.reduce((all, warp) => all + warp[key], 0);
+  const share = (key) => Math.round((100 * sum(key)) / Math.max(1, sum("end")));
+  return `${count(clocks)} clock cycles, of which it waits ${share("memory")} % for memory and ${share("barrier")} % at barriers`;
+}
+
+/// The panel.
+export function makeStrips(view) {
+  const latency = Object.fromEntries(LATENCIES.map(([id, , usual]) => [id, usual]));
+  const fields = LATENCIES.map(([id, text, usual]) =>
+    element(
+      "label",
+      {},
+      `${text} `,
+      element("input", {
+        type: "number",
+        min: 0,
+        max: 100000,
+        value: usual,
+        "data-latency": id,
+        onchange: (event) => {
+          latency[id] = Math.max(0, Math.min(100000, Math.round(Number(event.target.value)) || 0));
+          event.target.value = latency[id];
+          refresh();
+        },
+      }),
+    ),
+  );
+  const others = element("div", { class: "beside", role: "group", "aria-label": "Kernels beside it" });
+  const strips = element("div", { class: "strips" });
+  const legend = element("p", { class: "legend" });
+  fill(legend, ...WHATS.flatMap(([, colour, text]) => [element("i", { class: `tone-${colour}` }), text]));
+  const root = element(
+    "section",
+    { class: "panel time-panel", "aria-label": "Time" },
+    element(
+      "p",
+      {},
+      element("strong", { text: "A model, not a measurement." }),
+      " A warp issues an instruction when what it needs is there. Latencies, in clock cycles:",
+    ),
+    element("div", { class: "latencies" }, ...fields),
+    others,
+    strips,
+    legend,
+  );
+  let drawn = {};
+  let asked = 0;
+
+  /// The strips of the run, and of the kernels that are chosen beside it.
+  async function refresh() {
+    const { run, page } = view;
+    const mine = (asked += 1);
+    const names = page.besides();
+    fill(
+      others,
+      names.length > 0 ? "Beside it: " : null,
+      ...names.map(({ id, title }) =>
+        element(
+          "label",
+          {},
+          element("input", {
+            type: "checkbox",
+            checked: page.beside.has(id),
+            onchange: (event) => change(id, event.target.checked),
+          }),
+          ` ${title} `,
+        ),
+      ),
+    );
+    const asking = { ...latency, block: run.chosen.block, launch: run.look.launch, time: run.time };
+    const all = await page.strips(asking).catch((error) => error);
+    if (mine !== asked) return;
+    if (all instanceof Error) return fill(strips, element("p", { class: "fault", text: all.message }));
+    const width = view.room().width - 4;
+    const clocks = Math.max(1, ...all.map((one) => one.strip.clocks));
+    fill(
+      strips,
+      ...all.map(({ title, strip }) => {
+        const text = stripWords(strip);
+        const canvas = element("canvas", { role: "img", "aria-label": `${title}: ${text}` });
+        drawStrip(canvas, strip, clocks, width);
+        return element("figure", {}, element("figcaption", {}, element("strong", { text: title }), `: ${text}`), canvas);
+      }),
+    );
+    return undefined;
+  }
+
+  function change(id, on) {
+    if (on) view.page.beside.add(id);
+    else view.page.beside.delete(id);
+    refresh();
+  }
+
+  return {
+    id: "time",
+    title: "Time",
+    root,
+    draw() {
+      const { run } = view;
+      const state = [run.kernel.id, run.form.id, run.time, run.chosen.block, view.room().width, [...view.page.beside].join()].join();
+      if (state === drawn.state && drawn.run === run) return;
+      drawn = { state, run };
+      refresh();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+//! A witness of a race: an order of warps in which the product is right, and one in which it is wrong.
+
+use crate::request::Order;
+use crate::run::{C, Run};
+use serde_json::{Value, json};
+use simt::{Analysis, BlockInfo};
+
+/// Turns of so many instructions are tried.
+const TURNS: [u32; 9] = [1, 2, 3, 5, 8, 21, 55, 144, 377];
+
+/// Watches nothing, but every instruction: so that warps take turns as if they were recorded.
+struct Steps;
+
+impl Analysis for Steps {
+    type Block = ();
+
+    fn steps(&self) -> bool {
+        true
+    }
+
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn block(&self, _: &BlockInfo) {}
+
+    fn end(&self, (): ()) {}
+}
+
+/// All orders that are tried, the plainest first.
+fn orders() -> impl Iterator<Item = Order> {
+    let turns = |side_by_side: bool| TURNS.into_iter().map(move |turn| Order { turn, side_by_side, backwards: false });
+    let forwards = [Order::WARPS].into_iter().chain(turns(false)).chain(turns(true));
+    forwards.flat_map(|order| [order, Order { backwards: true, ..order }])
+}
+
+/// An order, and its first wrong element.
+type Found = Option<(Order, Option<(u32, u32)>)>;
+
+/// An order in words.
+fn words(order: Order) -> String {
+    let blocks = if order.side_by_side { " of several blocks" } else { "" };
+    let who = match order.turn {
+        0 => "each warp runs to its next barrier".to_owned(),
+        1 => format!("the warps{blocks} take turns of one instruction"),
+        turn => format!("the warps{blocks} take turns of {turn} instructions"),
+    };
+    format!("{who}{}", if order.backwards { ", the last ones first" } else { "" })
+}
+
+/// Looks for an order in which the product is right, and for one in which it is wrong.
+pub fn witness(run: &Run) -> Value {
+    let mut tried = 0;
+    let mut known: [Found; 2] = [None; 2];
+    for order in orders() {
+        let own = order == run.order && run.stopped.is_none();
+        let c = if own { run.tape.end.arrays.get(C).map(|c| c.to_vec()) } else { run.again(order, &mut Steps).ok() };
+        tried += 1;
+        let Some(c) = c else { continue };
+        let first = run.wrong(&c).next().map(|wrong| wrong.place);
+        known[usize::from(first.is_some())].get_or_insert((order, first));
+        if known.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let [lucky, unlucky] = known;
+    let words = match (lucky, unlucky) {
+        (Some((lucky, _)), Some((unlucky, _))) => {
+            format!("the product is wrong if {}, and right if {}", words(unlucky), words(lucky))
+        }
+        (Some(_), None) => {
+            format!("the product was right in all {tried} orders that were tried; that does not make a race harmless")
+        }
+        (None, Some(_)) => {
+            format!("the product was wrong in all {tried} orders that were tried; the order alone is not the cause")
+        }
+        (None, None) => format!("the kernel came to an end in none of the {tried} orders that were tried"),
+    };
+    let name = |found: Found| found.map(|(order, _)| order.to_string());
+    let first = unlucky.and_then(|(_, first)| first).map(|(row, column)| json!({ "row": row, "column": column }));
+    json!({ "lucky": name(lucky), "unlucky": name(unlucky), "tried": tried, "first": first, "words": words })
+}

@@ -1,0 +1,157 @@
+// Hazards as pictures, the switch between a lucky and an unlucky order, strips of time, and pasted PTX.
+
+/// Kernels with a race, and where a barrier is missing.
+const RACES = ["step04_tiled/no_second_barrier", "step04_tiled/no_first_barrier"];
+
+/// The picture that is drawn: where the accesses and the missing barrier lie, and its words.
+const pictureOf = (opened) =>
+  opened.do(() => {
+    const root = document.querySelector(".hazard-picture");
+    const { bottom } = root.getBoundingClientRect();
+    const all = (selector) => [...root.querySelectorAll(selector)];
+    return {
+      accesses: all("circle").map((one) => Number(one.getAttribute("cx"))),
+      barriers: all("line.missing").map((one) => Number(one.getAttribute("x1"))),
+      dashed: all("line.missing").every((one) => getComputedStyle(one).strokeDasharray !== "none"),
+      held: [".old + text", ".new + text"].map((selector) => root.querySelector(selector).textContent),
+      words: all("text").map((one) => one.textContent),
+      label: root.getAttribute("aria-label"),
+      bottom,
+    };
+  });
+
+/// The hazard at which the run stands: what the cell holds before and after it, and whether its element is wrong at the end.
+const traced = (opened) =>
+  opened.do(async () => {
+    const { travel, runs } = window.explorer;
+    const [run] = runs;
+    const shown = document.querySelector(".hazard [aria-pressed=true]").textContent;
+    const number = run.facts.hazards.findIndex(({ kind, place }) => `${kind}: ${place}` === shown);
+    const picture = await run.hazard(number);
+    const { cell, first, second, element } = picture;
+    const writer = second.action.startsWith("read") ? first : second;
+    const held = [];
+    for (const time of [writer.time - 1, writer.time]) {
+      await travel.jump(time);
+      held.push(run.values.shared[cell.word]);
+    }
+    await travel.jump(run.facts.length);
+    const at = element ? element[0] * run.facts.n + element[1] : null;
+    const wrong = at === null ? null : !(Math.abs(run.values.c[at] - run.values.expected[at]) <= 1e-3);
+    return { picture, held, wrong };
+  });
+
+/// A race: both threads, the cell, the missing barrier between the two accesses, and the element that goes wrong.
+async function checkRace(opened, id, check) {
+  await opened.follow(`#${id}?panel=hazards`);
+  await opened.do(() => window.explorer.goTo({ to: "hazard" }));
+  await opened.page.waitForSelector(".hazard-picture");
+  await opened.drawn();
+  const drawn = await pictureOf(opened);
+  const { picture, held, wrong } = await traced(opened);
+  const [first, second] = drawn.accesses;
+  check(drawn.accesses.length === 2 && first < second, `${id}: accesses are drawn at ${drawn.accesses}`);
+  check(
+    drawn.barriers.length === 1 && drawn.dashed && first < drawn.barriers[0] && drawn.barriers[0] < second,
+    `${id}: the missing barrier is drawn at ${drawn.barriers}, between ${drawn.accesses}`,
+  );
+  check(drawn.held[1].includes(String(Number(held[1].toPrecision(5)))), `${id}: the new value is ${held[1]}, and the picture says ${drawn.held[1]}`);
+  check(
+    picture.old.value === null || drawn.held[0].includes(String(Number(held[0].toPrecision(5)))),
+    `${id}: the old value is ${held[0]}, and the picture says ${drawn.held[0]}`,
+  );
+  check(picture.wrong === wrong, `${id}: the element is said to be ${picture.wrong ? "wrong" : "right"}, and is not`);
+  check(
+    drawn.words.some((words) => new RegExp(wrong ? "becomes wrong" : "by luck").test(words)),
+    `${id}: of the element the picture says: ${drawn.words.join(" | ")}`,
+  );
+  check(drawn.bottom <= opened.page.viewportSize().height, `${id}: the picture reaches down to ${drawn.bottom}`);
+  check(/First warp \d+ .* then warp \d+ /.test(drawn.label), `${id}: to those who do not see it, the picture says: ${drawn.label}`);
+}
+
+/// The same kernel in an order in which it is right, and in one in which it is wrong.
+async function checkWitness(opened, id, check) {
+  const { page } = opened;
+  await opened.follow(`#${id}?panel=hazards`);
+  await page.getByRole("button", { name: "Find an order in which it goes wrong" }).click();
+  for (const [name, right] of [
+    ["The lucky run", true],
+    ["The unlucky run", false],
+    ["The lucky run", true],
+  ]) {
+    const button = page.getByRole("button", { name });
+    await button.click();
+    await page.waitForFunction(
+      (name) => [...document.querySelectorAll(".orders button")].find((one) => one.textContent === name)?.getAttribute("aria-pressed") === "true",
+      name,
+    );
+    const { outcome, hazards } = await opened.facts();
+    check(outcome.right === right, `${id}: ${name} is ${outcome.right ? "right" : "wrong"}`);
+    check(hazards.length > 0, `${id}: ${name} has no hazards`);
+  }
+}
+
+/// Strips of time: they say that they are a model, follow the latencies, and stand side by side.
+async function checkStrips(opened, check) {
+  const { page } = opened;
+  await opened.follow("#step06_prefetch/2_async_copies?size=16x32x64&panel=time");
+  const figures = () => page.locator(".strips figcaption").allTextContents();
+  const clocks = async () => Number((await figures())[0].replace(/^.*?: ([\d,]+) clock.*$/, "$1").replaceAll(",", ""));
+  await page.waitForSelector(".strips figure");
+  check(/A model, not a measurement\./.test(await page.locator(".time-panel").textContent()), "nothing says that it is a model");
+  const slow = await clocks();
+  const gaps = await opened.do(async () => {
+    const { warps } = await window.explorer.runs[0].strips({ block: 0, launch: 0 });
+    return warps.filter(({ segments, end }) => segments.some(([from], at) => from !== (segments[at - 1]?.[1] ?? 0)) || segments.at(-1)[1] !== end).length;
+  });
+  check(gaps === 0, `${gaps} strips have gaps`);
+  await page.locator("[data-latency=global]").fill("100");
+  await page.locator("[data-latency=global]").press("Enter");
+  await page.waitForFunction((slow) => !document.querySelector(".strips figcaption").textContent.includes(slow.toLocaleString("en-US")), slow);
+  check((await clocks()) < slow, `with less latency it takes ${await clocks()} clocks in place of ${slow}`);
+  await page.locator("[data-latency=global]").fill("600");
+  await page.locator("[data-latency=global]").press("Enter");
+  for (const name of ["single_buffer", "1_two_buffers"]) await page.getByLabel(name, { exact: true }).check();
+  await page.waitForFunction(() => document.querySelectorAll(".strips figure").length === 3);
+  const all = await figures();
+  const waits = all.map((text) => Number(/(\d+) % for memory/.exec(text)?.[1]));
+  const single = all.findIndex((text) => text.startsWith("single_buffer"));
+  check(waits[single] > waits[0], `waiting for memory: ${all.join("; ")}`);
+}
+
+/// PTX that is pasted, with a launch, runs like any other kernel; what cannot be launched is refused in a sentence.
+async function checkPaste(opened, check) {
+  const { page } = opened;
+  await opened.follow("#step02_gpu_naive");
+  const ptx = await opened.do(() => window.explorer.runs[0].form.ptx);
+  await page.locator("#more-button").click();
+  await page.locator("#paste summary").click();
+  const says = () => page.locator("#paste [role=alert]").textContent();
+  await page.locator("#paste textarea").fill("this is no PTX");
+  await page.getByRole("button", { name: "What can be launched?" }).click();
+  await page.waitForFunction(() => document.querySelector("#paste [role=alert]").textContent !== "");
+  check(/^[A-Z].*\.$/.test(await says()), `of what is no PTX it says: ${await says()}`);
+  await page.locator("#paste textarea").fill(ptx);
+  await page.getByRole("button", { name: "What can be launched?" }).click();
+  await page.locator("[data-launch=args]").waitFor();
+  await page.locator("[data-launch=grid]").fill("1");
+  await page.locator("[data-launch=block]").fill("32 16");
+  await page.getByRole("button", { name: "Run it" }).click();
+  await page.waitForFunction(() => window.explorer.runs[0]?.kernel.id === "pasted");
+  const facts = await opened.facts();
+  check(facts.outcome.right, `the pasted kernel gives ${JSON.stringify(facts.outcome)}`);
+  await opened.step(1, "step");
+  await opened.drawn();
+  check(/warp \d+ (loads|reads|multiplies)/.test(await page.locator("#sentence").textContent()), "nothing is said of the pasted kernel");
+}
+
+/// All of it.
+export async function checkPictures(opened, check) {
+  await opened.page.setViewportSize({ width: 700, height: 760 });
+  for (const id of RACES) {
+    await checkRace(opened, id, check);
+    await checkWitness(opened, id, check);
+  }
+  await checkStrips(opened, check);
+  await checkPaste(opened, check);
+}
