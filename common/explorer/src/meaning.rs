@@ -18,6 +18,8 @@ use std::collections::BTreeSet;
 
 /// Pairs of a sum that are listed.
 const LISTED: usize = 256;
+/// Registers whose meaning is said at a time.
+const MOST: usize = 160;
 /// Reads of a word of shared memory that are listed.
 const READS: usize = 64;
 
@@ -320,11 +322,15 @@ pub fn meaning(
     match of {
         Subject::Register(_) | Subject::Registers => {
             let wanted = |name: &str| !matches!(of, Subject::Register(asked) if asked != name);
+            // The ones that were written last: a kernel without loops has thousands, and most have had their time.
+            let written = |number: &usize| block?.warps.get(chosen.warp as usize)?.times.get(*number).copied();
+            let known = launch.program.registers.iter().enumerate().filter(|(_, known)| wanted(&known.name));
+            let mut numbers: Vec<usize> = known.map(|(number, _)| number).collect();
+            numbers.sort_by_key(|number| std::cmp::Reverse(written(number)));
             let mut all = Map::new();
-            for (number, named) in launch.program.registers.iter().enumerate().filter(|(_, known)| wanted(&known.name))
-            {
+            for number in numbers.into_iter().take(MOST) {
                 let known = block.and_then(|block| register(place.as_ref(), run, block, chosen, number));
-                all.extend(known.map(|known| (named.name.clone(), known)));
+                all.extend(known.map(|known| (launch.program.registers[number].name.clone(), known)));
             }
             Ok(match of {
                 Subject::Register(name) => json!({ "meaning": all.get(name) }),

@@ -41,26 +41,15 @@ pub fn integer_range(k: u64) -> i32 {
 impl Operands {
     /// Draws A and B of a problem. Fails if the host has no memory for them.
     pub fn new(problem: &Problem) -> Result<Self> {
-        let seeds = [Side::A, Side::B].map(|side| side.seed(problem));
-        let [elements_a, elements_b] = [problem.a_elements() as usize, problem.b_elements() as usize];
         let range = integer_range(problem.k);
-        Ok(match (problem.dtype, problem.fill) {
-            (Dtype::F32, Fill::Uniform) => {
-                Self::F32 { a: draw(seeds[0], elements_a, uniform)?, b: draw(seeds[1], elements_b, uniform)? }
-            }
-            (Dtype::F32, Fill::Integers) => Self::F32 {
-                a: draw(seeds[0], elements_a, |word| integer(word, range) as f32)?,
-                b: draw(seeds[1], elements_b, |word| integer(word, range) as f32)?,
-            },
-            (Dtype::I32, Fill::Uniform) => Self::I32 {
-                a: draw(seeds[0], elements_a, |word| Wrapping(word as i32))?,
-                b: draw(seeds[1], elements_b, |word| Wrapping(word as i32))?,
-            },
-            (Dtype::I32, Fill::Integers) => Self::I32 {
-                a: draw(seeds[0], elements_a, |word| Wrapping(integer(word, range)))?,
-                b: draw(seeds[1], elements_b, |word| Wrapping(integer(word, range)))?,
-            },
-        })
+        let floats = |[a, b]: [Vec<f32>; 2]| Self::F32 { a, b };
+        let integers = |[a, b]: [Vec<Wrapping<i32>>; 2]| Self::I32 { a, b };
+        match (problem.dtype, problem.fill) {
+            (Dtype::F32, Fill::Uniform) => draw_both(problem, uniform).map(floats),
+            (Dtype::F32, Fill::Integers) => draw_both(problem, |word| integer(word, range) as f32).map(floats),
+            (Dtype::I32, Fill::Uniform) => draw_both(problem, |word| Wrapping(word as i32)).map(integers),
+            (Dtype::I32, Fill::Integers) => draw_both(problem, |word| Wrapping(integer(word, range))).map(integers),
+        }
     }
 
     /// The bytes of A, as a device takes them.
@@ -133,6 +122,11 @@ pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     })?;
     vec.resize(len, T::default());
     Ok(vec)
+}
+
+fn draw_both<T: Clone + Default + Send>(problem: &Problem, value: impl Fn(u32) -> T + Sync) -> Result<[Vec<T>; 2]> {
+    let a = draw(Side::A.seed(problem), problem.a_elements() as usize, &value)?;
+    Ok([a, draw(Side::B.seed(problem), problem.b_elements() as usize, &value)?])
 }
 
 fn draw<T: Clone + Default + Send>(seed: u64, len: usize, value: impl Fn(u32) -> T + Sync) -> Result<Vec<T>> {

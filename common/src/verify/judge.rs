@@ -290,15 +290,6 @@ mod tests {
     }
 
     #[test]
-    fn the_right_product_has_no_wrong_element() {
-        for fill in [Fill::Uniform, Fill::Integers] {
-            let found = judged(fill, &[]);
-            assert_eq!((found.wrong_elements, found.compared), (0, 70 * 45));
-            assert!(found.worst_share <= 1.0);
-        }
-    }
-
-    #[test]
     fn one_element_off_by_little_is_found_and_so_are_nan_infinity_and_unwritten_memory() {
         let cases: [(Mistake, bool); 4] =
             [(&plus(1e-3), false), (&|_| NAN, false), (&|_| f32::INFINITY.to_bits(), false), (&|_| POISON, true)];

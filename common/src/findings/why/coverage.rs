@@ -158,9 +158,7 @@ impl Teller<'_> {
         let at = self.origins.location(pair.term.instruction);
         let line = self.line(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
-        for side in Side::BOTH {
-            marks.extend(self.passage(pair, side));
-        }
+        marks.extend(self.passages(pair));
         let bound = bounds(&at);
         let lines: Vec<u32> = match &bound {
             Some((line, _)) => vec![*line],
@@ -259,9 +257,7 @@ impl Teller<'_> {
                     .iter()
                     .rfind(|pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k)));
                 let pair = again.or(element.pairs.last());
-                for side in Side::BOTH {
-                    marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
-                }
+                marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
                 let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.position).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
                 if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
@@ -277,9 +273,7 @@ impl Teller<'_> {
             }
             _ if !repeated.is_empty() && !missing.is_empty() => {
                 let pair = element.pairs.last();
-                for side in Side::BOTH {
-                    marks.extend(pair.map(|pair| self.passage(pair, side)).unwrap_or_default());
-                }
+                marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
                 let loads = pair
                     .map(|pair| pair.factors.map(|(_, value)| value.loaded.map(|at| self.line(at))))
                     .unwrap_or_default();

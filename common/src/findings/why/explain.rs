@@ -160,15 +160,13 @@ impl Teller<'_> {
             Verdict::Swapped => {
                 let pair = &element.pairs[0];
                 let [a, b] = pair.names();
-                let mut marks = self.passage(pair, Side::A);
-                marks.extend(self.passage(pair, Side::B));
                 Told {
                     mistake: Mistake::Swapped,
                     what: format!(
                         "{name} is an element of B·A: {} multiplies {a} by {b}",
                         self.line(pair.term.instruction)
                     ),
-                    marks,
+                    marks: self.passages(pair),
                     note: None,
                     help: "take the row of C for A and its column for B".into(),
                 }

@@ -92,6 +92,10 @@ impl Teller<'_> {
         self.way(&side.element(place), side.name(), &self.seen(pair, side, value))
     }
 
+    pub fn passages(&self, pair: &Pair) -> Vec<Mark> {
+        Side::BOTH.into_iter().flat_map(|side| self.passage(pair, side)).collect()
+    }
+
     pub fn way(&self, name: &str, array: &str, value: &Value) -> Vec<Mark> {
         let mut marks = vec![];
         if let Some(passage) = value.shared {
