@@ -49,7 +49,7 @@ function thread({ warp, thread: at, action, line }, y, x, width, cell) {
 export function drawHazard(picture, width) {
   const { cell, first, second, old, new: now, barrier, element, wrong } = picture;
   if (!cell || !first || !second) return null;
-  const [one, other] = [0.3 * width, 0.74 * width];
+  const [one, other] = [0.3 * width, 0.7 * width];
   const middle = (one + other) / 2;
   const write = second.action.startsWith("read") ? one : other;
   const box = (x, wide, holds, kind) => [

@@ -63,8 +63,8 @@ const IN_PAGE = [
   [
     "as natively",
     "another form is run",
-    "return [...able.filter((one) => one.id === form), ...able.filter((one) => one.id !== form)];",
-    "return able.reverse();",
+    "able.find(({ id }) => id === choice.form) ?? able[0]",
+    "able.at(-1)",
   ],
   [
     "scrubbing",

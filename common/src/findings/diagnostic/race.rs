@@ -4,9 +4,9 @@
 use simt::{Action, Location, Party};
 
 use super::around::{set_by_line, setters};
-use super::situation::{Role, Way, way};
+use super::situation::{Role, Way, is_barrier, way};
 use super::stride;
-use super::underline::{code, is_barrier, uses};
+use super::underline::{code, uses};
 use crate::code::places;
 
 /// A place for people who look at the picture above.

@@ -3,7 +3,6 @@
 
 use simt::{Array, Location, Place, Space};
 
-use super::underline::{code, is_barrier};
 use crate::code::places;
 
 /// What an array is to the kernel.
@@ -28,6 +27,11 @@ impl Role {
             Some(_) => Self::Output,
         }
     }
+}
+
+/// Whether a barrier of the block stands in a line without its comment.
+pub fn is_barrier(code: &str) -> bool {
+    code.contains("__syncthreads") || code.contains("sync_threads()")
 }
 
 /// The name of the array of a place.
@@ -66,7 +70,7 @@ pub fn way(first: &Location, second: &Location) -> Way {
         return Way::Unknown;
     }
     let has = |line: &String, word: &str| line.split("//").next().is_some_and(|code| code.contains(word));
-    match between.iter().rposition(|line| is_barrier(code(line))) {
+    match between.iter().rposition(|line| line.split("//").next().is_some_and(is_barrier)) {
         Some(at) if between[at..].iter().any(|line| has(line, "wait")) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,

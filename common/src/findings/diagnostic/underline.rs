@@ -17,11 +17,6 @@ pub struct Use {
 /// Lines that a statement takes at most: a search beyond would find another statement's access.
 const LINES: usize = 6;
 
-/// Whether a barrier of the block stands in a line without its comment.
-pub fn is_barrier(code: &str) -> bool {
-    code.contains("__syncthreads") || code.contains("sync_threads()")
-}
-
 /// A line without the comment at its end.
 pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
