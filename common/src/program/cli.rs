@@ -95,7 +95,7 @@ pub struct Args {
     pub json: bool,
 
     /// Run this kernel (CUDA C, Rust or PTX) instead of the step's; same name and parameters
-    #[arg(long, value_name = "FILE.cu|FILE.rs|FILE.ptx")]
+    #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
 
     /// Threads per block of --kernel; without it as the file's line // launch: says, else like the step's

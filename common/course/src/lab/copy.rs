@@ -49,8 +49,11 @@ pub fn restart(lab: &Lab) -> Result<()> {
     }
     // Two may restart at once, and an editor may save at any time: what is there now is kept, before the start replaces it.
     let _lock = files::lock(&mine::folder());
-    let kept = workspace::display(&files::keep(&copy)?);
-    files::write(&copy, &lab.begins_with()?.0)?;
+    let start = lab.begins_with()?.0;
+    let kept = files::keep(&copy)?;
+    // On a full disk the learner's file is where it was, and nowhere else.
+    files::write(&copy, &start).inspect_err(|_| drop(std::fs::remove_file(&kept)))?;
+    let kept = workspace::display(&kept);
     if kept != kept_name {
         output::print(&format!("{kept_name} has come to be meanwhile; your file is kept as {kept}\n"))?;
     }

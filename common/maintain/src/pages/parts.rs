@@ -55,6 +55,11 @@ const PARTS: &[Part] = &[
     Part { name: "ladder", shows: "[RECORD]: a table of all steps at one size", make: timed::ladder },
     Part { name: "sizes", shows: "[RECORD]: a table of all steps at all sizes", make: timed::sizes },
     Part {
+        name: "languages",
+        shows: "RECORD: a table of the kernels in Rust beside those in CUDA C",
+        make: |_, words| timed::languages(words),
+    },
+    Part {
         name: "bound",
         shows: "[RECORD]: a table of all kernels' times over the least ones, at one size",
         make: bound::at_one_size,
