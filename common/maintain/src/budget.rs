@@ -19,7 +19,7 @@ const BUDGETS: [Budget; 9] = [
     ("common/plan/", 1_000, "the launch that a learner writes into a kernel is planned here, too"),
     ("common/gpu/", 300, ""),
     ("common/simt/", 26_000, "values are followed from A and B to C (analyses/provenance)"),
-    ("common/explorer/", 3_500, "the page's data are joined here, for both programs"),
+    ("common/explorer/", 3_500, "meanings, pictures of hazards, witnesses and strips come from here"),
     ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
     ("common/maintain/", 4_600, "figures of what lies beyond are drawn here"),
 ];
