@@ -5,11 +5,10 @@ pub mod driver;
 pub mod files;
 pub mod host;
 pub mod json;
-pub mod matrix;
-pub mod mix;
 pub mod nvidia_smi;
 pub mod output;
-pub mod progress;
 pub mod table;
 pub mod units;
 pub mod workspace;
+
+pub use verify::{matrix, mix, progress};

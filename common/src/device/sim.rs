@@ -212,6 +212,24 @@ impl SimDevice {
     }
 }
 
+/// Counts the blocks of a launch that have ended. It watches nothing within a block, so that the blocks run the same code as
+/// without it.
+struct Blocks(Progress);
+
+impl simt::Analysis for &Blocks {
+    type Block = ();
+
+    fn watches(&self) -> bool {
+        false
+    }
+
+    fn block(&self, _: &simt::BlockInfo) {}
+
+    fn end(&self, (): ()) {
+        self.0.add(1);
+    }
+}
+
 impl Device for SimDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -303,7 +321,7 @@ impl Device for SimDevice {
         let number = kernel.0;
         let (kernel, _) = &self.kernels[number];
         let memory = &mut self.memory;
-        let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
+        let progress = Blocks(Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product()));
         if self.options.sample {
             let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
             self.counters.add_works(works);

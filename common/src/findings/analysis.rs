@@ -27,6 +27,16 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some of them
+    /// were written never or twice.
+    #[must_use]
+    pub fn beside(mut self, verification: &verify::Verification) -> Self {
+        if !verification.ok && !verification.unclear {
+            self.forget_coverage();
+        }
+        self
+    }
+
     /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
     pub fn forget_coverage(&mut self) {
         let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());

@@ -109,7 +109,7 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let mut observations = verification.beside(observations);
+        let mut observations = observations.beside(&verification);
         if args.check && !verification.ok {
             let hazards = observations.hazards.get_or_insert_default();
             let raced = hazards.iter().any(HazardReport::leads_astray);

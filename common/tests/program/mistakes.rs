@@ -44,7 +44,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
     let device: &mut dyn Device = device.as_mut();
     let session = Session::new(device, &problem, plan, &code)?;
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
-    let hazards = verification.beside(device.observations()).hazards.unwrap_or_default();
+    let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
     let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
     let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
     let blank = if hazards.is_empty() { "" } else { "\n" };

@@ -161,7 +161,7 @@ impl Candidate {
             let session = Session::new(device, &problem, plan.clone(), &code)?;
             verify_on(device, &session, &problem, &Operands::new(&problem)?)?
         };
-        let observations = verification.beside(device.observations());
+        let observations = device.observations().beside(&verification);
         Ok(Seen {
             verification,
             counters: observations.counters,

@@ -2,7 +2,7 @@
 
 use super::judge::{Found, Mismatch};
 use super::reference::gamma;
-use crate::basics::matrix::Operands;
+use crate::matrix::Operands;
 use plan::{Problem, Shape};
 
 /// Edge of the map, in cells.

@@ -1,7 +1,7 @@
 //! Wrong products, and what the whole check says of them.
 
 use super::{HostRows, Method, Shape, Verification, host_bytes, right_product, twin, verify, verify_by};
-use crate::basics::matrix::Operands;
+use crate::matrix::Operands;
 use plan::{Dtype, Fill, Problem};
 
 const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };

@@ -126,22 +126,6 @@ impl Bar {
     }
 }
 
-/// Counts the blocks of a simulated launch that have ended. It watches nothing within a block, so that the blocks run the
-/// same code as without it.
-impl simt::Analysis for &Progress {
-    type Block = ();
-
-    fn watches(&self) -> bool {
-        false
-    }
-
-    fn block(&self, _: &simt::BlockInfo) {}
-
-    fn end(&self, (): ()) {
-        self.add(1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::rows::{Rows, panel_rows};
 use super::spread::spread;
-use crate::basics::matrix::Operands;
-use crate::basics::mix::mix;
-use crate::basics::progress::Progress;
+use crate::matrix::Operands;
+use crate::mix::mix;
+use crate::progress::Progress;
 use plan::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
@@ -94,8 +94,8 @@ fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::right_product;
-    use crate::verify::rows::HostRows;
+    use crate::right_product;
+    use crate::rows::HostRows;
     use plan::Fill;
 
     fn problem(m: u64, n: u64, k: u64, dtype: Dtype, fill: Fill) -> Problem {

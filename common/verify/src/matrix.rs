@@ -112,7 +112,7 @@ impl Side {
 }
 
 /// Allocates without aborting the process if memory is short.
-pub(crate) fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
+pub fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(len).map_err(|_| {
         anyhow::anyhow!(

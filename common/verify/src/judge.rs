@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::reference::{Panel, Reference};
 use super::rows::{Rows, panel_rows};
 use super::spread::spread;
-use crate::basics::matrix::Operands;
-use crate::basics::mix::mix;
-use crate::basics::progress::Progress;
+use crate::matrix::Operands;
+use crate::mix::mix;
+use crate::progress::Progress;
 use plan::{Dtype, Problem, Shape};
 
 /// A wrong element of C.
@@ -255,8 +255,8 @@ fn judge_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::right_product;
-    use crate::verify::rows::HostRows;
+    use crate::right_product;
+    use crate::rows::HostRows;
     use plan::Fill;
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };

@@ -1,0 +1,185 @@
+//! Is C the product? Checked for every run, before anything is timed.
+//!
+//! A crate of its own for the compiler's sake: what loops over all elements, from drawing A and B to judging C, is optimised,
+//! and the rest of `common` need not be.
+//!
+//! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product
+//!   computed exactly; if that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
+//!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
+//! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
+//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section
+//!   3.1).
+//!   If that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
+//!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
+//!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
+//!
+//! Every comparison is written so that NaN fails it.
+
+mod diagnose;
+mod freivalds;
+mod gemm;
+mod judge;
+pub mod matrix;
+mod method;
+pub mod mix;
+pub mod progress;
+mod reference;
+mod rows;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::Operands;
+use plan::{Dtype, Fill, Problem};
+
+pub use judge::Mismatch;
+pub use method::Method;
+pub use plan::Shape;
+pub use reference::gamma;
+use rows::panel_rows;
+pub use rows::{HostRows, Rows};
+
+/// The verdict on a product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Whether C is the product.
+    pub ok: bool,
+    /// How that was found out.
+    pub method: Method,
+    /// Largest difference from the reference; `null` if an element is NaN or the method knows no differences.
+    pub max_error: Option<f64>,
+    /// Largest difference as a share of its own bound: above 1 is wrong. `null` as above.
+    pub worst_bound_share: Option<f64>,
+    /// What is wrong, in a sentence; `null` if nothing is.
+    pub diagnosis: Option<String>,
+    /// Whether the elements alone do not tell what is wrong; the simulator's search for hazards may.
+    #[serde(skip)]
+    pub unclear: bool,
+    /// The first wrong elements.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub mismatches: Vec<Mismatch>,
+    /// Where the wrong elements are.
+    #[serde(skip)]
+    pub map: Option<String>,
+    /// Seconds that the check took on the host.
+    pub seconds: f64,
+}
+
+impl Verification {
+    /// The verdict on a product that never came out, for this reason.
+    pub fn failed(problem: &Problem, reason: String) -> Self {
+        Self {
+            ok: false,
+            method: Method::choose(problem),
+            max_error: None,
+            worst_bound_share: None,
+            diagnosis: Some(reason),
+            unclear: false,
+            mismatches: Vec::new(),
+            map: None,
+            seconds: 0.0,
+        }
+    }
+
+    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to
+    /// look.
+    pub fn words(&self, hazards: Option<usize>) -> String {
+        let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
+        match hazards {
+            Some(1..) if self.unclear => {
+                let count = diagnosis.split(": ").next().unwrap_or_default();
+                let say = if hazards == Some(1) { "hazard below says" } else { "hazards below say" };
+                format!("{count}: the {say} why")
+            }
+            None if self.unclear => {
+                format!("{diagnosis}; run with --device sim --check to see why")
+            }
+            _ => diagnosis.to_owned(),
+        }
+    }
+}
+
+/// Bytes that the check takes on the host beside A and B.
+pub fn host_bytes(problem: &Problem) -> u64 {
+    let rows = panel_rows(problem);
+    let panel = rows * problem.n;
+    let inner = problem.b_elements().saturating_add(rows.saturating_mul(problem.k));
+    match Method::choose(problem) {
+        Method::Full | Method::Exact => (16 * panel).saturating_add(inner.saturating_mul(12)),
+        // The twin's A and B stand beside the problem's own.
+        Method::FreivaldsAndSampledRows => {
+            (4 * panel).saturating_add((problem.a_elements() + problem.b_elements()).saturating_mul(4))
+        }
+        Method::Freivalds => 4 * panel,
+    }
+}
+
+/// Checks C against the product of the operands.
+///
+/// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, the problem's own; the caller has run
+/// and checked the [`twin`] before.
+pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Verification> {
+    verify_by(Method::choose(problem), problem, operands, shape, c)
+}
+
+fn verify_by(
+    method: Method,
+    problem: &Problem,
+    operands: &Operands,
+    shape: Shape,
+    c: &mut dyn Rows,
+) -> Result<Verification> {
+    let begin = std::time::Instant::now();
+    let found = match method {
+        Method::Full | Method::Exact => judge::all_rows(problem, operands, shape, c)?,
+        Method::Freivalds => {
+            let suspects = freivalds::wrong_rows(problem, operands, c)?;
+            judge::rows(problem, operands, shape, c, &suspects)?
+        }
+        Method::FreivaldsAndSampledRows => {
+            let mut rows = judge::sample_of_rows(problem);
+            rows.extend(judge::rows_with_nan(problem, c)?);
+            rows.sort_unstable();
+            rows.dedup();
+            judge::rows(problem, operands, shape, c, &rows)?
+        }
+    };
+    let ok = found.wrong_elements == 0;
+    let diagnosis = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found));
+    let unclear = diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.certain);
+    let known = |value: f64| value.is_finite().then_some(value);
+    Ok(Verification {
+        ok,
+        method,
+        max_error: known(found.max_error),
+        worst_bound_share: known(found.worst_share),
+        diagnosis: diagnosis.map(|diagnosis| diagnosis.text),
+        unclear,
+        mismatches: found.first.clone(),
+        map: (!ok).then(|| diagnose::map(problem, shape, &found)),
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// The bits of the right product, rounded to the element type: what a check has to accept.
+pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>> {
+    let reference = reference::Reference::new(problem, operands, problem.m)?;
+    let mut words = Vec::new();
+    for first in (0..problem.m).step_by(panel_rows(problem) as usize) {
+        let rows: Vec<u64> = (first..problem.m.min(first + panel_rows(problem))).collect();
+        let panel = reference.panel(&rows)?;
+        words.extend(panel.expected.iter().map(|&element| match problem.dtype {
+            Dtype::F32 => (element as f32).to_bits(),
+            Dtype::I32 => element as i32 as u32,
+        }));
+    }
+    Ok(words)
+}
+
+/// The integer twin that a problem must pass first, if its method wants one.
+pub fn twin(problem: &Problem) -> Option<Problem> {
+    (Method::choose(problem) == Method::FreivaldsAndSampledRows).then_some(Problem { fill: Fill::Integers, ..*problem })
+}
