@@ -27,8 +27,10 @@ fn hashes(results: &[u64]) -> String {
     results.chunks(GROUP).map(hash).collect()
 }
 
+type Function = fn(f64) -> f64;
+
 /// Functions that the host's library computes. Elsewhere the last digit may be another one, so they are no part of the record.
-const FUNCTIONS: [(&str, fn(f64) -> f64); 5] =
+const FUNCTIONS: [(&str, Function); 5] =
     [("sin", f64::sin), ("cos", f64::cos), ("lg2", f64::log2), ("ex2", f64::exp2), ("tanh", f64::tanh)];
 
 /// The number that bits of a format stand for.
@@ -50,7 +52,7 @@ fn number(bits: u64, (fraction, exponent): (u32, u32)) -> f64 {
 }
 
 /// Whether a result is the value of a function to a unit in the last place.
-fn is_near(case: &Case, function: fn(f64) -> f64, operand: u64, found: u64) -> bool {
+fn is_near(case: &Case, function: Function, operand: u64, found: u64) -> bool {
     let kind = case.types[0].as_str();
     let shape = format(kind).unwrap();
     let least = 2f64.powi(2 - (1 << (shape.1 - 1)));
