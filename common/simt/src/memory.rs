@@ -48,6 +48,29 @@ fn words<T: Element>(data: &[T]) -> &[u32] {
     bytemuck::cast_slice(data)
 }
 
+// Loops over elements: compiled here, where they are optimised, whatever type the caller's elements have.
+
+#[inline(never)]
+fn write(to: &mut [AtomicU32], from: &[u32]) {
+    for (to, &word) in to.iter_mut().zip(from) {
+        *to.get_mut() = word;
+    }
+}
+
+#[inline(never)]
+fn read(from: &[AtomicU32], to: &mut [u32]) {
+    for (to, word) in to.iter_mut().zip(from) {
+        *to = word.load(Ordering::Relaxed);
+    }
+}
+
+#[inline(never)]
+fn fill(all: &mut [AtomicU32], value: &[u32]) {
+    for to in all.chunks_exact_mut(value.len()) {
+        write(to, value);
+    }
+}
+
 /// One named allocation.
 pub struct Allocation {
     name: String,
@@ -154,9 +177,7 @@ impl GlobalMemory {
     pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
         let index = self.start_of(pointer)?;
-        for (to, &word) in self.allocations[index].words[range].iter_mut().zip(words(data)) {
-            *to.get_mut() = word;
-        }
+        write(&mut self.allocations[index].words[range], words(data));
         Ok(())
     }
 
@@ -166,10 +187,7 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the range is not inside it.
     pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
         let range = self.range::<T>(pointer, first, data.len())?;
-        let words = &self.allocations[self.start_of(pointer)?].words[range];
-        for (to, word) in bytemuck::cast_slice_mut::<T, u32>(data).iter_mut().zip(words) {
-            *to = word.load(Ordering::Relaxed);
-        }
+        read(&self.allocations[self.start_of(pointer)?].words[range], bytemuck::cast_slice_mut(data));
         Ok(())
     }
 
@@ -179,12 +197,7 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation.
     pub fn fill<T: Element>(&mut self, pointer: DevicePointer, value: T) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        let value = words(std::slice::from_ref(&value));
-        for to in self.allocations[index].words.chunks_exact_mut(value.len()) {
-            for (to, &word) in to.iter_mut().zip(value) {
-                *to.get_mut() = word;
-            }
-        }
+        fill(&mut self.allocations[index].words, words(std::slice::from_ref(&value)));
         Ok(())
     }
 

@@ -142,9 +142,9 @@ fn sampled(
 ) -> Result<Option<simt::Works>, simt::Error> {
     let mut works = simt::Works::default();
     for Class { blocks, count } in classes(grid) {
-        let mut counters = simt::Counters::new();
-        simt::launch_some(kernel, memory, config, pointers, &mut counters, &blocks)?;
-        let Some(counted) = counters.works() else { return Ok(None) };
+        let mut analyses = (Some(simt::Counters::new()), Default::default());
+        simt::analyse(kernel, memory, config, pointers, (&mut analyses, &|| ()), Some(&blocks))?;
+        let Some(counted) = analyses.0.as_ref().and_then(simt::Counters::works) else { return Ok(None) };
         let least = counted.kinds().map(|(work, _)| work).reduce(simt::Work::least);
         works.add(least.unwrap_or_default(), count);
     }
@@ -209,24 +209,6 @@ impl SimDevice {
             hazards = hazards.extents(name, extents.clone());
         }
         Ok(hazards)
-    }
-}
-
-/// Counts the blocks of a launch that have ended. It watches nothing within a block, so that the blocks run the same code as
-/// without it.
-struct Blocks(Progress);
-
-impl simt::Analysis for &Blocks {
-    type Block = ();
-
-    fn watches(&self) -> bool {
-        false
-    }
-
-    fn block(&self, _: &simt::BlockInfo) {}
-
-    fn end(&self, (): ()) {
-        self.0.add(1);
     }
 }
 
@@ -321,7 +303,7 @@ impl Device for SimDevice {
         let number = kernel.0;
         let (kernel, _) = &self.kernels[number];
         let memory = &mut self.memory;
-        let progress = Blocks(Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product()));
+        let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
             let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
             self.counters.add_works(works);
@@ -334,9 +316,9 @@ impl Device for SimDevice {
             self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
             return ended.map(|_| ()).map_err(explain);
         }
-        let mut all = ((counters, (hazards, trace)), &progress);
-        let ended = simt::launch(kernel, memory, &config, &pointers, &mut all);
-        let ((counters, (hazards, trace)), _) = all;
+        let mut analyses = (counters, (hazards, trace));
+        let ended = simt::analyse(kernel, memory, &config, &pointers, (&mut analyses, &|| progress.add(1)), None);
+        let (counters, (hazards, trace)) = analyses;
         let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
         self.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());

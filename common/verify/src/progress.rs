@@ -182,16 +182,6 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_counted_as_they_end() {
-        let progress = Progress::on(std::io::sink(), DELAY, "a launch".into(), 6);
-        let ptx = ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }";
-        let kernel = simt::Module::parse(ptx).unwrap().kernel("nothing").unwrap();
-        let config = simt::LaunchConfig::new((3, 2), 32);
-        simt::launch(&kernel, &mut simt::GlobalMemory::new(), &config, &[], &mut &progress).unwrap();
-        assert_eq!(progress.0.as_ref().map(|shown| shown.bar.done.load(Ordering::Relaxed)), Some(6));
-    }
-
-    #[test]
     fn without_a_terminal_there_is_no_bar() {
         // Tests have their standard error on a pipe or in a file, if they are run by a program.
         if !std::io::stderr().is_terminal() {

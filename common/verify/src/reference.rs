@@ -3,8 +3,8 @@
 use anyhow::Result;
 use rayon::prelude::*;
 
-use crate::matrix::{Operands, vec_of};
 use crate::gemm::product;
+use crate::matrix::{Operands, vec_of};
 use plan::{Fill, Problem};
 
 /// Unit roundoff of `f32`.

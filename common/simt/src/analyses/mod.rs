@@ -1,5 +1,6 @@
 //! The analyses that come with the simulator.
 
+pub mod all;
 pub mod counters;
 pub mod declarations;
 pub mod hazards;

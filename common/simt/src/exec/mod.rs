@@ -86,7 +86,7 @@ pub fn launch<A: Analysis>(
 ///
 /// # Errors
 /// As [`launch`], and [`Error::Usage`] when the grid has no such block.
-pub fn launch_some<A: Analysis>(
+pub(crate) fn launch_some<A: Analysis>(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
     config: &LaunchConfig,
