@@ -6,7 +6,7 @@ use simt::Location;
 
 use super::element::{Element, Factor, Pair, Side};
 use super::teller::{Teller, Told, listed};
-use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word};
+use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -16,14 +16,7 @@ impl Teller<'_> {
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
-        Told {
-            mistake: Mistake::Empty,
-            what: format!("nothing was multiplied for {name}"),
-            marks,
-            note: None,
-            help: "let the loops over k run from 0 to K, one tile after the other, also if K is not a multiple of the tile"
-                .into(),
-        }
+        Told::of_kind(Mistake::Empty, format!("nothing was multiplied for {name}"), marks, "")
     }
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
@@ -42,18 +35,9 @@ impl Teller<'_> {
             ..self.mark(stored, Some(self.cell(&zero)), &format!("0 is taken here for {need}"))
         });
         self.set_by(stored, false, &mut marks);
-        Told {
-            mistake: Mistake::Zero,
-            what: format!(
-                "{line} multiplies 0 for {} in place of {need}, which lies inside the matrix",
-                self.element.name()
-            ),
-            marks,
-            note: None,
-            help:
-                "look at the condition under which 0 is taken: A has M rows and K columns, B has K rows and N columns"
-                    .into(),
-        }
+        let name = self.element.name();
+        let what = format!("{line} multiplies 0 for {name} in place of {need}, which lies inside the matrix");
+        Told::of_kind(Mistake::Zero, what, marks, &line)
     }
 
     pub fn unset(&self, at: usize) -> Option<Told> {
@@ -68,7 +52,7 @@ impl Teller<'_> {
         let both = pair.factors.iter().all(|(factor, _)| *factor == Factor::Unset).then_some((Side::A, at as u64));
         let needed = other.or(both).map(|(side, k)| (side, (self.element.own(side), k)));
         let mut marks = self.read(value, "has no value yet");
-        let told = |mistake, what, marks, help| Some(Told { mistake, what, marks, note: None, help });
+        let told = |mistake, what, marks, help| Some(Told::new(mistake, what, marks, help));
         let Some((side, place)) = needed else {
             for stored in Side::BOTH
                 .iter()
@@ -142,15 +126,9 @@ impl Teller<'_> {
                 marks.extend(self.passage(pair, side).into_iter().take(1));
             }
         }
-        Some(Told {
-            mistake: Mistake::Unset,
-            what: format!("{name} follows from a variable of the thread that has no value"),
-            marks,
-            note: Some("the compiler may take anything for it, and has taken NaN".into()),
-            help: "give every element of the thread's own arrays a value before it is used: the loops that fill them must reach as far as \
-                   those that multiply and store"
-                .into(),
-        })
+        let what = format!("{name} follows from a variable of the thread that has no value");
+        let note = Some("the compiler may take anything for it, and has taken NaN".into());
+        Some(Told { note, ..Told::of_kind(Mistake::Unset, what, marks, "") })
     }
 
     /// The sum goes on when each k has been multiplied.
@@ -165,19 +143,10 @@ impl Teller<'_> {
             None => around(&at, &["for", "while"]),
         };
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
-        let [a, b] = pair.names();
-        Told {
-            mistake: Mistake::Part,
-            what: format!(
-                "{line} adds {a} times {b} to {}, after all k below K = {} have been multiplied",
-                self.element.name(),
-                self.problem.k
-            ),
-            marks,
-            note: None,
-            help: bound
-                .map_or_else(|| "let k stay below K, or take 0 for what lies beyond the edge".into(), |(_, help)| help),
-        }
+        let ([a, b], name, k) = (pair.names(), self.element.name(), self.problem.k);
+        let what = format!("{line} adds {a} times {b} to {name}, after all k below K = {k} have been multiplied");
+        let help = "let k stay below K, or take 0 for what lies beyond the edge";
+        Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |(_, help)| help))
     }
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
@@ -230,7 +199,7 @@ impl Teller<'_> {
                 )
             };
             what += &format!(", although {at} forms the products");
-            return Told { mistake, what, marks, note: None, help };
+            return Told::new(mistake, what, marks, help);
         }
         let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
         let loops = around(&place, &["for", "while"]);
@@ -247,7 +216,7 @@ impl Teller<'_> {
             .any(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some())));
         let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
         let mut marks = vec![];
-        let (mistake, note, help) = match arrived {
+        let (mistake, help) = match arrived {
             // The tile came, and another one was read in its place.
             Some([a, b])
                 if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
@@ -269,7 +238,7 @@ impl Teller<'_> {
                      read, and when",
                     first.unwrap_or_default()
                 );
-                (Mistake::Stale, None, help)
+                (Mistake::Stale, help)
             }
             _ if !repeated.is_empty() && !missing.is_empty() => {
                 let pair = element.pairs.last();
@@ -282,13 +251,9 @@ impl Teller<'_> {
                 let help = format!(
                     "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
                 );
-                (Mistake::Part, None, help)
+                (Mistake::Part, help)
             }
-            _ if missing.is_empty() => (
-                Mistake::Part,
-                None,
-                "let each k be multiplied once: look at the loops around this line and at what they count".to_owned(),
-            ),
+            _ if missing.is_empty() => (Mistake::Part, of_kind(Mistake::Part.name(), &[]).1),
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
@@ -304,8 +269,8 @@ impl Teller<'_> {
                     what += ", because the sum does not keep what it has";
                     let mut marks = vec![self.mark(at, None, "the sum is set here")];
                     marks.extend(declared(&self.origins.location(at)));
-                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=".into();
-                    return Told { mistake: Mistake::Lost, what, marks, note: None, help };
+                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=";
+                    return Told::new(Mistake::Lost, what, marks, help);
                 }
                 // What was loaded and not multiplied is left out by the inner loop.
                 let inner = came || !shared;
@@ -338,7 +303,7 @@ impl Teller<'_> {
                 } else {
                     "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()
                 };
-                (Mistake::Part, None, help)
+                (Mistake::Part, help)
             }
         };
         if let Some(at) = multiply
@@ -346,7 +311,7 @@ impl Teller<'_> {
         {
             marks.push(self.mark(at, None, "the products are added here"));
         }
-        Told { mistake, what, marks, note, help }
+        Told::new(mistake, what, marks, help)
     }
 }
 

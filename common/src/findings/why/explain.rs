@@ -134,13 +134,9 @@ impl Teller<'_> {
             Verdict::Added => {
                 let value = element.formed.rest.first()?;
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
-                Told {
-                    mistake: Mistake::Operands,
-                    what: format!("{} adds elements that should be multiplied", self.line(at)),
-                    marks: vec![self.mark(at, None, "is added here")],
-                    note: None,
-                    help: "multiply the element of A by that of B, and add the product to the sum".into(),
-                }
+                let what = format!("{} adds elements that should be multiplied", self.line(at));
+                let help = "multiply the element of A by that of B, and add the product to the sum";
+                Told::new(Mistake::Operands, what, vec![self.mark(at, None, "is added here")], help)
             }
             Verdict::Overwritten => self.overwritten(),
             Verdict::Unset(at) => self.unset(*at)?,
@@ -148,28 +144,15 @@ impl Teller<'_> {
             Verdict::Beginning => self.beginning()?,
             Verdict::Beyond(at) => self.beyond(&element.pairs[*at]),
             Verdict::Sign(at) => {
-                let line = self.line(element.pairs[*at].term.instruction);
-                Told {
-                    mistake: Mistake::Sign,
-                    what: format!("{line} subtracts the products of {name}"),
-                    marks: vec![self.mark(element.pairs[*at].term.instruction, None, "subtracts")],
-                    note: None,
-                    help: format!("add them in {line}: += in place of -="),
-                }
+                let instruction = element.pairs[*at].term.instruction;
+                let (line, marks) = (self.line(instruction), vec![self.mark(instruction, None, "subtracts")]);
+                Told::of_kind(Mistake::Sign, format!("{line} subtracts the products of {name}"), marks, &line)
             }
             Verdict::Swapped => {
                 let pair = &element.pairs[0];
-                let [a, b] = pair.names();
-                Told {
-                    mistake: Mistake::Swapped,
-                    what: format!(
-                        "{name} is an element of B·A: {} multiplies {a} by {b}",
-                        self.line(pair.term.instruction)
-                    ),
-                    marks: self.passages(pair),
-                    note: None,
-                    help: "take the row of C for A and its column for B".into(),
-                }
+                let ([a, b], line) = (pair.names(), self.line(pair.term.instruction));
+                let what = format!("{name} is an element of B·A: {line} multiplies {a} by {b}");
+                Told::of_kind(Mistake::Swapped, what, self.passages(pair), &line)
             }
             Verdict::Elsewhere(place) => self.elsewhere(*place),
             Verdict::Factor(side, at, k) => self.factor(*side, *at, *k),
@@ -178,13 +161,8 @@ impl Teller<'_> {
                 let line = self.line(*instruction);
                 let mut marks = vec![self.mark(*instruction, None, "the value is converted here")];
                 marks.extend(declared(&self.origins.location(*instruction)));
-                Told {
-                    mistake: Mistake::Converted,
-                    what: format!("{line} gives {name} another type on its way, and loses a part of its value"),
-                    marks,
-                    note: None,
-                    help: "declare the sum, and every variable that holds an element, with the type of the elements: ELEMENT".into(),
-                }
+                let what = format!("{line} gives {name} another type on its way, and loses a part of its value");
+                Told::of_kind(Mistake::Converted, what, marks, &line)
             }
         })
     }
@@ -202,22 +180,17 @@ impl Teller<'_> {
             marks.push(at_line(&place, line, "it depends on this".into()));
         }
         self.set_by(instruction, true, &mut marks);
-        Some(Told {
-            mistake: Mistake::Unwritten,
-            what: format!("no thread stores {name}"),
-            marks,
-            note: None,
-            help: match lines.len() {
-                0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
-                      all of C"
-                    .into(),
-                _ => format!(
-                    "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
-                     must cover all of C",
-                    listed(&lines)
-                ),
-            },
-        })
+        let help = match lines.len() {
+            0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
+                  all of C"
+                .into(),
+            _ => format!(
+                "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
+                 must cover all of C",
+                listed(&lines)
+            ),
+        };
+        Some(Told::new(Mistake::Unwritten, format!("no thread stores {name}"), marks, help))
     }
 
     fn operands(&self, pair: &Pair) -> Told {
@@ -238,18 +211,9 @@ impl Teller<'_> {
         if marks.is_empty() {
             marks.push(self.mark(pair.term.instruction, None, "multiplies"));
         }
-        Told {
-            mistake: Mistake::Operands,
-            what: format!(
-                "{line} multiplies {one} by {other}, and {} needs an element of A times one of B",
-                self.element.name()
-            ),
-            marks,
-            note: None,
-            help: format!(
-                "let one factor in {line} be an element of A and the other one of B; look at what each of them was stored from"
-            ),
-        }
+        let name = self.element.name();
+        let what = format!("{line} multiplies {one} by {other}, and {name} needs an element of A times one of B");
+        Told::of_kind(Mistake::Operands, what, marks, &line)
     }
 
     fn beginning(&self) -> Option<Told> {
@@ -271,21 +235,14 @@ impl Teller<'_> {
             let (row, col) = other.unwrap_or_default();
             (format!("the sum of C[{row}][{col}]"), None)
         };
-        let at = instruction.or(self.element.pairs.first().map(|pair| pair.term.instruction));
-        Some(Told {
-            mistake: Mistake::Beginning,
-            what: format!("the sum for {name} begins with {with} and not with 0"),
-            marks: at
-                .into_iter()
-                .flat_map(|at| {
-                    let place = self.element.pairs.first().map_or(at, |pair| pair.term.instruction);
-                    [Some(self.mark(at, None, "it comes from here")), declared(&self.origins.location(place))]
-                })
-                .flatten()
-                .collect(),
-            note: None,
-            help: "set the variable of the sum to 0 for each element, right before the loop over k, and store it once after that loop".into(),
-        })
+        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
+        let mut marks = vec![];
+        if let Some(at) = instruction.or(multiply) {
+            marks.push(self.mark(at, None, "it comes from here"));
+            marks.extend(declared(&self.origins.location(multiply.unwrap_or(at))));
+        }
+        let what = format!("the sum for {name} begins with {with} and not with 0");
+        Some(Told::of_kind(Mistake::Beginning, what, marks, ""))
     }
 
     fn overwritten(&self) -> Told {
@@ -306,14 +263,8 @@ impl Teller<'_> {
         }
         let other = whole(self.problem, self.element)
             .map_or_else(|| "another sum".into(), |(row, col)| format!("the sum for C[{row}][{col}]"));
-        Told {
-            mistake: Mistake::Overwritten,
-            what: format!("{name} was right, and then {other} was stored over it"),
-            marks,
-            note: None,
-            help: "let each element of C be stored once, by one thread: look at the row and the column in the index of the store, and at its bounds"
-                .into(),
-        }
+        let what = format!("{name} was right, and then {other} was stored over it");
+        Told::of_kind(Mistake::Overwritten, what, marks, "")
     }
 
     fn elsewhere(&self, (row, col): Place) -> Told {
@@ -325,32 +276,16 @@ impl Teller<'_> {
                 rule::index(["row", "col"], strides, sizes)
             )
         });
-        let mut marks: Vec<Mark> = self
-            .element
-            .store
-            .iter()
-            .map(|store| Mark {
-                writes: true,
-                ..self.mark(
-                    store.instruction,
-                    Some(global("C", &[])),
-                    &format!("the sum for C[{row}][{col}] is stored in {name}"),
-                )
-            })
-            .collect();
+        let label = format!("the sum for C[{row}][{col}] is stored in {name}");
+        let mut marks: Vec<Mark> = self.store_mark(&label).into_iter().collect();
         marks.extend(
             self.element.pairs.first().map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")),
         );
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
-        Told {
-            mistake: Mistake::Elsewhere,
-            what: format!("the sum for C[{row}][{col}] was stored in {name}"),
-            marks,
-            note,
-            help: "take the row and the column of the elements that were multiplied for the index of the store, too: C[row * N + col]".into(),
-        }
+        let what = format!("the sum for C[{row}][{col}] was stored in {name}");
+        Told { note, ..Told::of_kind(Mistake::Elsewhere, what, marks, "") }
     }
 
     /// Every element of an operand that was taken for another one, in all elements of C with this mistake.
@@ -487,6 +422,6 @@ impl Teller<'_> {
                 self.set_by(store.instruction, true, &mut marks);
             }
         }
-        Told { mistake, what, marks, note, help }
+        Told { note, ..Told::new(mistake, what, marks, help) }
     }
 }

@@ -9,7 +9,7 @@ use super::element::{Element, Origins, Pair, Place, Side, global};
 use super::judge::Verdict;
 use super::rule;
 use crate::code::places::{index, triple};
-use crate::findings::diagnostic::{Mark, code_at, set_by, set_by_line, uses};
+use crate::findings::diagnostic::{Mark, code_at, of_kind, set_by, set_by_line, uses};
 use crate::findings::hazard_kind::Mistake;
 
 /// What a wrong element is told by: which mistake it is, and everything that is shown.
@@ -19,6 +19,17 @@ pub struct Told {
     pub marks: Vec<Mark>,
     pub note: Option<String>,
     pub help: String,
+}
+
+impl Told {
+    pub fn new(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, help: impl Into<String>) -> Self {
+        Self { mistake, what: what.into(), marks, note: None, help: help.into() }
+    }
+
+    /// With the help that the kind of mistake has, for what is seen in this line.
+    pub fn of_kind(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, line: &str) -> Self {
+        Self::new(mistake, what, marks, of_kind(mistake.name(), &[("line", line)]).1)
+    }
 }
 
 /// Tells of one element, and of all that have the same mistake.
