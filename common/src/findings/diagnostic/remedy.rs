@@ -172,6 +172,8 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::code::places::may_be_shown;
     use simt::{Array, Dim3, Location};
@@ -195,13 +197,6 @@ mod tests {
         "sum += line[x];",
         "if (row < M) __syncthreads();",
     ];
-
-    const R: Action = Action::Reads;
-    const W: Action = Action::Writes;
-    const UPDATES: Action = Action::Updates;
-    const COPIES: Action = Action::Copies;
-    const WAITS: Action = Action::Waits;
-    const ENDED: Action = Action::Ends;
 
     fn array(name: &str) -> Array {
         let space = if ["As", "line"].contains(&name) { Space::Shared } else { Space::Global };
@@ -235,8 +230,8 @@ mod tests {
 
     /// All of these are in the text, but none that begins with a `!`.
     #[track_caller]
-    fn says(text: &str, words: &[&str]) {
-        for words in words {
+    fn says(text: &str, words: &[impl AsRef<str>]) {
+        for words in words.iter().map(AsRef::as_ref) {
             let absent = words.strip_prefix('!');
             assert_eq!(text.contains(absent.unwrap_or(words)), absent.is_none(), "{words:?} and {text:?}");
         }
@@ -244,63 +239,29 @@ mod tests {
 
     #[test]
     fn a_race_has_the_remedy_of_its_place_and_its_lines() {
-        let cases: [(&str, [Side; 2], &[&str]); 26] = [
-            // Between blocks no barrier is ever recommended.
-            ("C", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
-            ("C", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
-            ("C", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
-            ("workspace", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
-            ("C", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
-            ("C", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
-            // An input is nobody's to write, in one block or in several.
-            ("B", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
-            ("B", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
-            // Line 2 is a barrier: what is missing is the one on the way back.
-            ("As", [(0, 0, W, 1), (0, 1, R, 3)], &["after line 3, before the loop comes back to line 1", "have read"]),
-            ("As", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
-            ("As", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
-            ("As", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
-            ("As", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
-            ("As", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
-            ("As", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
-            // A barrier before the wait is one too early.
-            ("line", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
-            // Without lines nothing can be said of where.
-            ("As", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
-            ("As", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
-            // No barrier fits into one line.
-            ("line", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
-            ("line", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
-            ("C", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
-            ("As", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
-            // Two stores of C in two lines: a barrier would only choose which one stays.
-            ("C", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
-            // A barrier would hide that an element of C has two owners, and so would nothing but the right index.
-            ("C", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
-            ("C", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
-            ("As", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
-        ];
-        for (name, [one, other], words) in cases {
-            let text = remedy(HazardKind::Race, first_of(name), &[one, other]);
-            says(&text, words);
+        type Case = (String, [(u32, u32, String, u32); 2], Vec<String>);
+        let all = [Action::Reads, Action::Writes, Action::Updates, Action::Copies];
+        let action = |word: &str| all.into_iter().find(|action| action.to_string().starts_with(word)).unwrap();
+        let cases: BTreeMap<String, Vec<Case>> = serde_json::from_str(include_str!("races.json")).unwrap();
+        for (name, sides, words) in cases.into_values().flatten() {
+            let [one, other] = sides.map(|(block, thread, word, line)| (block, thread, action(&word), line));
+            let text = remedy(HazardKind::Race, first_of(&name), &[one, other]);
+            says(&text, &words);
             if one.0 != other.0 && name != "B" {
                 says(&text, &["no barrier helps", "!__syncthreads"]);
             }
-            assert_eq!(
-                text,
-                remedy(HazardKind::Race, first_of(name), &[other, one]),
-                "the order of the sides is chance"
-            );
+            let turned = remedy(HazardKind::Race, first_of(&name), &[other, one]);
+            assert_eq!(text, turned, "the order of the sides is chance");
         }
     }
 
     /// What the course's programs with a defect do not show: `common/tests/diagnostics.txt` has the remedies of all other kinds.
     #[test]
     fn the_end_of_the_kernel_is_no_condition_and_sides_that_do_not_fit_still_give_a_remedy() {
-        let sides = [(0, 0, WAITS, 2), (0, 40, ENDED, 9)];
+        let sides = [(0, 0, Action::Waits, 2), (0, 40, Action::Ends, 9)];
         let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
         says(&text, &["reach the barrier in line 2", "the end of the kernel", "!return"]);
-        let sides = [(0, 0, WAITS, 16), (0, 40, ENDED, 9)];
+        let sides = [(0, 0, Action::Waits, 16), (0, 40, Action::Ends, 9)];
         let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
         says(&text, &["move the barrier in line 16 out of its condition"]);
         says(&remedy(HazardKind::Race, first_of("C"), &[]), &["look for the cause in the lines named here"]);
