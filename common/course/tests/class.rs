@@ -95,7 +95,7 @@ fn class() -> Result<()> {
     }
     for (file, said) in [
         ("yan/step04.cu", "it is not a text"),
-        ("zoe", "there is no .cu file for this lab"),
+        ("zoe", "there is no .cu or .rs file for this lab"),
         ("zack/step04.cu", "more than 1 MiB"),
         ("yves/mine.cu", "no lab is named"),
         ("xaver/step04-transfer2.cu", ",\"4-2\","),

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,8 @@ impl Bar {
         let full = (WIDTH as f64 * (done as f64 / total.max(1) as f64).min(1.0)) as usize;
         let head = if full < WIDTH as usize { ">" } else { "" };
         let bar = format!("{}{head}", "=".repeat(full));
-        let line = format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", what = self.what, width = WIDTH as usize);
+        let line =
+            format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", what = self.what, width = WIDTH as usize);
         line.chars().take(COLUMNS).collect()
     }
 }
