@@ -51,6 +51,7 @@ named! {
         Stale: "tile of another step",
         Lost: "sum that is lost",
         Early: "sum stored too early",
+        Weight: "sum with another factor",
         Converted: "value converted to another type",
     }
 }

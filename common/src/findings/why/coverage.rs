@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use simt::Location;
 
-use super::element::{Element, Factor, Pair, Side};
+use super::asked::Side;
+use super::element::{Element, Factor, Pair};
 use super::teller::{Teller, Told, listed};
 use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
 use crate::findings::hazard_kind::Mistake;
@@ -21,7 +22,7 @@ impl Teller<'_> {
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
         let line = self.line(pair.term.instruction);
-        let need = side.element((self.element.own(side), k));
+        let need = self.asked.name(side, (self.element.own(side), k));
         let zero = pair
             .factors
             .iter()
@@ -37,7 +38,8 @@ impl Teller<'_> {
         self.set_by(stored, false, &mut marks);
         let name = self.element.name();
         let what = format!("{line} multiplies 0 for {name} in place of {need}, which lies inside the matrix");
-        Told::of_kind(Mistake::Zero, what, marks, &line)
+        let help = of_kind(Mistake::Zero.name(), &[("sizes", &self.asked.sizes())]).1;
+        Told::new(Mistake::Zero, what, marks, help)
     }
 
     pub fn unset(&self, at: usize) -> Option<Told> {
@@ -66,7 +68,7 @@ impl Teller<'_> {
                         edge of a matrix it is 0";
             return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
         };
-        let need = side.element(place);
+        let need = self.asked.name(side, place);
         if let Some(arrived) = self.arrival(side, place, value) {
             let (there, stored) = (self.word(arrived.position), self.line(arrived.stored));
             marks.push(Mark {
@@ -82,7 +84,7 @@ impl Teller<'_> {
             let same = if buffer { "buffer" } else { "array and the same indices" };
             return told(mistake, what, marks, format!("let {stored} and {read} use the same {same} for one tile"));
         }
-        let name = side.name();
+        let name = self.asked.array(side);
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
         let mut lines = BTreeSet::new();
         for &stored in &stores {
@@ -115,10 +117,9 @@ impl Teller<'_> {
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
     pub fn undefined(&self) -> Option<Told> {
-        let store = self.element.store.as_ref()?;
         let name = self.element.name();
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
-        let formed = self.origins.products(self.problem, store);
+        let formed = self.origins.products(self.asked, self.element);
         if let Some((pair, _)) = formed.first() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
             self.set_by(pair.term.instruction, false, &mut marks);
@@ -143,14 +144,18 @@ impl Teller<'_> {
             None => around(&at, &["for", "while"]),
         };
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
-        let ([a, b], name, k) = (pair.names(), self.element.name(), self.problem.k);
-        let what = format!("{line} adds {a} times {b} to {name}, after all k below K = {k} have been multiplied");
-        let help = "let k stay below K, or take 0 for what lies beyond the edge";
+        let ([a, b], name, k) = (pair.names(self.asked), self.element.name(), self.element.depth);
+        let (all, help) = if k == self.asked.problem.k {
+            (format!("below K = {k}"), "let k stay below K, or take 0 for what lies beyond the edge")
+        } else {
+            ("that it needs".to_owned(), "let k end where the element needs no more of A and B, or take 0 there")
+        };
+        let what = format!("{line} adds {a} times {b} to {name}, after all k {all} have been multiplied");
         Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |(_, help)| help))
     }
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
-        let (element, problem) = (self.element, self.problem);
+        let element = self.element;
         let name = element.name();
         let mut what = match (missing, repeated) {
             ([], repeated) => format!("{} {} multiplied more than once for {name}", ranges(repeated), are(repeated)),
@@ -162,10 +167,9 @@ impl Teller<'_> {
                 ranges(missing)
             ),
         };
-        let store = element.store.as_ref();
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
         // Products that were formed and are not in the sum.
-        let formed = store.map(|store| self.origins.products(problem, store)).unwrap_or_default();
+        let formed = self.origins.products(self.asked, element);
         let is_missing = |pair: &Pair| {
             let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
             a.zip(b).is_some_and(|((row, k), (col, q))| {
@@ -259,9 +263,9 @@ impl Teller<'_> {
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
                 let lost = missing.len() as u64;
                 let products = element.with_zeros.len() as u64;
-                let tail = lost * 2 >= problem.k
+                let tail = lost * 2 >= element.depth
                     && missing.last() == Some(&(lost - 1))
-                    && products + lost < problem.k + lost.min(64);
+                    && products + lost < element.depth + lost.min(64);
                 if let Some(at) = multiply
                     && tail
                     && (came || !shared)
@@ -284,9 +288,9 @@ impl Teller<'_> {
                 if line > 0 {
                     marks.push(at_line(&place, line, "this loop counts k".into()));
                 }
-                let (tail, head) = (missing.contains(&(problem.k - 1)), missing.contains(&0));
+                let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
                 let steps = text.contains("+=");
-                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + problem.k / 2 {
+                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
                     format!(
                         "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )
@@ -296,9 +300,13 @@ impl Teller<'_> {
                         (_, true) => "it ends too early",
                         _ => "it leaves some out",
                     };
-                    let all = if shared { "every k of the tile" } else { "every k from 0 to K - 1" };
+                    let all = match shared {
+                        true => "every k of the tile",
+                        false if element.depth == self.asked.problem.k => "every k from 0 to K - 1",
+                        false => "every k that the element needs",
+                    };
                     format!("let the loop in line {line} multiply {all}: {how}, or what is multiplied there is lost")
-                } else if problem.k > 1 && tail {
+                } else if element.depth > 1 && tail {
                     "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
                 } else {
                     "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()

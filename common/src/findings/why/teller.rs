@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::Problem;
 use simt::analyses::provenance::{Arrived, Passage, Value};
 
-use super::element::{Element, Origins, Pair, Place, Side, global};
+use super::asked::{Asked, Place, Side};
+use super::element::{Element, Origins, Pair, global};
 use super::judge::Verdict;
 use super::rule;
 use crate::code::places::{index, triple};
@@ -35,7 +35,7 @@ impl Told {
 /// Tells of one element, and of all that have the same mistake.
 pub struct Teller<'a> {
     pub origins: &'a Origins,
-    pub problem: &'a Problem,
+    pub asked: &'a Asked,
     /// All elements with the mistake.
     pub alike: &'a [&'a (Element, Verdict)],
     pub element: &'a Element,
@@ -80,13 +80,13 @@ impl Teller<'_> {
 
     /// The elements of an operand that the block of this element put into shared memory, in order.
     pub fn arrived(&self, side: Side) -> Vec<(Place, Arrived)> {
-        self.element.store.map(|store| self.origins.arrived(self.problem, store.block, side)).unwrap_or_default()
+        self.element.store.map(|store| self.origins.arrived(self.asked, store.block, side)).unwrap_or_default()
     }
 
     /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
     pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
         let product = pair.term.instruction;
-        let names = |at| !uses(&code_at(&self.origins.location(at)), side.name()).is_empty();
+        let names = |at| !uses(&code_at(&self.origins.location(at)), self.asked.array(side)).is_empty();
         let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
         Value { loaded, ..value }
     }
@@ -100,7 +100,7 @@ impl Teller<'_> {
     /// The way of a factor to where it is multiplied, the last part first.
     pub fn passage(&self, pair: &Pair, side: Side) -> Vec<Mark> {
         let Some((place, value)) = pair.of(side) else { return vec![] };
-        self.way(&side.element(place), side.name(), &self.seen(pair, side, value))
+        self.way(&self.asked.name(side, place), self.asked.array(side), &self.seen(pair, side, value))
     }
 
     pub fn passages(&self, pair: &Pair) -> Vec<Mark> {
