@@ -113,7 +113,12 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
             return Verdict::Sign(at);
         }
         return match coverage(element, &places) {
-            Verdict::Right if asked.kind == Kind::Scaled && element.weights != asked.weights => Verdict::Weight,
+            Verdict::Right
+                if asked.kind == Kind::Scaled
+                    && element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) =>
+            {
+                Verdict::Weight
+            }
             verdict => verdict,
         };
     }
