@@ -26,7 +26,8 @@ fn hash(words: impl IntoIterator<Item = u64>) -> u32 {
 
 /// A hash of 16 bits of each group of results.
 fn hashes(results: &[u64]) -> String {
-    results.chunks(GROUP).map(|results| format!("{:04x}", hash(results.iter().copied()) as u16)).collect()
+    let hashes = results.chunks(GROUP).map(|results| hash(results.iter().copied()) as u16);
+    hashes.fold(String::new(), |text, hash| text + &format!("{hash:04x}"))
 }
 
 type Function = fn(f64) -> f64;
