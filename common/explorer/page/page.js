@@ -51,8 +51,8 @@ export class Page {
     );
     this.predict = makePredict(this.parts.predict, {
       visit: (stop) => this.visit(stop),
-      answer: (question) => this.answer(question),
-      look: (question, answer) => this.lookWhere(question, answer),
+      answer: (stop) => this.answer(stop),
+      look: (stop, answer) => this.lookWhere(stop, answer),
     });
     makePaste(this.parts.paste, {
       entries: (ptx) => this.runner.entries(ptx),
@@ -112,7 +112,7 @@ export class Page {
 
   /// Whether there is a tour, and whether it is shown.
   asking(shown) {
-    this.ask.hidden = this.chapter.questions.length === 0;
+    this.ask.hidden = this.chapter.tour.length === 0;
     this.ask.setAttribute("aria-expanded", String(shown));
     this.ask.classList.toggle("pressed", shown);
   }
@@ -185,7 +185,7 @@ export class Page {
   }
 
   /// Runs what the reader, or the address, asks for.
-  async choose(wanted, question) {
+  async choose(wanted, stop) {
     const refused = isSize(this.data, wanted)
       ? undefined
       : wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
@@ -198,7 +198,7 @@ export class Page {
       return;
     }
     await this.make();
-    if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.questions, question);
+    if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.tour, stop);
   }
 
   /// Takes a choice over, as far as it can be run; `false` if another one was made meanwhile. Another kernel may need another size.
@@ -221,17 +221,17 @@ export class Page {
     this.parts.idea.textContent = kernel.about ?? "";
     this.parts.idea.title = kernel.about ?? "";
     this.chapter = this.data.chapters.find(({ kernels }) => kernels.includes(kernel.id)) ?? this.data.chapters[0];
-    this.parts.predict.hidden ||= this.chapter.questions.length === 0;
+    this.parts.predict.hidden ||= this.chapter.tour.length === 0;
     this.asking(!this.parts.predict.hidden);
     return true;
   }
 
-  /// Shows the chapter's questions, or hides them.
+  /// Shows the chapter's tour, or hides it.
   togglePredict() {
     const { hidden } = this.parts.predict;
     this.parts.predict.hidden = !hidden;
     this.asking(hidden);
-    if (hidden) this.predict.show(this.chapter.id, this.chapter.questions);
+    if (hidden) this.predict.show(this.chapter.id, this.chapter.tour);
   }
 
   /// Runs what is chosen, and shows it.
@@ -330,9 +330,9 @@ export class Page {
   }
 
   /// What was counted, in answer to a question of the tour.
-  async answer(question) {
+  async answer(stop) {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
-    return this.runs[0].question(question);
+    return this.runs[0].count(stop);
   }
 
   /// Looks for an order in which the product of this kernel is right, and for one in which it is wrong.
@@ -394,15 +394,15 @@ export class Page {
     data.kernels = [...data.kernels.filter(({ id }) => id !== "pasted"), kernel];
     data.chapters = [
       ...data.chapters.filter(({ id }) => id !== "pasted"),
-      { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], questions: [] },
+      { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], tour: [] },
     ];
     this.controls.list();
     await this.choose({ ...this.choice, name: "pasted", form: "pasted", dtype: "f32", with: null });
   }
 
-  /// Shows where the answer of a question comes from.
-  async lookWhere(question, { time, block, warp }) {
-    if (question.panel) this.choosePanel(question.panel);
+  /// Shows where the answer of a stop comes from.
+  async lookWhere(stop, { time, block, warp }) {
+    if (stop.panel) this.choosePanel(stop.panel);
     await this.views[0].go(time, { block, warp });
   }
 }

@@ -126,11 +126,11 @@ export class Run {
     return answer ? answer.time : null;
   }
 
-  /// What was counted, in answer to a question of the book.
-  async question(asked) {
+  /// What was counted, in answer to a stop of the tour.
+  async count(asked) {
     const { metric, per, line, contains, array } = asked;
     const { answer } = await this.engine.ask({
-      do: "question",
+      do: "count",
       metric,
       per: per ?? undefined,
       line,

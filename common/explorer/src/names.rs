@@ -25,8 +25,7 @@ impl fmt::Display for Element {
 pub fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -> Element {
     let element = |name: &str, index: Vec<u32>| Element { array: name.to_owned(), index };
     let Some(array) = array else {
-        let arrays = launch.program.kernel.shared_arrays();
-        let Some(found) = arrays.iter().rfind(|array| array.offset <= address) else {
+        let Some(found) = launch.shared_array(address) else {
             return element("", vec![address]);
         };
         let mut rest = (address - found.offset) / 4;

@@ -1,4 +1,4 @@
-//! What a page carries: steps, smaller tiles where the usual ones show one block, questions, counters.
+//! What a page carries: steps, smaller tiles where the usual ones show one block, tours, counters.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,14 +41,14 @@ pub fn without_kernels() -> Result<Data> {
     Ok(Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() })
 }
 
-/// A kernel of the course, and its chapter with the questions that are about it.
+/// A kernel of the course, and its chapter with the stops that are about it.
 pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     let id = kernel.name();
     let (chapters, kernels) = of_step(kernel.step, &mut tours()?)?;
     let found = kernels.into_iter().find(|kernel| kernel.id == id);
     let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
     let (kernel, mut chapter) = found.zip(chapter).with_context(|| format!("the explorer has no kernel {id}"))?;
-    chapter.questions.retain(|question| question["kernel"] == id.as_str());
+    chapter.tour.retain(|stop| stop["kernel"] == id.as_str());
     Ok((kernel, chapter))
 }
 
@@ -67,7 +67,7 @@ pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, 
     let beyond = split_off(&mut of_step);
     let mut chapters: Vec<Chapter> = std::iter::once(of_step.chapter).chain(beyond).collect();
     for chapter in &mut chapters {
-        chapter.questions = tours.remove(&chapter.id).unwrap_or_default();
+        chapter.tour = tours.remove(&chapter.id).unwrap_or_default();
     }
     Ok((chapters, of_step.kernels))
 }
@@ -183,44 +183,33 @@ mod tests {
 
     use super::*;
 
-    /// Each question asks about something that there is, and the run has an answer and a place to look at.
+    /// Each stop asks about something that there is, and the run has an answer.
     #[test]
-    fn every_question_is_answered_by_its_run() {
+    fn every_stop_of_a_tour_is_answered_by_its_run() {
         let data = of_book().unwrap();
-        let mut asked = 0;
-        for (chapter, all) in tours().unwrap() {
-            for question in all {
-                let name = format!("{chapter}: {}", question["words"]);
-                let id = question["kernel"].as_str().unwrap();
-                let kernel = data.kernels.iter().find(|kernel| kernel.id == id).unwrap_or_else(|| panic!("{name}"));
-                let size: Option<[u32; 3]> = serde_json::from_value(question["size"].clone()).unwrap();
-                let wanted = question["form"].as_str().or(size.is_none().then_some(kernel.form.as_str()));
-                let size = size.unwrap_or(kernel.size);
-                let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
-                let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
-                let form = form.unwrap_or_else(|| panic!("{name}: no such form"));
-                let [m, n, k] = size;
-                let mut engine = Engine::new();
-                let order = question["order"].as_str().unwrap_or("warps");
-                let run = json!({
-                    "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order,
-                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner },
-                });
-                let ask = |engine: &mut Engine, request: &Value| {
-                    let answer: Value = serde_json::from_str(&engine.answer(&request.to_string())).unwrap();
-                    assert!(answer.get("error").is_none(), "{name}: {answer}");
-                    answer
-                };
-                ask(&mut engine, &run);
-                let mut request = json!({ "do": "question" });
-                for part in ["metric", "per", "line", "contains", "array"] {
-                    request[part] = question[part].clone();
-                }
-                let answer = ask(&mut engine, &request);
-                assert!(answer["value"].is_number(), "{name}: {answer}");
-                asked += 1;
-            }
+        let stops = data.chapters.iter().flat_map(|chapter| &chapter.tour);
+        assert!(stops.clone().count() > 15);
+        for stop in stops {
+            let kernel = data.kernels.iter().find(|kernel| stop["kernel"] == kernel.id.as_str());
+            let kernel = kernel.unwrap_or_else(|| panic!("no such kernel: {stop}"));
+            let size: Option<[u32; 3]> = serde_json::from_value(stop["size"].clone()).unwrap();
+            let wanted = stop["form"].as_str().or(size.is_none().then_some(kernel.form.as_str()));
+            let size = size.unwrap_or(kernel.size);
+            let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
+            let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
+            let form = form.unwrap_or_else(|| panic!("no such form: {stop}"));
+            let [m, n, k] = size;
+            let kernel =
+                json!({ "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner });
+            let order = stop["order"].as_str().unwrap_or("warps");
+            let run =
+                json!({ "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order, "kernel": kernel });
+            let mut engine = Engine::new();
+            engine.answer(&run.to_string());
+            let mut count = stop.clone();
+            count["do"] = "count".into();
+            let answer = engine.answer(&count.to_string());
+            assert!(serde_json::from_str::<Value>(&answer).unwrap()["value"].is_number(), "{stop}: {answer}");
         }
-        assert!(asked > 15, "{asked}");
     }
 }

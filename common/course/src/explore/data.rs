@@ -2,7 +2,7 @@
 
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner};
-use explorer::request::{self, RunRequest, problem};
+use explorer::request::{self, Product, RunRequest};
 use plan::{Dtype, Plan};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub struct Chapter {
     /// Its kernels, in the order of the path.
     pub kernels: Vec<String>,
     /// The stops of its tour: what to look at, and what the reader is asked there.
-    pub questions: Vec<Value>,
+    pub tour: Vec<Value>,
 }
 
 /// A kernel.
@@ -110,10 +110,10 @@ impl Kernel {
     }
 
     /// A request to run a form of the kernel.
-    pub fn request(&self, form: &Form, [m, n, k]: [u32; 3]) -> RunRequest {
+    pub fn request(&self, form: &Form, size: [u32; 3]) -> RunRequest {
         let (source, file) = (self.source.clone(), self.file.clone());
         let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
-        RunRequest { kernel, m, n, k, dtype: form.dtype, ..RunRequest::default() }
+        RunRequest { kernel, product: Product::new(size, form.dtype), ..RunRequest::default() }
     }
 }
 
@@ -143,7 +143,7 @@ pub struct Form {
 impl Form {
     /// The plan of a product in this form; none if it is run in another one, or not at all. `text` is the kernel's source.
     pub fn plan(&self, size: [u32; 3], text: &str) -> Option<Plan> {
-        let plan = self.planner.plan(&problem(size, self.dtype), text).ok()?;
+        let plan = self.planner.plan(&Product::new(size, self.dtype).problem(), text).ok()?;
         (plan.specialisation.name == self.specialisation).then_some(plan)
     }
 }

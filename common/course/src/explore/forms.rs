@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use explorer::planner::{Planner, SmallerTile};
-use explorer::request::problem;
+use explorer::request::Product;
 use plan::{Dtype, Specialisation};
 
 use super::data::Form;
@@ -16,7 +16,7 @@ pub fn specialisations(planner: &Planner, dtype: Dtype, text: &str) -> Vec<Speci
     for m in SIDES {
         for n in SIDES {
             for k in SIDES {
-                let plan = planner.plan(&problem([m, n, k], dtype), text);
+                let plan = planner.plan(&Product::new([m, n, k], dtype).problem(), text);
                 found.extend(plan.ok().map(|plan| plan.specialisation).filter(|one| !found.contains(one)));
             }
         }

@@ -11,7 +11,7 @@ use crate::steps::{self, Role};
 
 /// The kernels of a step, its chapter, and the specialisations of each form.
 pub struct OfStep {
-    /// The chapter, without questions.
+    /// The chapter, without its tour.
     pub chapter: Chapter,
     /// The kernels, in the order of the path: rungs, the step's own, counter-examples, what lies beyond.
     pub kernels: Vec<Kernel>,
