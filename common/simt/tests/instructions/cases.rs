@@ -39,9 +39,11 @@ impl Case {
         Self { opcode: opcode.into(), types: types.iter().map(|&kind| kind.into()).collect(), registers, number }
     }
 
-    /// Whether it has two results: a comparison of packed numbers.
-    pub fn is_pair(&self) -> bool {
-        self.opcode.starts_with("setp") && self.opcode.ends_with("x2")
+    /// What tells it from the others: the statement, and the registers.
+    #[allow(dead_code, reason = "for the test only")]
+    pub fn key(&self) -> String {
+        let number = self.number.map_or(String::new(), |number| format!(" {number}"));
+        format!("{} in {}{number}", self.opcode, self.registers.join(" "))
     }
 
     /// A name for its kernel.
@@ -56,7 +58,9 @@ impl Case {
         if self.opcode.contains('%') {
             return self.opcode.clone();
         }
-        let to = if self.is_pair() { "%d|%e" } else { "%d" };
+        // A comparison of packed numbers has two results.
+        let pair = self.opcode.starts_with("setp") && self.opcode.ends_with("x2");
+        let to = if pair { "%d|%e" } else { "%d" };
         let from: Vec<_> = ["%a", "%b", "%c", "%x"][..self.types.len() - 1].iter().map(|&name| name.into()).collect();
         let number = self.number.iter().map(ToString::to_string);
         let all: Vec<String> = std::iter::once(to.into()).chain(from).chain(number).collect();
@@ -230,7 +234,7 @@ impl Random {
     }
 }
 
-/// All cases: what the table of plain instructions holds, and of the other families whatever the simulator accepts.
+/// All cases: what the table of plain instructions holds, of the other families whatever the simulator accepts, and statements.
 pub fn all() -> Vec<Case> {
     let mut cases = vec![];
     for form in simt::forms() {
@@ -242,6 +246,12 @@ pub fn all() -> Vec<Case> {
         }
     }
     cases.extend(families().into_iter().filter(Case::accepted));
+    let statements = include_str!("statements.txt").lines().filter_map(|line| line.split_once(": "));
+    cases.extend(
+        statements
+            .filter(|(types, _)| !types.starts_with('#'))
+            .map(|(types, text)| Case::new(text, &types.split(' ').collect::<Vec<_>>())),
+    );
     cases
 }
 
