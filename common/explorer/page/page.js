@@ -3,7 +3,6 @@
 import { firstOf, isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
 import { element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
-import { firstHazard } from "./hazards.js";
 import { listenToKeys } from "./keys.js";
 import { makePaste } from "./paste.js";
 import { makePredict } from "./predict.js";
@@ -23,6 +22,8 @@ export class Page {
     this.witness = null;
     /// Kernels whose strips stand beside those of the kernel that is shown.
     this.beside = new Set();
+    /// The latencies of the strips that a stop of the tour wishes; the usual ones are left out.
+    this.latencies = {};
     this.runner = new Runner(data, wasm);
     this.travel = new Travel(this);
     this.parts = Object.fromEntries(
@@ -161,8 +162,8 @@ export class Page {
     }
   }
 
-  /// Follows the address: what it leaves open is as usual.
-  follow(hash) {
+  /// Follows the address: what it leaves open is as usual. A counter-example with a fault opens on that.
+  async follow(hash) {
     const wanted = readFragment(hash);
     const first = this.data.own ?? this.data.chapters[0].kernels[0];
     const known = this.data.kernels.find(({ id }) => id === wanted.name || id === wanted.name.replace(/\/kernel$/, ""));
@@ -170,7 +171,7 @@ export class Page {
     const predicting = wanted.predict !== null;
     this.parts.predict.hidden = !predicting;
     this.choosePanel(wanted.panel);
-    return this.choose(
+    await this.choose(
       {
         name,
         ...(wanted.size ? { size: wanted.size } : firstOf(this.data, name)),
@@ -182,6 +183,18 @@ export class Page {
       },
       predicting && Number(wanted.predict) > 0 ? Number(wanted.predict) - 1 : undefined,
     );
+    if (!wanted.panel && !predicting && this.runs[0]?.kernel.role === "counter-example") await this.openHazard();
+  }
+
+  /// Shows the hazard that says most, in an order in which the product goes wrong, if there is one.
+  async openHazard() {
+    const { facts, worst } = this.runs[0];
+    const hazard = facts.hazards[worst];
+    if (!hazard || hazard.warning) return;
+    this.choosePanel("hazards");
+    if (facts.outcome.right) await this.findWitness();
+    if (facts.outcome.right && this.witness?.unlucky) await this.inOrder(this.witness.unlucky);
+    else await this.goTo({ to: "hazard" });
   }
 
   /// Runs what the reader, or the address, asks for.
@@ -312,6 +325,7 @@ export class Page {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     if (stop.panel) this.choosePanel(stop.panel);
     if (stop.beside) this.beside = new Set(stop.beside);
+    if (stop.latencies) this.latencies = stop.latencies;
     await this.goTo(stop.at);
   }
 
@@ -323,7 +337,7 @@ export class Page {
     const line = contains && run.kernel.source.split("\n").findIndex((text) => text.includes(contains)) + 1;
     const thread = { block: 0, warp: 0, lane: 0 };
     await run.lookAt(0, thread);
-    const hazard = options.to === "hazard" ? run.facts.hazards[firstHazard(run.facts)] : null;
+    const hazard = options.to === "hazard" ? run.facts.hazards[run.worst] : null;
     const time = hazard ? hazard.time : await run.seek({ ...options, array, line: line || undefined });
     if (time === null) return;
     await this.views[0].go(time, hazard ? this.travel.threadAt(run, time) : thread);
@@ -365,7 +379,7 @@ export class Page {
   /// The strips of the kernel that is shown, and of those beside it.
   async strips(options) {
     const [run] = this.runs;
-    const own = { title: kernelTitle(run.kernel), strip: await run.strips(options) };
+    const own = { title: kernelTitle(run.kernel), measured: run.kernel.measured, strip: await run.strips(options) };
     const names = this.besides().filter(({ id }) => this.beside.has(id)).map(({ id }) => id);
     return [own, ...(await this.runner.stripsOf(names, this.choice, options))];
   }

@@ -68,6 +68,8 @@ export class Run {
     const { answer, copies } = await this.engine.ask(request, ONCE);
     this.facts = answer;
     this.take(copies);
+    /// The number of the hazard that says most; null without hazards.
+    this.worst = answer.hazards.length > 0 ? (await this.hazard()).number : null;
     await this.lookAt(0);
   }
 
@@ -99,7 +101,7 @@ export class Run {
     return (await this.engine.ask({ do: "meaning", time: this.time, ...this.chosen, of })).answer;
   }
 
-  /// The picture of a hazard, by its place in the list.
+  /// The picture of a hazard, by its place in the list; without one of the hazard that says most.
   async hazard(number) {
     return (await this.engine.ask({ do: "hazard", number })).answer;
   }

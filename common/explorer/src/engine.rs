@@ -3,7 +3,7 @@
 use crate::answer::{counts, error, real};
 use crate::count::count;
 use crate::entries::entries;
-use crate::hazard::{hazard, picture};
+use crate::hazard::{hazard, picture, worst};
 use crate::look::{self, Looked};
 use crate::meaning::meaning;
 use crate::origins::Origins;
@@ -95,7 +95,10 @@ impl Engine {
             Request::Step(LookRequest { time, block, warp, .. }) => {
                 Ok(step(run, follow(&mut self.origins, run), (block, warp), time))
             }
-            Request::Hazard { number } => picture(run, follow(&mut self.origins, run), number),
+            Request::Hazard { number } => {
+                let origins = follow(&mut self.origins, run);
+                picture(run, origins, number.unwrap_or_else(|| worst(run, origins)))
+            }
             Request::Witness => Ok(witness(run)),
             Request::Strips(request) => strips(run, &request),
             Request::Run(_) | Request::Plan { .. } | Request::Entries { .. } => Err("this is answered before".into()),

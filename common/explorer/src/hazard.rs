@@ -14,6 +14,8 @@ use simt::{Action, Location, Party};
 
 /// Wrong elements of a block that are looked through.
 const MOST: usize = 64;
+/// Hazards among which the one that says most is looked for.
+const LOOKED_AT: usize = 16;
 
 /// A hazard for the list.
 pub fn hazard(run: &Run, found: &Found) -> Value {
@@ -69,6 +71,22 @@ fn copied(run: &Run, launch: &LaunchTape, copy: &CopyEvent, lane: usize, word: u
         source.map_or(Some(0), |(array, address)| run.tape.arrays[array].words.get(address as usize / 4).copied());
     let name = source.map(|(array, address)| element(run, launch, Some(array), address).to_string());
     json!({ "value": value.map(|bits| real(run.number(bits))), "meaning": name.unwrap_or_else(|| "the number 0".into()) })
+}
+
+/// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
+pub fn worst(run: &Run, origins: &Origins) -> usize {
+    let mut between = None;
+    for number in 0..run.hazards.len().min(LOOKED_AT) {
+        let Ok(picture) = picture(run, origins, number) else { continue };
+        let [first, second] = ["first", "second"].map(|side| [&picture[side]["block"], &picture[side]["warp"]]);
+        if picture["second"].is_object() && first != second {
+            between.get_or_insert(number);
+            if picture["wrong"] == true {
+                return number;
+            }
+        }
+    }
+    between.unwrap_or_default()
 }
 
 /// The picture of a hazard.

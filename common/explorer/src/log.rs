@@ -53,7 +53,6 @@ pub struct LaunchTape {
     pub block: Dim3,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Its events.
     pub events: Range<u32>,
     /// By block: its first event and its last; `u32::MAX` if it has none.
     pub spans: Vec<(u32, u32)>,

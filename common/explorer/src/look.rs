@@ -17,9 +17,7 @@ use simt::{AccessKind, CopyAccess, Counts, Space};
 /// The chosen thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen {
-    /// The launch that runs.
     pub launch: usize,
-    /// Its block.
     pub block: u32,
     /// The warp in the block.
     pub warp: u32,
@@ -45,7 +43,6 @@ impl Chosen {
 
 /// An answer, and the arrays beside it.
 pub struct Looked {
-    /// The answer.
     pub answer: Value,
     /// The arrays, by number.
     pub bulk: Vec<Vec<u32>>,

@@ -26,9 +26,7 @@ const READS: usize = 64;
 /// A block of a launch that was followed.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// The launch.
     pub launch: &'a LaunchTape,
     /// The number of the launch, and of the block.
     pub at: (usize, u32),
@@ -38,7 +36,6 @@ pub struct Place<'a> {
 
 /// A factor of a product, or a value that was not computed.
 pub struct Factor {
-    /// In words.
     pub words: String,
     /// The array and the word, if it is an element.
     pub element: Option<(usize, u32)>,

@@ -8,7 +8,6 @@ use std::fmt;
 /// An element of an array. One of shared memory that belongs to no array has no name and its place in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Element {
-    /// The array.
     pub array: String,
     /// Its index, the slowest dimension first.
     pub index: Vec<u32>,
@@ -65,7 +64,6 @@ impl fmt::Display for Range {
 }
 
 impl Range {
-    /// Its array.
     pub fn array(&self) -> &str {
         &self.first.array
     }

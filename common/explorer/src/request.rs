@@ -28,8 +28,8 @@ pub enum Request {
     },
     /// What a warp did in a line.
     Step(LookRequest),
-    /// The picture of a hazard, by its place among the run's hazards.
-    Hazard { number: usize },
+    /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
+    Hazard { number: Option<usize> },
     /// Orders in which the product is right, and wrong.
     Witness,
     /// A model of time.

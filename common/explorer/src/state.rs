@@ -35,22 +35,18 @@ pub struct Warp {
 pub struct Flight {
     /// The event that started it.
     pub event: u32,
-    /// The warp.
     pub warp: u32,
     /// Its group by number; it is closed if the warp has closed more.
     group: u32,
-    /// Its group is closed.
     pub closed: bool,
 }
 
 /// A block that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Shared memory.
     pub shared: Vec<u32>,
     /// Whether each word of it has been written, by bits.
     pub written: Vec<u32>,
-    /// Its warps.
     pub warps: Vec<Warp>,
     /// Copies on their way.
     pub flights: Vec<Flight>,
@@ -69,7 +65,6 @@ pub struct State {
     pub blocks: BTreeMap<u32, Block>,
     /// The launch that runs.
     pub launch: usize,
-    /// All counts so far.
     pub totals: Counts,
     /// Counts so far of each line.
     pub lines: Vec<Counts>,

@@ -24,7 +24,6 @@ struct Part {
 
 /// The events of a warp's visit to a line: the one that is under way at a time, or the last one before; and whether it goes on with another line.
 pub struct Visit {
-    /// Its events.
     pub events: Vec<u32>,
     /// The warp goes on with another line.
     pub complete: bool,

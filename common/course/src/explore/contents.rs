@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::data::{Chapter, Counter, Data, Form, Kernel};
 use super::forms;
-use super::kernels::{self, OfStep};
+use super::kernels;
 use crate::files;
+use crate::record::{self, Record};
 use crate::steps::{self, STEPS};
 
 /// What the page of the book carries: everything. A step whose code cannot be had is left out.
@@ -60,33 +61,40 @@ const BEYOND: &str = "tensor_cores";
 
 /// The chapters of a step and its kernels.
 pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
-    let mut of_step = kernels::of_step(step)?;
-    for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
-        add_smaller(kernel, specialisations)?;
+    let (mut chapter, mut kernels) = kernels::of_step(step)?;
+    let records = record::all()?;
+    for kernel in &mut kernels {
+        add_smaller(kernel)?;
+        kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();
     }
-    let beyond = split_off(&mut of_step);
-    let mut chapters: Vec<Chapter> = std::iter::once(of_step.chapter).chain(beyond).collect();
+    let beyond = split_off(&mut chapter, &kernels);
+    let mut chapters: Vec<Chapter> = std::iter::once(chapter).chain(beyond).collect();
     for chapter in &mut chapters {
         chapter.tour = tours.remove(&chapter.id).unwrap_or_default();
     }
-    Ok((chapters, of_step.kernels))
+    Ok((chapters, kernels))
+}
+
+/// How long a kernel took at the largest size of a record.
+fn measured(record: &Record, kernel: &str) -> Option<String> {
+    let times = record.sizes.iter().filter_map(|size| {
+        let entry = size.entries.iter().find(|entry| entry.name == kernel)?;
+        Some((size, entry.spread()?.median))
+    });
+    let (size, ms) = times.max_by_key(|(size, _)| size.m * size.n * size.k)?;
+    let date = record.date.split('T').next().unwrap_or_default();
+    Some(format!("{ms:.2} ms for {} on an {} ({date})", size.words(), record.device.name))
 }
 
 /// The chapter on the kernels of a step that run on tensor cores, which goes beyond the course; none if there are no such kernels.
-fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
-    let on_tensor_cores = of_step.kernels.iter().zip(&of_step.specialisations);
-    let on_tensor_cores = on_tensor_cores.filter(|(_, all)| all.iter().any(|known| known.only));
+fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
+    let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
     let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
-        on_tensor_cores.map(|(kernel, _)| kernel).partition(|kernel| kernel.role == "beyond");
+        all.iter().filter(needs).partition(|kernel| kernel.role == "beyond");
     let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
-    of_step.chapter.kernels.retain(|id| !kernels.contains(id));
-    let chapter = Chapter {
-        id: BEYOND.into(),
-        title: "Beyond step 6: products on tensor cores".into(),
-        kernels,
-        ..Chapter::default()
-    };
-    (!chapter.kernels.is_empty()).then_some(chapter)
+    chapter.kernels.retain(|id| !kernels.contains(id));
+    let title = "Beyond step 6: products on tensor cores".into();
+    (!kernels.is_empty()).then(|| Chapter { id: BEYOND.into(), title, kernels, ..Chapter::default() })
 }
 
 /// The tours, each written by its chapter: a file beside the step's kernel, and one for the chapter beyond the course.
@@ -135,20 +143,13 @@ pub fn smaller_folder() -> PathBuf {
 }
 
 /// Smaller tiles to try for a form, the first choice first: each with the file of its PTX.
-pub fn smaller(
-    kernel: &Kernel,
-    form: &Form,
-    specialisation: &Specialisation,
-    source: &Source,
-) -> Vec<(Specialisation, PathBuf)> {
+pub fn smaller(kernel: &Kernel, form: &Form, source: &Source) -> Vec<(Specialisation, PathBuf)> {
     let named = |smaller: Specialisation| {
         let name = [&form.specialisation, &smaller.name.replace(' ', "")].map(String::as_str).concat();
-        let file = smaller_folder()
-            .join(&kernel.step)
-            .join(source.committed_name(&Specialisation { name, ..smaller.clone() }));
-        (smaller, file)
+        let file = source.committed_name(&Specialisation { name, ..smaller.clone() });
+        (smaller, smaller_folder().join(&kernel.step).join(file))
     };
-    forms::smaller(specialisation, form).into_iter().map(named).collect()
+    forms::smaller(form).into_iter().map(named).collect()
 }
 
 /// The form of a smaller tile of this PTX.
@@ -162,12 +163,12 @@ pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result
 }
 
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
-fn add_smaller(kernel: &mut Kernel, specialisations: &[Specialisation]) -> Result<()> {
+fn add_smaller(kernel: &mut Kernel) -> Result<()> {
     let source = Source::read(&workspace::root().join(&kernel.file))?;
     let mut added = vec![];
-    for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
-        let candidates = smaller(kernel, form, specialisation, &source);
-        if let Some((smaller, file)) = candidates.into_iter().find(|(_, file)| file.is_file()) {
+    for form in &kernel.forms {
+        let found = smaller(kernel, form, &source).into_iter().find(|(_, file)| file.is_file());
+        if let Some((smaller, file)) = found {
             added.push(smaller_form(&smaller, form, &files::read(&file)?)?);
         }
     }

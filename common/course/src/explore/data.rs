@@ -3,7 +3,7 @@
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner};
 use explorer::request::{self, Product, RunRequest};
-use plan::{Dtype, Plan};
+use plan::{Dtype, Plan, Specialisation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -66,6 +66,9 @@ pub struct Kernel {
     pub form: String,
     /// What it is compiled to.
     pub forms: Vec<Form>,
+    /// Times that were measured, each with its size, GPU and date.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<String>,
 }
 
 impl Kernel {
@@ -82,6 +85,7 @@ impl Kernel {
             size: [0; 3],
             form: String::new(),
             forms,
+            measured: vec![],
         };
         kernel.choose_first();
         kernel
@@ -135,6 +139,9 @@ pub struct Form {
     pub usual: bool,
     /// Who plans its launches.
     pub planner: Planner,
+    /// What it was compiled for; a page need not know it.
+    #[serde(skip)]
+    pub code: Option<Specialisation>,
     /// The sizes that it is for, if it is not for all: M, N, K.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<[u32; 3]>,

@@ -61,11 +61,10 @@ pub fn run(options: &Options) -> Result<bool> {
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     let mut kept = BTreeSet::new();
     for step in STEPS {
-        let of_step = kernels::of_step(step)?;
-        for (kernel, specialisations) in of_step.kernels.iter().zip(&of_step.specialisations) {
+        for kernel in &kernels::of_step(step)?.1 {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
-            for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
-                for (smaller, file) in contents::smaller(kernel, form, specialisation, &source) {
+            for form in &kernel.forms {
+                for (smaller, file) in contents::smaller(kernel, form, &source) {
                     // Not every kernel takes every tile; one that does not compile, or is wrong where the course's is right, is left out.
                     let Ok(ptx) = source.compile_to_commit(&smaller, nvrtc::find()?) else { continue };
                     let shows = |small: Form| is_right(kernel, &small) || !is_right(kernel, form);
