@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -14,46 +15,12 @@ use libtest_mimic::Arguments;
 use support::{PROGRAM, mine, needs_nvrtc, trial};
 
 /// The file, what is replaced in the kernel of step 4, the points, and words of what is said.
-type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
+type Case = (String, Vec<(String, String)>, String, String);
+
+/// By what they are.
+const CASES: &str = include_str!("class.json");
 
 const BARRIER: &str = "        __syncthreads();\n";
-const LOOP: &str = "k0 < K; k0 += TILE";
-const START: &str = "    ELEMENT sum = 0;";
-
-#[rustfmt::skip] // one hand-in is read as a line or two
-const CASES: &[Case] = &[
-    ("ada/step04.cu", &[], "16", ""),
-    ("ben/lab4/kernel.cu", &[("ELEMENT sum", "ELEMENT total"), ("sum +=", "total +="), ("= sum;", "= total;")], "16", ""),
-    ("cleo_step4.cu", &[("As", "first"), ("As", "first"), ("As", "first"), ("// One", "// Mine, all mine. One")], "16", ""),
-    ("dan/Step04.CU", &[("\n", "\r\n"), ("#", "#")], "16", ""),
-    ("eva/step04.cu", &[("unroll", "unroll"), ("for (int k = 0;", "#pragma unroll 4\n        for (int k = 0;")], "16", ""),
-    // Racy.
-    ("fred/step04.cu", &[(BARRIER, "")], "0", "data race"),
-    ("gina/step04.cu", &[(BARRIER, ""), (BARRIER, "")], "0", "data race"),
-    ("hugo/step04.cu", &[("    if (row < M", "    __shared__ int last;\n    last = x;\n    __syncthreads();\n    if (last == K + 99) sum = 0;\n    if (row < M")], "12", "data race"),
-    // Wrong.
-    ("ines/step04.cu", &[(LOOP, "k0 + TILE <= K; k0 += TILE")], "10", "k not multiplied once each"),
-    ("jan/step04.cu", &[(" ? *a_from : 0", " || true ? *a_from : 0"), (" ? *b_from : 0", " || true ? *b_from : 0")], "10", "access out of bounds"),
-    ("kim/step04.cu", &[("As[y][k] * Bs[k][x]", "As[y][k] * Bs[x][k]")], "0", "factors that do not belong together"),
-    ("leo/step04.cu", &[("sum += ", "sum -= ")], "0", "wrong sign"),
-    ("mia/step04.cu", &[(START, "    if (row >= M || col >= N) return;\n    ELEMENT sum = 0;")], "10", "barrier"),
-    ("nils/step04.cu", &[(START, "    int sum = 0;")], "0", "value converted to another type"),
-    ("olga/step04.cu", &[("ELEMENT sum = 0;", "ELEMENT sum = ;")], "0", "does not compile"),
-    ("paul/step04.cu", &[("matmul(", "multiply(")], "0", ""),
-    // Right, with a goal missed.
-    ("quin/step04.cu", &[("As[TILE][TILE]", "As[TILE][TILE * 2]"), ("As[y][x]", "As[x][y]"), ("As[y][k]", "As[k][y]")], "", "missed: no bank conflicts"),
-    // Hostile.
-    ("rita/step04.cu", &[(LOOP, "k0 < K; k0 += 0")], "0", "access out of bounds"),
-    ("sven/step04.cu", &[("ELEMENT sum = 0;", "ELEMENT sum = 0;\n    while (true) asm volatile(\"\");")], "0", "does not end in time"),
-    ("tara/step04.cu", &[("// One", "#include \"/dev/zero\"\n// One")], "0", ""),
-    ("udo/step04.cu", &[("// One", "template <int N> struct T { using L = typename T<N - 1>::L; using R = typename T<N - 2>::R; };\nT<100000>::L oops;\n// One")], "0", ""),
-    ("vera/step04.cu", &[("// One", "// </pre><script>alert(1)</script><img src=x onerror=alert(2)>\n// One"), (BARRIER, "")], "0", "data race"),
-    ("will/step04.cu", &[("ELEMENT sum = 0;", "ELEMENT sum = 0;\n    __trap();")], "0", "trap"),
-    ("=cmd|' /C calc'!A0.step04.cu", &[], "16", ""),
-    ("it's \"quoted\" & <b>bold</b> step04.cu", &[], "16", ""),
-    ("x/launch_step04.cu", &[("// One", "// launch: block 99999,99999 tile 1,1\n// One")], "", ""),
-];
-
 fn main() -> ExitCode {
     let trials = vec![
         needs_nvrtc(trial("a_class_is_graded_and_each_pays_for_itself", class)),
@@ -82,8 +49,10 @@ fn right() -> Result<String> {
 fn class() -> Result<()> {
     let folder = mine("class")?;
     let right = right()?;
-    for (file, edits, ..) in CASES {
-        let text = edits.iter().fold(right.clone(), |text, (from, to)| text.replacen(from, to, 1));
+    let cases: BTreeMap<String, Vec<Case>> = serde_json::from_str(CASES)?;
+    let cases: Vec<Case> = cases.into_values().flatten().collect();
+    for (file, edits, ..) in &cases {
+        let text = edits.iter().fold(right.clone(), |text, (from, to)| text.replacen(from.as_str(), to, 1));
         hand_in(&folder, file, text.as_bytes())?;
     }
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
@@ -119,14 +88,14 @@ fn class() -> Result<()> {
             .find(|line| line.contains(&cell) || line.contains(&guarded))
             .with_context(|| format!("no row of {file}: {table}"))
     };
-    for (file, _, points, said) in CASES {
+    for (file, _, points, said) in &cases {
         let row = row(file)?;
         ensure!(points.is_empty() || row.contains(&format!(",\"{points}\",")), "{points} points: {row}");
-        ensure!(row.contains(said), "{said}: {row}");
+        ensure!(row.contains(said.as_str()), "{said}: {row}");
     }
     for (file, said) in [
         ("yan/step04.cu", "it is not a text"),
-        ("zoe", "there is no .cu file for this lab"),
+        ("zoe", "there is no .cu or .rs file for this lab"),
         ("zack/step04.cu", "more than 1 MiB"),
         ("yves/mine.cu", "no lab is named"),
         ("xaver/step04-transfer2.cu", ",\"4-2\","),

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ struct Shown {
 /// What a bar shows.
 #[derive(Debug)]
 struct Bar {
-    what: Mutex<Cow<'static, str>>,
+    what: Cow<'static, str>,
     done: AtomicU64,
     total: AtomicU64,
 }
@@ -49,7 +49,7 @@ impl Progress {
     }
 
     fn on(terminal: impl Write + Send + 'static, delay: Duration, what: Cow<'static, str>, total: u64) -> Self {
-        let bar = Arc::new(Bar { what: Mutex::new(what), done: AtomicU64::new(0), total: AtomicU64::new(total) });
+        let bar = Arc::new(Bar { what, done: AtomicU64::new(0), total: AtomicU64::new(total) });
         let (stop, stopped) = channel();
         let shown = Arc::clone(&bar);
         let thread = std::thread::spawn(move || {
@@ -70,13 +70,6 @@ impl Progress {
     pub fn expect(&self, parts: u64) {
         if let Some(Shown { bar, .. }) = &self.0 {
             bar.total.fetch_add(parts, Ordering::Relaxed);
-        }
-    }
-
-    /// Says what is done now.
-    pub fn say(&self, what: impl Into<Cow<'static, str>>) {
-        if let Some(Shown { bar, .. }) = &self.0 {
-            *bar.what.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
         }
     }
 }
@@ -120,8 +113,8 @@ impl Bar {
         let full = (WIDTH as f64 * (done as f64 / total.max(1) as f64).min(1.0)) as usize;
         let head = if full < WIDTH as usize { ">" } else { "" };
         let bar = format!("{}{head}", "=".repeat(full));
-        let what = self.what.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", width = WIDTH as usize);
+        let line =
+            format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", what = self.what, width = WIDTH as usize);
         line.chars().take(COLUMNS).collect()
     }
 }
@@ -144,6 +137,8 @@ impl simt::Analysis for &Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     /// A terminal that keeps what it was sent.
@@ -177,21 +172,20 @@ mod tests {
         let slow = Progress::on(terminal.clone(), Duration::from_millis(1), "slow".into(), 10);
         slow.add(4);
         slow.expect(5);
-        slow.say("slower");
         for _ in 0..200 {
-            if terminal.sent().contains("slower") {
+            if terminal.sent().contains("slow ") {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert!(terminal.sent().contains("\rslower [========>                     ] 4/15, 0 s"), "{}", terminal.sent());
+        assert!(terminal.sent().contains("\rslow [========>                     ] 4/15, 0 s"), "{}", terminal.sent());
         drop(slow);
         assert!(terminal.sent().ends_with(" \r"), "the line is not wiped: {:?}", terminal.sent());
     }
 
     #[test]
     fn a_bar_is_full_at_the_end_and_no_longer_than_a_line() {
-        let bar = |what: &'static str, done| Bar { what: Mutex::new(what.into()), done, total: AtomicU64::new(6) };
+        let bar = |what: &'static str, done| Bar { what: what.into(), done, total: AtomicU64::new(6) };
         assert_eq!(bar("all", AtomicU64::new(6)).line(75), format!("all [{}] 6/6, 75 s", "=".repeat(30)));
         let words = "a description that goes on and on and on and on until nobody reads it any more, not even here";
         assert_eq!(bar(words, AtomicU64::new(0)).line(0), words[..COLUMNS]);

@@ -13,6 +13,7 @@ mod remedy;
 mod render;
 mod situation;
 mod stride;
+mod texts;
 mod underline;
 
 pub(crate) use around::{around, set_by_line};
@@ -23,4 +24,5 @@ pub use found::{fault, hazard, limit};
 pub(crate) use race::code_at;
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
+pub(crate) use texts::of_kind;
 pub(crate) use underline::{has_word, uses};

@@ -13,22 +13,11 @@ use crate::verify::on_device::verify_on;
 use plan::Kind;
 
 /// What `--baseline` can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
     /// The vendor's library.
     Cublas,
-}
-
-impl std::str::FromStr for Choice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "cublas" => Ok(Self::Cublas),
-            _ => Err("no such baseline; choose cublas".to_owned()),
-        }
-    }
 }
 
 /// The baseline's part of a report.

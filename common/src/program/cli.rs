@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum as _};
+use clap::{Parser, ValueEnum};
 
 use crate::device::Choice;
 use crate::measure::{Gpu, baseline};
@@ -39,11 +39,11 @@ pub struct Args {
     pub size: Option<[u64; 3]>,
 
     /// Element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32", hide_possible_values = true)]
     pub dtype: Dtype,
 
     /// Values of the elements of A and B; sums of integers are exact and checked exactly
-    #[arg(long, value_name = "FILL", default_value = "uniform", value_parser = parse_fill)]
+    #[arg(long, value_name = "FILL", default_value = "uniform", hide_possible_values = true)]
     pub fill: Fill,
 
     /// Seed of the elements of A and B
@@ -55,7 +55,7 @@ pub struct Args {
     pub samples: Option<usize>,
 
     /// Compare with NVIDIA's library in the same run: cublas
-    #[arg(long, value_name = "cublas")]
+    #[arg(long, value_name = "cublas", hide_possible_values = true)]
     pub baseline: Option<baseline::Choice>,
 
     /// Empty the L2 cache before each timed product; without it the product before leaves what fits
@@ -63,7 +63,7 @@ pub struct Args {
     pub flush_l2: bool,
 
     /// Show what the hardware's counters would show, in total or by source line; uses the simulator
-    #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", value_parser = parse_counters)]
+    #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", hide_possible_values = true)]
     pub counters: Option<CounterDetail>,
 
     /// With --counters: the GPU whose least time is shown; by default the one in this machine, else an H200
@@ -120,20 +120,12 @@ pub struct Args {
 }
 
 /// How much `--counters` shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CounterDetail {
     /// The totals.
     Total,
     /// The totals, and a table of the source lines.
     Lines,
-}
-
-fn parse_counters(text: &str) -> Result<CounterDetail, String> {
-    match text {
-        "total" => Ok(CounterDetail::Total),
-        "lines" => Ok(CounterDetail::Lines),
-        _ => Err("no such table; choose total or lines".into()),
-    }
 }
 
 /// A thread: block index and thread index.
@@ -159,14 +151,6 @@ fn parse_element(text: &str) -> Result<[u64; 2], String> {
     numbers
         .and_then(|numbers| numbers.try_into().ok())
         .ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
-}
-
-fn parse_dtype(text: &str) -> Result<Dtype, String> {
-    Dtype::from_str(text, false).map_err(|_| "no such element type; choose f32 or i32".into())
-}
-
-fn parse_fill(text: &str) -> Result<Fill, String> {
-    Fill::from_str(text, false).map_err(|_| "no such fill; choose uniform or integers".into())
 }
 
 fn parse_samples(text: &str) -> Result<usize, String> {

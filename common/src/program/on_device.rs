@@ -9,14 +9,14 @@ use crate::device::session::Session;
 use crate::device::{self, Choice, Device, SimOptions};
 use crate::findings::analysis::{HazardReport, Observations};
 use crate::findings::fault::KernelFault;
-use crate::findings::why::listing;
+use crate::findings::why;
 use crate::measure::baseline::Baseline;
 use crate::measure::timing::{self, Cache, Timing};
 use crate::measure::{self, Gpu, capacity};
 use crate::program::cli::Args;
 use crate::program::report::{LaunchReport, Report};
 use crate::verify::Verification;
-use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, verify_on};
+use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, multiply, verify_on};
 use plan::info::{DeviceInfo, Kind};
 use plan::{OwnLaunch, Plan, Problem, Step, Variant};
 
@@ -127,7 +127,7 @@ impl Run {
         let same = plan.specialisation == self.session.plan().specialisation;
         let compile = || self.source.code(&plan.specialisation, self.device.info(), None).ok();
         let code = if same { self.code.clone() } else { compile()? };
-        cause(problem, &plan, &code, raced)
+        cause(&why::Asked::product(problem), raced, |device| multiply(device, problem, &plan, &code))
     }
 
     /// What formed these elements of C.
@@ -144,10 +144,13 @@ impl Run {
         if let Some([row, col]) = outside {
             bail!("C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
         }
-        let origins = follow(&self.problem, self.session.plan(), &self.code, 0)?;
+        let origins = follow(0, |device| multiply(device, &self.problem, self.session.plan(), &self.code))?;
         let origins =
             origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
-        Ok(elements.iter().map(|&element| listing(&origins, &self.problem, element)).collect())
+        Ok(elements
+            .iter()
+            .map(|&element| why::listing(&origins, &why::Asked::product(&self.problem), element))
+            .collect())
     }
 
     /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.

@@ -80,10 +80,10 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
     /// Races and the like; absent if they were not looked for.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub hazards: Option<Vec<HazardReport>>,
     /// Accesses of the threads that were to be traced; absent if none was.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub trace: Option<Vec<ThreadReport>>,
     /// What formed the elements that were asked for, in words.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

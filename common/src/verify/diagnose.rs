@@ -74,29 +74,69 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     guess(format!("{count}: {}", place(problem, shape, found)))
 }
 
-/// What a sum over a part of K, or the sum with another factor, tells: tensor cores hide which elements they multiply.
+/// Bits that the significand of an `f32` keeps, and of the types that tensor cores take.
+const F32: u32 = 24;
+const TF32: u32 = 11;
+const BF16: u32 = 8;
+
+/// The nearest number whose significand has so many bits.
+fn rounded(x: f32, bits: u32) -> f64 {
+    let cut = F32 - bits;
+    f64::from(f32::from_bits((x.to_bits() + (1 << cut >> 1)) >> cut << cut))
+}
+
+/// What a sum over a part of K, with another factor, or of rounded elements tells: tensor cores hide which elements they
+/// multiply.
 fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mismatch]) -> Option<&'static str> {
     let Operands::F32 { a, b } = operands else { return None };
     let (n, k, tile) = (problem.n, problem.k, u64::from(shape.tile_k.max(1)));
     let last = (k - 1) / tile * tile;
     let parts = [
-        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0),
-        ("the first K tile is missing; check where the loop over K starts", tile.min(k)..k, 1.0),
-        ("only the first K tile is summed; check that the loop over K goes on", 0..tile.min(k), 1.0),
-        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0),
-        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0),
-        ("they have the wrong sign", 0..k, -1.0),
+        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0, [F32; 2]),
+        ("the first K tile is missing; check where the loop over K starts", tile.min(k)..k, 1.0, [F32; 2]),
+        ("only the first K tile is summed; check that the loop over K goes on", 0..tile.min(k), 1.0, [F32; 2]),
+        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0, [F32; 2]),
+        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0, [F32; 2]),
+        ("they have the wrong sign", 0..k, -1.0, [F32; 2]),
+        (
+            "they are products of A and B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from both",
+            0..k,
+            1.0,
+            [TF32; 2],
+        ),
+        (
+            "they are products of A rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from A",
+            0..k,
+            1.0,
+            [TF32, F32],
+        ),
+        (
+            "they are products of B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from B",
+            0..k,
+            1.0,
+            [F32, TF32],
+        ),
+        (
+            "they are products of A and B rounded to 8 bits, as BF16 keeps them; add what that takes from both",
+            0..k,
+            1.0,
+            [BF16; 2],
+        ),
     ];
-    let fits = |sample: &Mismatch, range: &std::ops::Range<u64>, factor: f64| {
-        let term = |i: u64| f64::from(a[(sample.row * k + i) as usize]) * f64::from(b[(i * n + sample.col) as usize]);
-        let magnitude: f64 = (0..k).map(|i| term(i).abs()).sum();
-        let sum: f64 = range.clone().map(term).sum();
+    let fits = |sample: &Mismatch, range: &std::ops::Range<u64>, factor: f64, bits: [u32; 2]| {
+        let term = |i: u64, [bits_of_a, bits_of_b]: [u32; 2]| {
+            let (of_a, of_b) = (a[(sample.row * k + i) as usize], b[(i * n + sample.col) as usize]);
+            rounded(of_a, bits_of_a) * rounded(of_b, bits_of_b)
+        };
+        let magnitude: f64 = (0..k).map(|i| term(i, [F32; 2]).abs()).sum();
+        let sum: f64 = range.clone().map(|i| term(i, bits)).sum();
         sample.got.is_some_and(|got| (got - factor * sum).abs() <= 2.0 * gamma(k) * magnitude)
     };
-    let all = |range, factor| !samples.is_empty() && samples.iter().all(|sample| fits(sample, &range, factor));
+    let all =
+        |range, factor, bits| !samples.is_empty() && samples.iter().all(|sample| fits(sample, &range, factor, bits));
     parts
         .into_iter()
-        .find(|(_, range, factor)| !range.is_empty() && all(range.clone(), *factor))
+        .find(|(_, range, factor, bits)| !range.is_empty() && all(range.clone(), *factor, *bits))
         .map(|(words, ..)| words)
 }
 

@@ -12,23 +12,20 @@ type Gemm<T> =
 pub trait Element: Copy + Send + Sync {
     const GEMM: Gemm<Self>;
     const ONE: Self;
-    const ZERO: Self;
 }
 
 impl Element for f32 {
     const GEMM: Gemm<Self> = matrixmultiply::sgemm;
     const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
 }
 
 impl Element for f64 {
     const GEMM: Gemm<Self> = matrixmultiply::dgemm;
     const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
 }
 
-/// `c` (m×n) = `a` (m×k) · `b` (k×n), all row-major, a band of rows on each core.
-pub fn product<T: Element>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) {
+/// `c` (m×n) += `a` (m×k) · `b` (k×n), all row-major, a band of rows on each core.
+pub fn add_product<T: Element>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) {
     let rows = c.len() / n;
     // Not fewer rows than a kernel of the library packs at once, so that B is not packed more often than it is used.
     let band = rows.div_ceil(rayon::current_num_threads()).max(64);
@@ -39,6 +36,6 @@ pub fn product<T: Element>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) {
         let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
         // SAFETY: by the lengths above, `a` holds rows × k elements, `b` k × n and `c` rows × n, with these strides, and
         // `c` is borrowed mutably, so that it overlaps neither.
-        unsafe { (T::GEMM)(rows, k, n, T::ONE, a, depth, 1, b, width, 1, T::ZERO, c, width, 1) }
+        unsafe { (T::GEMM)(rows, k, n, T::ONE, a, depth, 1, b, width, 1, T::ONE, c, width, 1) }
     });
 }

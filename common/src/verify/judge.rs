@@ -4,7 +4,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::reference::{Panel, Reference};
+use super::reference::{Panel, panel};
 use super::rows::{Rows, panel_rows};
 use super::spread::spread;
 use crate::basics::matrix::Operands;
@@ -95,38 +95,31 @@ struct RowFound {
     wrong: u64,
 }
 
-/// Judges every row of C.
-pub fn all_rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Found> {
-    let reference = Reference::new(problem, operands, problem.m)?;
-    let mut found = Found::default();
-    let panel = panel_rows(problem);
-    let mut words = vec![0_u32; (panel * problem.n) as usize];
-    let progress = Progress::new("verifying, rows of C", problem.m);
-    for first in (0..problem.m).step_by(panel as usize) {
-        let rows: Vec<u64> = (first..problem.m.min(first + panel)).collect();
-        let words = &mut words[..rows.len() * problem.n as usize];
-        c.read(first, words)?;
-        found.add(problem, shape, &rows, words, &reference.panel(&rows)?);
-        progress.add(rows.len() as u64);
-    }
-    Ok(found)
-}
-
 /// Judges the rows of these numbers.
-pub fn rows(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows, rows: &[u64]) -> Result<Found> {
-    let reference = Reference::new(problem, operands, rows.len() as u64)?;
+pub fn rows(
+    problem: &Problem,
+    operands: &Operands,
+    shape: Shape,
+    c: &mut dyn Rows,
+    mut rows: impl Iterator<Item = u64>,
+) -> Result<Found> {
     let mut found = Found::default();
     let n = problem.n as usize;
-    let progress = Progress::new("verifying, rows of a sample", rows.len() as u64);
-    for chunk in rows.chunks(panel_rows(problem) as usize) {
+    let progress = Progress::new("verifying, rows of C", rows.size_hint().0 as u64);
+    loop {
+        let chunk: Vec<u64> = rows.by_ref().take(panel_rows(problem) as usize).collect();
+        let (Some(&first), Some(&last)) = (chunk.first(), chunk.last()) else { return Ok(found) };
         let mut words = vec![0_u32; chunk.len() * n];
-        for (&row, words) in chunk.iter().zip(words.chunks_mut(n)) {
-            c.read(row, words)?;
+        if last - first < chunk.len() as u64 {
+            c.read(first, &mut words)?;
+        } else {
+            for (&row, words) in chunk.iter().zip(words.chunks_mut(n)) {
+                c.read(row, words)?;
+            }
         }
-        found.add(problem, shape, chunk, &words, &reference.panel(chunk)?);
+        found.add(problem, shape, &chunk, &words, &panel(problem, operands, &chunk)?);
         progress.add(chunk.len() as u64);
     }
-    Ok(found)
 }
 
 /// The rows that are checked if not all can be: the first, the last, and others spread at random.
@@ -277,7 +270,7 @@ mod tests {
         for (row, col, value) in wrong {
             words[row * 45 + col] = value(words[row * 45 + col]);
         }
-        all_rows(&problem(fill), &operands, SHAPE, &mut HostRows { words: &words, n: 45 }).unwrap()
+        rows(&problem(fill), &operands, SHAPE, &mut HostRows { words: &words, n: 45 }, 0..70).unwrap()
     }
 
     /// Makes an element greater.
@@ -355,10 +348,10 @@ mod tests {
         words[3 * n + 7] = NAN;
         words[4 * n + 9] = POISON;
         let mut c = HostRows { words: &words, n: n as u64 };
-        let found = all_rows(&problem, &operands, SHAPE, &mut c).unwrap();
+        let found = rows(&problem, &operands, SHAPE, &mut c, 0..5).unwrap();
         assert_eq!((places(&found), found.compared), (vec![(3, 7, false), (4, 9, true)], 5 * n as u64));
         assert_eq!(rows_with_nan(&problem, &mut c).unwrap(), [3, 4]);
-        let found = rows(&problem, &operands, SHAPE, &mut c, &[0, 1, 4]).unwrap();
+        let found = rows(&problem, &operands, SHAPE, &mut c, [0, 1, 4].into_iter()).unwrap();
         assert_eq!((places(&found), found.compared), (vec![(4, 9, true)], 3 * n as u64));
     }
 

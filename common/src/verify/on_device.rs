@@ -8,7 +8,7 @@ use crate::device::product::Product;
 use crate::device::session::Session;
 use crate::device::{Buffer, Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
-use crate::findings::why::{self, Origins};
+use crate::findings::why::{self, Asked, Origins};
 use crate::verify::{self, Rows, Verification};
 use plan::{Plan, Problem};
 
@@ -67,24 +67,29 @@ pub fn verify_on(
 /// The largest problem whose values are followed, in multiply-adds: seconds, and some hundred MB.
 pub const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// Runs a plan on the simulator and follows its values; none if it takes several launches. The turns are those of a warp, in
+/// Computes the product of a problem, as [`follow`] runs it.
+pub fn multiply(device: &mut SimDevice, problem: &Problem, plan: &Plan, code: &Code) -> Result<()> {
+    let session = Session::new(device, problem, plan.clone(), code)?;
+    session.matrices().upload(device, &Operands::new(problem)?)?;
+    session.run(device)
+}
+
+/// Follows the values of a run on the simulator; none if it takes several launches. The turns are those of a warp, in
 /// instructions; 0 lets it run to its next barrier.
-pub fn follow(problem: &Problem, plan: &Plan, code: &Code, turn: u64) -> Result<Option<Origins>> {
+pub fn follow(turn: u64, run: impl FnOnce(&mut SimDevice) -> Result<()>) -> Result<Option<Origins>> {
     let mut device = SimDevice::new(SimOptions { follow: Some(turn), ..SimOptions::default() });
-    let session = Session::new(&mut device, problem, plan.clone(), code)?;
-    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
-    session.run(&mut device)?;
+    run(&mut device)?;
     Ok(device.origins())
 }
 
-/// Why the product of a problem is wrong, as far as the pairs that were multiplied tell. With `always`, only if it does not
-/// depend on which warp comes first.
-pub fn cause(problem: &Problem, plan: &Plan, code: &Code, always: bool) -> Option<HazardReport> {
-    let [m, n, k] = [problem.m, problem.n, problem.k];
+/// Why what a run leaves in C is not what is asked, as far as the pairs that were multiplied tell. With `always`, only if it
+/// does not depend on which warp comes first.
+pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result<()>) -> Option<HazardReport> {
+    let Problem { m, n, k, .. } = asked.problem;
     if m.saturating_mul(n).saturating_mul(k) > MOST_FOLLOWED {
         return None;
     }
-    let found = |turn| why::explain(&follow(problem, plan, code, turn).ok()??, problem);
+    let found = |turn| why::explain(&follow(turn, &run).ok()??, asked);
     let cause = found(0)?;
     (!always
         || !cause.may_follow() && found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count))

@@ -47,12 +47,4 @@ mod tests {
         const ALL: u64 = 8 << 20;
         assert_eq!([rows_of(9, 1), rows_of(9, ALL / 2), rows_of(9, ALL / 3), rows_of(9, 2 * ALL)], [9, 2, 3, 1]);
     }
-
-    #[test]
-    fn rows_are_read_from_where_they_begin() {
-        let all: Vec<u32> = (0..12).collect();
-        let mut words = [0; 6];
-        HostRows { words: &all, n: 3 }.read(2, &mut words).unwrap();
-        assert_eq!(words, [6, 7, 8, 9, 10, 11]);
-    }
 }

@@ -25,22 +25,32 @@ const OUTPUT: u64 = 4 << 20;
 const SENTENCE: usize = 400;
 
 /// Grades a kernel in this folder. The error says in a sentence why it got no points.
-pub fn grade(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<Graded, String> {
-    match attempt(kernel, folder, seed, threads) {
-        Ok(graded) => graded,
-        Err(error) => Err(format!("{error:#}")),
-    }
+pub fn grade(
+    kernel: &Kernel,
+    folder: &Path,
+    seed: u64,
+    instruction_limit: Option<u64>,
+    threads: usize,
+) -> Result<Graded, String> {
+    attempt(kernel, folder, seed, instruction_limit, threads).unwrap_or_else(|error| Err(format!("{error:#}")))
 }
 
-fn attempt(kernel: &Kernel, folder: &Path, seed: u64, threads: usize) -> Result<Result<Graded, String>> {
+fn attempt(
+    kernel: &Kernel,
+    folder: &Path,
+    seed: u64,
+    instruction_limit: Option<u64>,
+    threads: usize,
+) -> Result<Result<Graded, String>> {
     // Under the name that a learner's own copy has: whatever the file was called reaches no compiler and no message.
-    let file = kernel.lab.copy().with_extension(if kernel.ptx { "ptx" } else { "cu" });
+    let file = kernel.lab.copy().with_extension(kernel.kind);
     let file = folder.join(file.file_name().unwrap_or_default());
     let (out, err) = (folder.join("out"), folder.join("err"));
     fs::write(&file, &kernel.text)?;
     let mut command = Command::new(std::env::current_exe().context("this program is gone; start it again")?);
     command.args(["lab", kernel.lab.name(), "--json", "--seed", &seed.to_string(), "--kernel"]);
     command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
+    command.args(instruction_limit.iter().flat_map(|limit| ["--instruction-limit".to_owned(), limit.to_string()]));
     command.env(mine::VARIABLE, folder).env("RAYON_NUM_THREADS", threads.to_string());
     if let Ok(nvrtc) = nvrtc::find() {
         command.env(nvrtc::PATH_VARIABLE, workspace::resolved(&nvrtc.path));

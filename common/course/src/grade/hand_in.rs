@@ -31,7 +31,8 @@ pub struct HandIn<'a> {
 pub struct Kernel<'a> {
     pub lab: &'a Lab,
     pub text: String,
-    pub ptx: bool,
+    /// How its file ends.
+    pub kind: &'static str,
 }
 
 impl HandIn<'_> {
@@ -66,7 +67,8 @@ fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
 /// The hand-ins below a folder, sorted; of one lab, or of any.
 pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
     let (name, entries) = (workspace::display(folder), walked(folder)?);
-    let has_code = |path: &Path| entries.iter().any(|(other, _)| other == &path.with_extension("cu"));
+    let is_there = |path: &Path, kind: &str| entries.iter().any(|(other, _)| other == &path.with_extension(kind));
+    let has_code = |path: &Path| is_there(path, "cu") || is_there(path, "rs");
     let mut found: Vec<HandIn> = entries
         .iter()
         // PTX beside its source is what the compiler made of it.
@@ -75,12 +77,12 @@ pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Resul
         .collect();
     ensure!(
         !found.is_empty(),
-        "{name} holds no hand-in; give the folder with the .cu files, or with the students' folders"
+        "{name} holds no hand-in; give the folder with the .cu or .rs files, or with the students' folders"
     );
     for (path, of) in &entries {
         let whose = who(path);
         if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
-            let kernel = Err("there is no .cu file for this lab in the folder".to_owned());
+            let kernel = Err("there is no .cu or .rs file for this lab in the folder".to_owned());
             found.push(HandIn { who: whose, file: workspace::escaped(path), kernel });
         }
     }
@@ -120,10 +122,10 @@ fn walk(root: &Path, inside: &mut PathBuf, entries: &mut Vec<(PathBuf, FileType)
     Ok(())
 }
 
-/// `cu` or `ptx`, as the name says.
+/// `cu`, `rs` or `ptx`, as the name says.
 fn kind(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?;
-    ["cu", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
+    ["cu", "rs", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
 }
 
 /// Whose a file is: the first folder, or the file without its extension.
@@ -148,7 +150,7 @@ fn hand_in<'a>(root: &Path, path: &Path, of: FileType, labs: &'a [Lab], only: Op
     let kernel = match only.or(own).or_else(folders) {
         _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),
         None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
-        Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, ptx: kind(path) == Some("ptx") }),
+        Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, kind: kind(path).unwrap_or("cu") }),
     };
     Some(HandIn { who: who(path), file: workspace::escaped(path), kernel })
 }

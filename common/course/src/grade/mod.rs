@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use common::basics::progress::Progress;
 use common::basics::{output, workspace};
+use common::code::{nvrtc, rustc};
 
 use crate::arguments::parse_seed;
 use crate::files;
@@ -26,7 +27,7 @@ use hand_in::HandIn;
 /// Options of `cargo course grade`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// The folder with the hand-ins: every .cu file in it, or in the folders of the students
+    /// The folder with the hand-ins: every .cu and .rs file in it, or in the folders of the students
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The lab, as for cargo course lab; by default each file's name tells, such as step04.cu
@@ -44,6 +45,9 @@ pub struct Options {
     /// Repeat a grading: the hidden shapes and the matrices, the same for all, follow from its seed
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
+    /// Warp instructions after which a launch is stopped, as for cargo course lab
+    #[arg(long, value_name = "N")]
+    instruction_limit: Option<u64>,
 }
 
 /// Runs the command. That kernels are wrong is no failure of it.
@@ -55,11 +59,15 @@ pub fn run(options: &Options) -> Result<bool> {
         file.as_deref()
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
     }
-    if hand_ins.iter().any(|one| one.kernel.as_ref().is_ok_and(|kernel| !kernel.ptx)) {
-        common::code::nvrtc::find()?.try_out()?;
+    let any = |kind: &str| hand_ins.iter().any(|one| one.kernel.as_ref().is_ok_and(|kernel| kernel.kind == kind));
+    if any("cu") {
+        nvrtc::find()?.try_out()?;
+    }
+    if any("rs") {
+        rustc::find()?;
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let class = Class { rows: grade(&hand_ins, seed, usize::from(options.jobs))?, seed };
+    let class = Class { rows: grade(&hand_ins, seed, options)?, seed };
     output::print(&sheet::terminal(&class))?;
     if let Some(file) = &options.csv {
         write(file, sheet::BEGIN, &sheet::csv(&class))?;
@@ -72,7 +80,8 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// Grades all of them, some at a time.
-fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, jobs: usize) -> Result<Vec<Row<'a>>> {
+fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, options: &Options) -> Result<Vec<Row<'a>>> {
+    let jobs = usize::from(options.jobs);
     let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -85,7 +94,7 @@ fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, jobs: usize) -> Result<Vec<Row<
         while let Some(one) = hand_ins.get(next.fetch_add(1, Ordering::Relaxed)) {
             let graded = one.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
                 let own = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
-                child::grade(kernel, own.path(), seed, threads)
+                child::grade(kernel, own.path(), seed, options.instruction_limit, threads)
             });
             progress.add(1);
             rows.push(Row { hand_in: one.clone(), graded });

@@ -12,8 +12,9 @@ use common::code::{Code, Source};
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::{Counters, HazardReport};
+use common::findings::why::Asked;
 use common::verify::Verification;
-use common::verify::on_device::verify_on;
+use common::verify::on_device::{cause, multiply, verify_on};
 use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
 
 use crate::files;
@@ -116,15 +117,22 @@ impl Candidate {
         self.launch != OwnLaunch::default()
     }
 
-    /// Whether C is not A·B.
-    pub fn is_transfer(&self) -> bool {
-        self.transfer.is_some()
+    /// Why the product of a size is wrong, as far as its pairs tell; with `always`, only if the order of warps does not matter.
+    pub fn cause(&self, size: [u64; 3], always: bool) -> Option<HazardReport> {
+        let (problem, plan) = (self.problem(size), self.plan(size).ok()?);
+        let code = self.code(&plan).ok()?;
+        match &self.transfer {
+            None => cause(&Asked::product(&problem), always, |device| multiply(device, &problem, &plan, &code)),
+            Some(drawn) => cause(&drawn.asked(&problem), always, |device| {
+                drawn.run(device, &problem, plan.clone(), &code).map(drop)
+            }),
+        }
     }
 
     /// The command with which the learner sees for themselves what the kernel does at a size. A step's program knows the
     /// course's product alone.
     pub fn command(&self, [m, n, k]: [u64; 3], options: &str) -> Option<String> {
-        if self.is_transfer() {
+        if self.transfer.is_some() {
             return None;
         }
         let package = self.kernel.package();

@@ -7,7 +7,6 @@ use common::findings::diagnostic::{self, Underlined};
 use common::findings::fault::KernelFault;
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::verify::Verification;
-use common::verify::on_device::cause;
 use simt::HazardKind;
 
 use crate::lab::candidate::Candidate;
@@ -134,18 +133,9 @@ impl Candidate {
         }
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
-        // Where C is not A·B, the pairs that were multiplied are not those of A·B.
-        for &size in sizes.iter().filter(|_| !self.is_transfer()) {
-            let plan = self.plan(size).ok()?;
-            causes.extend(
-                cause(
-                    &self.problem(size),
-                    &plan,
-                    &self.code(&plan).ok()?,
-                    hazards.iter().any(HazardReport::leads_astray),
-                )
-                .map(|cause| (size, cause)),
-            );
+        let astray = hazards.iter().any(HazardReport::leads_astray);
+        for &size in &sizes {
+            causes.extend(self.cause(size, astray).map(|cause| (size, cause)));
             if causes.last().is_some_and(|(_, cause)| !cause.may_follow()) {
                 break;
             }

@@ -50,9 +50,10 @@ pub struct GradedTask {
 }
 
 /// Grades a kernel as far as it can earn points.
-pub fn grade(lab: &Lab, kernel: &Path, seed: u64) -> Result<Graded> {
+pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
-    let candidate = Candidate::read(lab, kernel, seed)?;
+    let mut candidate = Candidate::read(lab, kernel, seed)?;
+    candidate.instruction_limit = instruction_limit;
     let Grade { lines, passed, findings, .. } = fill_in(lab, &candidate, seed, Until::WrongProduct)?;
     let tasks: Vec<GradedTask> = (0..)
         .zip(&lab.data.tasks)

@@ -79,7 +79,8 @@ pub fn run(options: &Options) -> Result<bool> {
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
     if options.json {
         ensure!(!own || kernel.is_file(), "there is nothing to grade yet; {} begins", lab.command());
-        let graded = graded::grade(&lab, &kernel, options.seed.unwrap_or_else(fresh_seed))?;
+        let seed = options.seed.unwrap_or_else(fresh_seed);
+        let graded = graded::grade(&lab, &kernel, seed, options.instruction_limit)?;
         output::print(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
         return Ok(true);
     }

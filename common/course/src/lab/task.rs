@@ -1,5 +1,6 @@
 //! What a lab asks, as its file says it: plain data.
 
+use common::findings::why::Kind;
 use serde::Deserialize;
 
 /// A lab as its file describes it.
@@ -112,20 +113,6 @@ pub struct Goal {
     pub at_least: Option<f64>,
     /// What to look at if it is missed.
     pub next: String,
-}
-
-/// What is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    TransposedA,
-    TransposedB,
-    Scaled,
-    RowSums,
-    Vector,
-    Lower,
-    Symmetric,
-    Batch,
 }
 
 /// A task of which a seed chooses the details, as `lab.json` describes it.

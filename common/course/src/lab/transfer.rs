@@ -11,10 +11,11 @@ use common::code::Code;
 use common::device::Device;
 use common::device::product::{Matrices, Product as _};
 use common::device::session::Session;
+use common::findings::why::{Asked, Kind, Side};
 use common::verify::{Mismatch, Verification};
 use plan::{Arg, Plan, Problem};
 
-use crate::lab::task::{Goal, Kind, Task, Template};
+use crate::lab::task::{Goal, Task, Template};
 
 /// A task that is drawn.
 #[derive(Clone, Debug)]
@@ -99,6 +100,13 @@ impl Transfer {
         if self.template.kind == Kind::RowSums { Problem { n: 1, ..problem } } else { problem }
     }
 
+    /// What is asked at a size.
+    pub fn asked(&self, problem: &Problem) -> Asked {
+        let kind = self.template.kind;
+        let batch = if kind == Kind::Batch { self.batch } else { 1 };
+        Asked { kind, batch, weights: [self.alpha as f32, self.beta as f32], ..Asked::product(problem) }
+    }
+
     /// The plan of the covered problem, with the sizes of the whole one.
     pub fn whole(&self, problem: &Problem, mut plan: Plan) -> Plan {
         for launch in &mut plan.launches {
@@ -136,34 +144,23 @@ impl Transfer {
 
     /// A, B, C before and after.
     fn data(&self, problem: &Problem) -> Data {
-        let kind = self.template.kind;
+        let (asked, kind) = (self.asked(problem), self.template.kind);
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
-        let batch = if kind == Kind::Batch { self.batch as usize } else { 1 };
+        let batch = asked.batch as usize;
         let drawn = |side: u64, count: usize| -> Vec<i64> {
             (0..count as u64).map(|i| (mix(problem.seed ^ side << 60 ^ i) % 7) as i64 - 3).collect()
         };
         let (a, b) = (drawn(1, batch * m * k), drawn(2, if kind == Kind::Symmetric { 1 } else { batch * k * n }));
         let (rows, columns) = if kind == Kind::RowSums { (m, 1) } else { (batch * m, n) };
         let before = drawn(3, rows * columns);
-        let of_a = |row: usize, step: usize| match kind {
-            Kind::TransposedA => a[step * m + row],
-            Kind::Lower if step > row => 0,
-            _ => a[row * k + step],
-        };
-        let of_b = |part: usize, step: usize, col: usize| match kind {
-            Kind::TransposedB => b[col * k + step],
-            Kind::Symmetric => a[col * k + step],
-            _ => b[(part * k + step) * n + col],
-        };
         let mut expected = vec![0_i64; rows * columns];
-        for row in 0..batch * m {
-            for col in 0..n {
-                let sum: i64 = (0..k).map(|step| of_a(row, step) * of_b(row / m, step, col)).sum();
-                let at = if kind == Kind::RowSums { row } else { row * n + col };
-                expected[at] += sum;
-                if kind == Kind::Scaled {
-                    expected[at] = self.alpha * sum + self.beta * before[at];
-                }
+        for (index, expected) in (0..).zip(&mut expected) {
+            let [row, col] = asked.needs(index);
+            let of_a = |k: u64| a[asked.index(Side::A, (row, k)) as usize];
+            let of_b = |k: u64| if kind == Kind::Symmetric { &a } else { &b }[asked.index(Side::B, (col, k)) as usize];
+            *expected = (0..asked.depth(row)).map(|k| of_a(k) * of_b(k)).sum();
+            if kind == Kind::Scaled {
+                *expected = self.alpha * *expected + self.beta * before[index as usize];
             }
         }
         let floats = |whole: Vec<i64>| -> Vec<f32> { whole.into_iter().map(|element| element as f32).collect() };
@@ -246,7 +243,7 @@ mod tests {
                     Kind::TransposedA => product(&turned(&a, m), &b, k),
                     Kind::TransposedB => product(&a, &turned(&b, k), k),
                     Kind::Symmetric => product(&a, &turned(&a, k), k),
-                    Kind::Vector => product(&a, &b, k),
+                    Kind::Vector | Kind::Product => product(&a, &b, k),
                     Kind::RowSums => product(&a, &b, k).chunks(n).map(|row| row.iter().sum()).collect(),
                     Kind::Scaled => product(&a, &b, k).into_iter().zip(c.unwrap()).map(scaled).collect(),
                     Kind::Lower => product(&a.iter().map(lower).collect::<Vec<_>>(), &b, k),

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use common::code::Source;
 use common::device::{self, Choice, SimOptions};
-use common::verify::on_device::cause;
+use common::findings::why::Asked;
+use common::verify::on_device::{cause, multiply};
 use course::steps::{Kernel, Role, STEPS};
 use libtest_mimic::Trial;
 use plan::{OwnLaunch, Problem};
@@ -70,7 +71,7 @@ fn no_cause(like: &Kernel, file: &Path, launch: Option<OwnLaunch>) -> Result<()>
         // One block cannot compute all sizes.
         let Ok(plan) = plan else { continue };
         let code = source.code(&plan.specialisation, &device, None).with_context(|| file.display().to_string())?;
-        let found = cause(&problem, &plan, &code, false);
+        let found = cause(&Asked::product(&problem), false, |device| multiply(device, &problem, &plan, &code));
         ensure!(found.is_none(), "{size:?}: {}", found.map(|found| found.text()).unwrap_or_default());
     }
     Ok(())

@@ -438,14 +438,14 @@ impl Observer for BlockCounters {
         match (access.space, access.kind) {
             (Space::Global, AccessKind::Atomic) => {
                 count.global_atomic_requests += 1;
-                self.work.add_access(1);
+                self.work.add_accesses(1, 1);
             }
             (Space::Global, _) => {
                 let (touched, lines) =
                     memo.look_up(access.lanes, access.bytes, 128, access.addresses, |lanes, _, addresses| {
                         sectors_and_lines(lanes, addresses)
                     });
-                self.work.add_access(if load { lines.div_ceil(LINES).max(access.bytes / 4) } else { 1 });
+                self.work.add_accesses(1, if load { lines.div_ceil(LINES).max(access.bytes / 4) } else { 1 });
                 count.global_bytes_requested += bytes;
                 if load {
                     count.global_load_requests += 1;
@@ -460,7 +460,7 @@ impl Observer for BlockCounters {
             (Space::Shared, _) => {
                 let merged = self.blueprint.merged[access.instruction as usize];
                 let Some((passes, fewest)) = shared_passes(memo, merged, access) else { return };
-                self.work.add_access(passes);
+                self.work.add_accesses(1, passes);
                 if load {
                     count.shared_load_requests += 1;
                     count.shared_load_wavefronts += u64::from(passes);
@@ -499,7 +499,7 @@ impl Observer for BlockCounters {
         count.global_load_bytes += bytes;
         count.global_bytes_requested += bytes;
         let (passes, fewest) = copy_wavefronts(copy.lanes, reading, copy);
-        self.work.add_access(passes);
+        self.work.add_accesses(1, passes);
         count.shared_store_wavefronts += u64::from(passes);
         count.shared_store_bank_conflicts += u64::from(passes - fewest);
     }

@@ -1,6 +1,7 @@
 //! Extents of `__shared__` arrays, read from CUDA source: `__shared__ float As[TILE][TILE + 1];` with the values of the
 //! macros given. Not a parser of CUDA; what it does not understand it leaves out.
 
+use crate::parser::constant;
 use std::collections::HashMap;
 
 /// Extents of a shared array, for messages such as "As\[3\]\[17\]".
@@ -12,7 +13,7 @@ pub struct Extents {
     pub extents: Vec<u32>,
 }
 
-/// The extents of every `__shared__` array in the source whose extents are sums and products of numbers, the given
+/// The extents of every `__shared__` array in the source whose extents are expressions of numbers, the given
 /// constants, and `#define`s and `const`/`constexpr` integers of the source itself.
 pub fn shared_extents(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Extents)> {
     let source = without_comments(source);
@@ -69,7 +70,7 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
         let mut extents = vec![];
         while let Some(inside) = tail.strip_prefix('[') {
             let Some(close) = inside.find(']') else { break };
-            match evaluate(&inside[..close], known, 0) {
+            match evaluate(&inside[..close], known) {
                 Some(value) if value > 0 => extents.push(value as u32),
                 _ => break,
             }
@@ -100,72 +101,30 @@ fn without_comments(source: &str) -> String {
     out
 }
 
-/// Sums, differences, products, quotients and parentheses.
-fn evaluate(text: &str, known: &HashMap<String, String>, depth: u32) -> Option<i64> {
-    if depth > 16 {
-        return None;
-    }
-    let mut tokens = vec![];
-    let mut chars = text.chars().peekable();
-    while let Some(&c) = chars.peek() {
-        if c.is_whitespace() {
-            chars.next();
-        } else if c.is_alphanumeric() || c == '_' {
-            let mut word = String::new();
-            while let Some(&c) = chars.peek().filter(|c| c.is_alphanumeric() || **c == '_') {
-                word.push(c);
-                chars.next();
+/// The value of an expression, in which names stand for what is known of them.
+fn evaluate(text: &str, known: &HashMap<String, String>) -> Option<i64> {
+    constant(&spelt_out(text, known, 0)?)
+}
+
+/// An expression with values in place of names, and numbers without the suffixes of their types.
+fn spelt_out(text: &str, known: &HashMap<String, String>, depth: u32) -> Option<String> {
+    let mut out = String::new();
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if part(first) { rest.find(|c| !part(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let (word, after) = rest.split_at(length);
+        rest = after;
+        let number = word.trim_end_matches(['u', 'U', 'l', 'L']);
+        match known.get(word) {
+            _ if !part(first) => out += word,
+            _ if number.parse::<i64>().is_ok() => out += number,
+            // Macros that name themselves, or each other twice, have no end.
+            Some(value) if depth < 16 && out.len() < 1 << 12 => {
+                out += &format!("({})", spelt_out(value, known, depth + 1)?);
             }
-            tokens.push(word);
-        } else {
-            tokens.push(c.to_string());
-            chars.next();
+            _ => return None,
         }
     }
-    let mut at = 0;
-    let value = sum(&tokens, &mut at, known, depth)?;
-    (at == tokens.len()).then_some(value)
-}
-
-fn sum(tokens: &[String], at: &mut usize, known: &HashMap<String, String>, depth: u32) -> Option<i64> {
-    chain(tokens, at, ["+", "-"], |at| chain(tokens, at, ["*", "/"], |at| atom(tokens, at, known, depth)))
-}
-
-/// Parts with operators of one rank between them.
-fn chain(
-    tokens: &[String],
-    at: &mut usize,
-    operators: [&str; 2],
-    part: impl Fn(&mut usize) -> Option<i64>,
-) -> Option<i64> {
-    let mut value = part(at)?;
-    while let Some(operator) = tokens.get(*at).map(String::as_str).filter(|token| operators.contains(token)) {
-        *at += 1;
-        let other = part(at)?;
-        value = match operator {
-            "+" => value.checked_add(other)?,
-            "-" => value.checked_sub(other)?,
-            "*" => value.checked_mul(other)?,
-            _ => value.checked_div(other)?,
-        };
-    }
-    Some(value)
-}
-
-fn atom(tokens: &[String], at: &mut usize, known: &HashMap<String, String>, depth: u32) -> Option<i64> {
-    if depth > 16 {
-        return None;
-    }
-    let token = tokens.get(*at)?;
-    *at += 1;
-    if token == "(" {
-        let value = sum(tokens, at, known, depth + 1)?;
-        let closed = tokens.get(*at).is_some_and(|token| token == ")");
-        *at += 1;
-        return closed.then_some(value);
-    }
-    if let Ok(value) = token.trim_end_matches(['u', 'U', 'l', 'L']).parse() {
-        return Some(value);
-    }
-    evaluate(known.get(token)?, known, depth + 1)
+    Some(out)
 }

@@ -30,12 +30,6 @@ impl Work {
         }
     }
 
-    /// Adds an access to memory that takes this number of passes.
-    #[inline]
-    pub(crate) fn add_access(&mut self, passes: u32) {
-        self.add_accesses(1, passes);
-    }
-
     /// Adds accesses that take this number of passes each.
     #[inline]
     pub(crate) fn add_accesses(&mut self, times: u64, passes: u32) {

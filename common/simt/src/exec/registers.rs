@@ -44,11 +44,6 @@ impl<'a> Registers<'a> {
         unsafe { self.base.add(offset as usize).cast() }
     }
 
-    /// The words that it was made from.
-    pub fn planes(self, count: u32) -> WarpPlanes<'a> {
-        WarpPlanes { registers: self, words: count * 32 }
-    }
-
     /// The value of a register.
     #[inline(always)]
     pub fn read<W: Word>(self, offset: u32) -> [W; 32] {
@@ -100,21 +95,5 @@ impl<'a> Registers<'a> {
             *out = unsafe { *words.get_unchecked(index as usize) };
         }
         self.write(offset, mask, &out);
-    }
-}
-
-/// The registers of a warp, for somebody who may ask for any place: those outside are zero.
-#[derive(Clone, Copy)]
-pub(crate) struct WarpPlanes<'a> {
-    registers: Registers<'a>,
-    words: u32,
-}
-
-impl WarpPlanes<'_> {
-    /// The value of a register.
-    pub fn read<W: Word>(&self, offset: u32) -> [W; 32] {
-        let inside =
-            offset.is_multiple_of(32) && u64::from(offset) + 8 * size_of::<W>() as u64 <= u64::from(self.words);
-        if inside { self.registers.read(offset) } else { [W::default(); 32] }
     }
 }

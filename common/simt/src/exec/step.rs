@@ -292,7 +292,7 @@ fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, 
 #[inline(never)]
 fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     let Some(observer) = &mut context.observer else { return };
-    let registers = WarpRegisters { planes: r.planes(context.code.planes), predicates: &warp.predicates };
+    let registers = WarpRegisters { registers: r, planes: context.code.planes, predicates: &warp.predicates };
     let (shared, memory) = (&*context.shared, context.launch.memory);
     let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
     if inst.op == Op::Follow { observer.follow(&step) } else { observer.executed(&step) }

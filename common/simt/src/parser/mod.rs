@@ -11,7 +11,7 @@ mod scope;
 mod variables;
 
 use crate::Error;
-use crate::ast::Program;
+use crate::ast::{Operand, Program};
 use crate::lexer::{Kind, tokens};
 use cursor::{Cursor, unsupported};
 use variables::DECLARATIONS;
@@ -25,6 +25,16 @@ pub(crate) fn parse(source: &str) -> Result<Program, Error> {
     let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default() };
     parser.file()?;
     Ok(parser.program)
+}
+
+/// The value of an expression of integers; none if it is something else.
+pub(crate) fn constant(text: &str) -> Option<i64> {
+    let tokens = tokens(text).ok()?;
+    let mut cursor = Cursor::new(&tokens);
+    match cursor.number().ok()? {
+        Operand::Integer(value) if cursor.peek().kind == Kind::End => Some(value),
+        _ => None,
+    }
 }
 
 /// The file as far as it has been read.

@@ -1,8 +1,6 @@
-//! Products of matrices by four warps, `wgmma`, in every form that is accepted, against plain loops. Where elements lie in registers
-//! and in shared memory is written here as the PTX manual draws it.
+//! Products of matrices by four warps, `wgmma`, in every form that is accepted, and what no warpgroup may do.
 
-use super::matrices::{bytes, encode, fragment, pack, product, run_on, values};
-use simt::Error;
+use super::matrices::{Product, array, bytes, run_on};
 use std::fmt::Write as _;
 
 /// How an operand lies in shared memory.
@@ -57,39 +55,21 @@ impl Case {
     }
 }
 
-/// A matrix of `lines` of `k` elements in shared memory: the position of each element in bytes, and the descriptor. It begins at
-/// `start`. Distances are larger than they must be, so that they are told apart.
-fn place(stored: Stored, start: usize, lines: usize, k: usize, bytes: usize) -> (Vec<usize>, u64) {
-    let Stored { row, transposed } = stored;
-    let per_piece = 16 / bytes;
+/// The descriptor of a matrix of `lines` lines (rows of A, columns of B) in shared memory. It begins at `start`. Distances are larger
+/// than they must be, so that they are told apart.
+fn place(Stored { row, transposed }: Stored, start: usize, lines: usize) -> u64 {
     let square = 8 * row;
     let swizzled = row > 16;
-    // Eight lines, or (across) the lines of a row of the pattern; half a line, or (across) eight places along it.
-    let (by_lines, by_length) = match (transposed, swizzled) {
-        (false, false) => (2 * square + 256, square),
-        (false, true) => (square, 16),
-        (true, false) => (square, square * (lines / 8 + 1)),
+    // What the manual calls leading and stride: where lines lie across a pattern, they change places.
+    let (leading, stride) = match (transposed, swizzled) {
+        (false, false) => (square, 2 * square + 256),
+        (false, true) => (16, square),
+        (true, false) => (square * (lines / 8 + 1), square),
         (true, true) => (2 * square + row * 8, square),
     };
-    let position = |line: usize, at: usize| {
-        let straight = if transposed {
-            let piece = line / 8;
-            let in_row = row / 16;
-            piece % in_row * 16 + piece / in_row * by_lines + line % 8 * bytes + at % 8 * row + at / 8 * by_length
-        } else {
-            line % 8 * row + line / 8 * by_lines + at / per_piece * by_length + at % per_piece * bytes
-        };
-        let address = start + straight;
-        // The three bits from the eighth on are added to those from the fifth on.
-        let mask = (row / 16 - 1) << 4;
-        address ^ (address >> 3 & mask)
-    };
-    let positions = (0..lines * k).map(|i| position(i / k, i % k)).collect();
     let mode = [(16, 0_u64), (128, 1), (64, 2), (32, 3)].iter().find(|mode| mode.0 == row).unwrap().1;
-    // What the manual calls leading and stride: where lines lie across a pattern, they change places.
-    let (leading, stride) = if transposed && swizzled { (by_lines, by_length) } else { (by_length, by_lines) };
     let field = |bytes: usize| (bytes / 16) as u64;
-    (positions, field(start) | field(leading) << 16 | field(stride) << 32 | mode << 62)
+    field(start) | field(leading) << 16 | field(stride) << 32 | mode << 62
 }
 
 /// A kernel of four warps. Its parameters: registers of A, words of shared memory, descriptors, C and D by registers.
@@ -141,66 +121,33 @@ fn kernel(case: &Case, words: usize) -> String {
     text
 }
 
-/// The registers of a matrix whose rows four warps share.
-fn by_warps(part: usize, kind: &str, (n, k): (usize, usize), columns: usize, values: &[i64]) -> Vec<u32> {
-    let rows = values.chunks(16 * columns);
-    rows.flat_map(|own| {
-        // Of D and C a fragment of eight columns after the other.
-        if part == 1 {
-            return fragment(1, kind, (16, 8, k), own);
-        }
-        let parts: Vec<_> = (0..n / 8)
-            .map(|eight| {
-                let own: Vec<i64> = (0..16 * 8).map(|at| own[at / 8 * n + 8 * eight + at % 8]).collect();
-                fragment(3, kind, (16, 8, k), &own)
-            })
-            .collect();
-        let each = parts[0].len() / 32;
-        (0..32).flat_map(|lane| parts.iter().flat_map(move |part| part[lane * each..][..each].to_vec())).collect()
-    })
-    .collect()
-}
-
-/// Whether a case gives what plain loops do.
-fn check(case: &Case) -> Result<bool, Error> {
-    let (n, k, bytes) = (case.n, case.k(), case.bytes());
-    let (a, b, c) = (values(64 * k, case.kind, 7), values(k * n, case.kind, 8), values(64 * n, case.sum, 9));
-    let b_lines: Vec<i64> = (0..n * k).map(|at| b[at % k * n + at / k]).collect();
-    let mut memory = vec![0_u8; 48 * 1024];
-    let mut store = |positions: &[usize], values: &[i64]| {
-        for (&position, &value) in positions.iter().zip(values) {
-            memory[position..position + bytes].copy_from_slice(&encode(value, case.kind).to_le_bytes()[..bytes]);
-        }
-    };
+/// A case as a product of whatever lies in registers and in shared memory.
+fn product(case: &Case) -> Product {
     // Not at the start of the pattern, but 32 bytes into its rows if they are as wide as that.
     let skip = |stored: Stored| if stored.row > 32 && !stored.transposed { 32 } else { 0 };
-    let (positions, right) = place(case.right, 16 * 1024 + skip(case.right), n, k, bytes);
-    store(&positions, &b_lines);
-    let mut descriptors = [0, right];
-    if let Left::Shared(left) = case.left {
-        let (positions, descriptor) = place(left, 1024 + skip(left), 64, k, bytes);
-        store(&positions, &a);
-        descriptors[0] = descriptor;
+    let right = place(case.right, 16 * 1024 + skip(case.right), case.n);
+    let left = match case.left {
+        Left::Shared(left) => place(left, 1024 + skip(left), 64),
+        Left::Registers => 0,
+    };
+    let words = array(48 * 1024 / case.bytes(), case.kind, 8);
+    let sums = array(64 * case.n, case.sum, 9);
+    Product {
+        name: format!("wgmma {case:?}"),
+        kernel: kernel(case, words.len()),
+        threads: 128,
+        arrays: vec![
+            array(64 * case.k(), case.kind, 7),
+            words,
+            descriptors([left, right]),
+            sums.clone(),
+            vec![0; sums.len()],
+        ],
     }
-    let words = pack(memory.iter().map(|&byte| byte.into()), 1);
-    let adds = matches!(case.scale, "1" | "%p");
-    let signed = |values: &[i64], sign: i64| values.iter().map(|value| sign * value).collect();
-    let before = if adds { c.clone() } else { vec![0; 64 * n] };
-    let mut expected = product((64, n, k), &[signed(&a, case.signs[0]), signed(&b, case.signs[1]), before]);
-    if case.finite {
-        for value in &mut expected {
-            *value = (*value).clamp(i32::MIN.into(), i32::MAX.into());
-        }
-    }
-    let expected = by_warps(0, case.sum, (n, k), n, &expected);
-    let arrays = [
-        by_warps(1, case.kind, (n, k), k, &a),
-        words.clone(),
-        descriptors.iter().flat_map(|&bits| [bits as u32, (bits >> 32) as u32]).collect(),
-        by_warps(3, case.sum, (n, k), n, &c),
-        vec![0; expected.len()],
-    ];
-    Ok(run_on(128, &kernel(case, words.len()), &arrays)? == expected)
+}
+
+fn descriptors(both: [u64; 2]) -> Vec<u32> {
+    both.into_iter().flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -237,25 +184,13 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-#[test]
-fn products_of_four_warps() {
-    let cases = cases();
-    let wrong: Vec<_> = cases
-        .iter()
-        .filter_map(|case| match check(case) {
-            Ok(true) => None,
-            Ok(false) => Some(format!("{case:?} is wrong")),
-            Err(error) => Some(format!("{case:?}: {error}")),
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+pub fn products() -> impl Iterator<Item = Product> {
+    cases().into_iter().map(|case| product(&case))
 }
 
 /// What is said of a case whose kernel is changed.
-fn fault(threads: u32, case: &Case, descriptors: [u64; 2], change: impl Fn(String) -> String) -> String {
-    let split = |bits: u64| [bits as u32, (bits >> 32) as u32];
-    let arrays =
-        [vec![0; 1024], vec![0; 1024], descriptors.into_iter().flat_map(split).collect(), vec![0; 2048], vec![0; 2048]];
+fn said(threads: u32, case: &Case, both: [u64; 2], change: &dyn Fn(String) -> String) -> String {
+    let arrays = [vec![0; 1024], vec![0; 1024], descriptors(both), vec![0; 2048], vec![0; 2048]];
     run_on(threads, &change(kernel(case, 1024)), &arrays).map_or_else(|error| error.to_string(), |_| String::new())
 }
 
@@ -263,11 +198,8 @@ fn fault(threads: u32, case: &Case, descriptors: [u64; 2], change: impl Fn(Strin
 fn what_no_warpgroup_may_do() {
     let same = |text: String| text;
     let product = "wgmma.mma_async";
-    let good = place(FIRST.right, 0, 8, 8, 4).1;
+    let good = place(FIRST.right, 0, 8);
     let shared = Case { left: Left::Shared(PLAIN), ..FIRST };
-    let said = |threads: u32, case: &Case, descriptors: [u64; 2], change: &dyn Fn(String) -> String| {
-        fault(threads, case, descriptors, change)
-    };
     assert_eq!(said(128, &FIRST, [0, good], &same), "");
     assert_eq!(said(256, &FIRST, [0, good], &same), "");
     for (found, words) in [

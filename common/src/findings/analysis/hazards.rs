@@ -1,14 +1,14 @@
 //! Hazards and faults in a report: each once for each pair of source lines, and none that follows from another.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::causes::roots;
 use crate::code::places::{self, index};
 use crate::findings::diagnostic::{self, Diagnostic};
-use crate::findings::hazard_kind::{Mistake, ReportKind};
+use crate::findings::hazard_kind::{FaultClass, Mistake, ReportKind};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HazardReport {
     /// The kind; in JSON a few words, e.g. `data race`.
     pub kind: ReportKind,
@@ -20,13 +20,13 @@ pub struct HazardReport {
     pub count: u64,
     /// What to do, in a sentence.
     pub remedy: String,
-    /// All of it for people, with the kernel's lines; empty in a report that was read from JSON.
+    /// All of it for people, with the kernel's lines.
     #[serde(skip)]
     pub diagnostic: Diagnostic,
 }
 
 /// One side of a hazard.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HazardThread {
     /// Block index.
     pub block: [u32; 3],
@@ -110,7 +110,7 @@ pub fn fault(fault: &simt::Fault) -> HazardReport {
     };
     let diagnostic = diagnostic::fault(fault);
     HazardReport {
-        kind: ReportKind::from(&fault.kind),
+        kind: ReportKind::Fault(FaultClass::of(&fault.kind)),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),
         threads: vec![at],
         count: 1,

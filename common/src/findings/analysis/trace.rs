@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use simt::AccessKind;
 use simt::analyses::trace::Step;
 
 use crate::code::places::{index, triple};
 
 /// What a traced thread read and wrote.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadReport {
     /// Block index.
     pub block: [u32; 3],
@@ -20,7 +20,7 @@ pub struct ThreadReport {
 }
 
 /// One access of a traced thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AccessReport {
     /// `load`, `store`, ...
     pub kind: String,

@@ -6,6 +6,7 @@ use super::around::{declaration, of_words, pointers, setters, stores_of};
 use super::race::{at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
+use super::texts::of_kind;
 use super::underline::{Use, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
@@ -100,7 +101,7 @@ fn what(hazard: &Hazard) -> String {
         let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
         return format!("{missed} the barrier in {barrier}");
     }
-    shown(hazard).0 + happens(hazard, Role::of(&hazard.place) == Role::Output)
+    format!("{} {}", shown(hazard).0, happens(hazard, Role::of(&hazard.place) == Role::Output)).trim_end().to_owned()
 }
 
 /// How the place of a hazard is called, in words and in the kernel's lines. In shared memory that the launch asks for it is what
@@ -131,47 +132,23 @@ fn shown(hazard: &Hazard) -> (String, Place) {
 fn happens(hazard: &Hazard, output: bool) -> &'static str {
     match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| side.action == Action::Updates) => {
-            " is updated by two blocks, and these updates are atomic for the threads of one block only"
+            "is updated by two blocks, and these updates are atomic for the threads of one block only"
         }
         (HazardKind::Race, [a, b]) => {
             let both_write = a.action.writes() && b.action.writes();
             match (a.block == b.block, both_write) {
-                (true, true) if output => " is written by two threads, and only one of them should own it",
-                (false, true) if output => " is written by threads of two blocks, and only one of them should own it",
-                (true, true) => " is written by two threads, and no barrier orders them",
-                (true, false) => " is written by one thread and read by another, and no barrier orders them",
-                (false, true) => " is written by two blocks, and blocks never wait for each other",
-                (false, false) => " is written by one block and read by another, and blocks never wait for each other",
+                (true, true) if output => "is written by two threads, and only one of them should own it",
+                (false, true) if output => "is written by threads of two blocks, and only one of them should own it",
+                (true, true) => "is written by two threads, and no barrier orders them",
+                (true, false) => "is written by one thread and read by another, and no barrier orders them",
+                (false, true) => "is written by two blocks, and blocks never wait for each other",
+                (false, false) => "is written by one block and read by another, and blocks never wait for each other",
             }
         }
-        (HazardKind::MixedWidths, _) => " is accessed by two of them, and they are not atomic for each other",
-        (HazardKind::StaleLoad, _) => " is read through the read-only path, although the kernel has written it",
-        (HazardKind::UninitialisedShared, _) => " has not been written by any thread of the block",
-        (HazardKind::UninitialisedLocal, _) => " has not been written by the thread that reads it",
-        (HazardKind::UninitialisedGlobal, _) => " is read before anything was written to it",
-        (HazardKind::UnsetRegister, _) => " holds a variable that has no value yet",
-        (HazardKind::EndedLane, _) => " takes its value from a lane that has ended or does not come to the shuffle",
-        (HazardKind::WrongArray, _) => " is reached by an index that has left its own array",
-        (HazardKind::DifferentBarriers, _) => " is waited for at two places of the kernel",
-        (HazardKind::MismatchedBarriers, _) => {
-            " is used with two numbers of threads, or by some to combine a value and by others to wait"
-        }
-        (HazardKind::OutsideMask, _) => " does not name the lane that uses it",
-        (HazardKind::VolatileOrder, _) => {
-            " is shared by two threads because an access is volatile, and CUDA promises no order"
-        }
-        (HazardKind::ShuffleOrder, _) => {
-            " is shared by two lanes with only a shuffle or a vote between, and CUDA promises no order"
-        }
-        (HazardKind::ProductNotWaited, _) => " belongs to a product that the tensor cores may still be computing",
-        (HazardKind::ProductNotFenced, _) => " has changed, and the tensor cores may take the value before",
         (HazardKind::ProxyNotFenced, [_, Party { action: Action::Copies, .. }]) => {
-            " has been stored, and bulk copies may not see it yet"
+            "has been stored, and bulk copies may not see it yet"
         }
-        (HazardKind::ProxyNotFenced, _) => " has been stored, and the tensor cores may not see it yet",
-        (HazardKind::OperandOverwritten, _) => " is stored to while the tensor cores may still be reading it",
-        (HazardKind::WrittenTwice, [_, _]) => " is written by two threads, both with the same value",
-        _ => "",
+        _ => of_kind(remedy::text_of(hazard), &[]).0,
     }
 }
 

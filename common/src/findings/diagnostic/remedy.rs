@@ -9,6 +9,8 @@ use super::around::around;
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::{Role, array_name};
 use super::stride;
+use super::texts::of_kind;
+use crate::findings::hazard_kind::FaultClass;
 
 /// Words of CUDA C, and what stands for them in a kernel in Rust.
 const IN_RUST: [(&str, &str); 5] = [
@@ -33,102 +35,21 @@ fn in_cuda(hazard: &Hazard) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
     match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place)),
-        (HazardKind::MixedWidths, [a, b]) => format!(
-            "let {} and {} access elements of the same type, or put a barrier between them",
-            at(&a.location),
-            at(&b.location)
-        ),
-        (HazardKind::StaleLoad, [write, read]) => format!(
-            "load {array} in {} without __ldg(), and without const __restrict__: both promise that nobody writes it while \
-             the kernel runs, and {} does",
-            at(&read.location),
-            at(&write.location)
-        ),
         (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
         (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
-        (HazardKind::UninitialisedShared, [read]) => format!(
-            "let the threads of the block write all of {array} before {}, with 0 for what lies beyond the edge of a \
-             matrix, and put a __syncthreads() between",
-            at(&read.location)
-        ),
-        (HazardKind::UninitialisedLocal, [read]) => format!(
-            "give the thread's own array a value in every element that {} may read: its elements start with whatever was \
-             there before",
-            at(&read.location)
-        ),
-        (HazardKind::UninitialisedGlobal, _) => {
-            format!("form the sum in a variable that starts at 0, and only write to {array}")
-        }
-        (HazardKind::UnsetRegister, _) => {
-            "give the variable a value where it is declared, so that it has one on every path that leads here".into()
-        }
-        (HazardKind::WrongArray, [access]) => format!(
-            "compare the index at {} with the extents in the array's declaration: it runs over the end into {array}",
-            at(&access.location)
-        ),
-        (HazardKind::DifferentBarriers, [a, b]) => format!(
-            "let all threads of the block wait at the same __syncthreads(): move it out of the condition that sends some \
-             to {} and others to {}",
-            at(&a.location),
-            at(&b.location)
-        ),
-        (HazardKind::MismatchedBarriers, [a, b]) => format!(
-            "let {} and {} name the same number of threads and do the same, or give them barriers of different numbers",
-            at(&a.location),
-            at(&b.location)
-        ),
-        (HazardKind::OutsideMask, [lane]) => format!(
-            "let the mask in {} name every lane that comes there, or let only the lanes that it names come there",
-            at(&lane.location)
-        ),
-        (HazardKind::EndedLane, [shuffle, use_of_it]) => format!(
-            "let every lane that {} reads from come to it, with no return before, or leave out what it gives at {} where that lane \
-             is not there",
-            at(&shuffle.location),
-            at(&use_of_it.location)
-        ),
-        (HazardKind::VolatileOrder, [a, b]) => format!(
-            "make the accesses at {} and {} atomic, or put a __syncwarp() or a __syncthreads() between them: volatile only \
-             keeps the compiler from leaving an access out",
-            at(&a.location),
-            at(&b.location)
-        ),
-        (HazardKind::ShuffleOrder, [a, b]) => format!(
-            "put a __syncwarp() between {} and {}: a shuffle exchanges registers and does not order memory",
-            at(&a.location),
-            at(&b.location)
-        ),
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended),
-        (HazardKind::EndedBeforeBarrier, _) => "a barrier waits only for threads that have not ended, so nothing is wrong \
-             while nobody needs what these threads would have done; it is wrong as soon as they have something to load for \
-             the others"
-            .into(),
-        (HazardKind::WrittenTwice, [_, _]) => format!(
-            "the product does not suffer, but one of the two has done its work for nothing: let one thread own each element \
-             of {array}; look at how its index follows from threadIdx"
-        ),
-        (HazardKind::WrittenTwice, _) => format!(
-            "only the last store to an element counts, and each one before it costs traffic for nothing: let one thread own \
-             each element of {array}, and let it store the sum once, after its loop"
-        ),
-        (HazardKind::NeverWritten, _) => format!(
-            "let the blocks cover all of {array} (round their number up), and let every thread whose row < M and \
-             col < N store its element"
-        ),
-        (HazardKind::ProductNotWaited, _) => "commit the products (wgmma.commit_group) and wait for them (wgmma.wait_group) \
-             before a register that they use is read or written"
-            .into(),
-        (HazardKind::ProductNotFenced, _) => "execute wgmma.fence before the first product after a register that it uses \
-             has changed"
-            .into(),
-        (HazardKind::ProxyNotFenced, _) => "let the threads that store execute fence.proxy.async after it, and then meet \
-             the others at a barrier: tensor cores and bulk copies reach shared memory past the way that ordinary stores take"
-            .into(),
-        (HazardKind::OperandOverwritten, _) => "wait for the product (wgmma.wait_group) and meet at a barrier before the \
-             next tile is stored there, or store it into another buffer"
-            .into(),
-        // A kind that has other sides than expected, or that is newer than this table.
-        _ => "look for the cause in the lines named here".into(),
+        (_, sides) => {
+            let [one, two] = [0, 1].map(|side| sides.get(side).map_or_else(String::new, |party| at(&party.location)));
+            of_kind(text_of(hazard), &[("array", array), ("one", &one), ("two", &two)]).1
+        }
+    }
+}
+
+/// The name under which the texts have a hazard.
+pub fn text_of(hazard: &Hazard) -> &'static str {
+    match hazard.parties.len() {
+        2 if hazard.kind == HazardKind::WrittenTwice => "element written more than once, by two threads",
+        _ => hazard.kind.name(),
     }
 }
 
@@ -206,24 +127,13 @@ pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
                  {where_not}"
             )
         }
-        FaultKind::DivergentBarrier { .. } => {
-            "move the barrier out of the condition or the loop that not all threads enter, so that all of them reach it"
-                .into()
-        }
-        FaultKind::Deadlock { .. } => "let every warp of the block reach the same barriers in the same order".into(),
-        FaultKind::MissingLanes { .. } => {
-            "name only lanes that come here together, or move the instruction out of the condition".into()
-        }
         FaultKind::Assert { condition, .. } => {
             format!(
                 "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
             )
         }
-        FaultKind::TwoBarriers { .. } | FaultKind::NoSuchBarrier { .. } | FaultKind::PartsOfWarps { .. } => {
-            "name one barrier from 0 to 15 for all threads of a warp, and count threads in whole warps of 32".into()
-        }
-        FaultKind::Trap => "the kernel stopped itself: look at the condition that leads here".into(),
-        _ => "look at the line above".into(),
+        FaultKind::Other(_) => "look at the line above".into(),
+        other => of_kind(FaultClass::of(other).name(), &[]).1,
     }
 }
 
@@ -262,6 +172,8 @@ fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::code::places::may_be_shown;
     use simt::{Array, Dim3, Location};
@@ -285,13 +197,6 @@ mod tests {
         "sum += line[x];",
         "if (row < M) __syncthreads();",
     ];
-
-    const R: Action = Action::Reads;
-    const W: Action = Action::Writes;
-    const UPDATES: Action = Action::Updates;
-    const COPIES: Action = Action::Copies;
-    const WAITS: Action = Action::Waits;
-    const ENDED: Action = Action::Ends;
 
     fn array(name: &str) -> Array {
         let space = if ["As", "line"].contains(&name) { Space::Shared } else { Space::Global };
@@ -325,8 +230,8 @@ mod tests {
 
     /// All of these are in the text, but none that begins with a `!`.
     #[track_caller]
-    fn says(text: &str, words: &[&str]) {
-        for words in words {
+    fn says(text: &str, words: &[impl AsRef<str>]) {
+        for words in words.iter().map(AsRef::as_ref) {
             let absent = words.strip_prefix('!');
             assert_eq!(text.contains(absent.unwrap_or(words)), absent.is_none(), "{words:?} and {text:?}");
         }
@@ -334,63 +239,29 @@ mod tests {
 
     #[test]
     fn a_race_has_the_remedy_of_its_place_and_its_lines() {
-        let cases: [(&str, [Side; 2], &[&str]); 26] = [
-            // Between blocks no barrier is ever recommended.
-            ("C", [(0, 0, W, 6), (1, 1, W, 6)], &["belong to one block"]),
-            ("C", [(0, 0, W, 5), (1, 1, R, 5)], &["atomicAdd()"]),
-            ("C", [(0, 0, W, 5), (1, 1, W, 6)], &["atomicAdd()"]),
-            ("workspace", [(0, 0, W, 6), (1, 1, R, 3)], &["in a launch of its own"]),
-            ("C", [(0, 0, UPDATES, 5), (1, 1, W, 6)], &["access at line 6 atomic"]),
-            ("C", [(0, 0, R, 6), (1, 1, UPDATES, 5)], &["access at line 6 atomic"]),
-            // An input is nobody's to write, in one block or in several.
-            ("B", [(0, 0, W, 8), (0, 1, R, 3)], &["B is read", "must stay as it is"]),
-            ("B", [(0, 0, W, 8), (1, 1, R, 3)], &["B is read", "must stay as it is"]),
-            // Line 2 is a barrier: what is missing is the one on the way back.
-            ("As", [(0, 0, W, 1), (0, 1, R, 3)], &["after line 3, before the loop comes back to line 1", "have read"]),
-            ("As", [(0, 0, R, 1), (0, 1, W, 3)], &["after line 3", "must be written before"]),
-            ("As", [(0, 0, W, 1), (0, 1, W, 3)], &["after line 3, before the loop comes back"]),
-            ("As", [(0, 0, W, 4), (0, 1, R, 7)], &["between line 4 and line 7", "written before any"]),
-            ("As", [(0, 0, R, 3), (0, 1, W, 4)], &["between line 3 and line 4", "read before one"]),
-            ("As", [(0, 0, W, 3), (0, 1, W, 4)], &["between", "or let one thread write each"]),
-            ("As", [(0, 0, COPIES, 4), (0, 1, R, 7)], &["behind the wait for the copies and before line 7"]),
-            // A barrier before the wait is one too early.
-            ("line", [(0, 0, COPIES, 12), (0, 1, R, 15)], &["own copies of line 12", "before line 15 reads"]),
-            // Without lines nothing can be said of where.
-            ("As", [(0, 0, W, 0), (0, 1, R, 0)], &["__syncthreads() between the two accesses"]),
-            ("As", [(0, 0, R, 0), (0, 1, COPIES, 0)], &["own copies of line 77 of the PTX", "__syncthreads()"]),
-            // No barrier fits into one line.
-            ("line", [(0, 0, R, 7), (0, 1, W, 7)], &["read into a variable, then __syncthreads(), then write"]),
-            ("line", [(0, 0, W, 7), (0, 1, W, 7)], &["be written by one thread"]),
-            ("C", [(0, 0, R, 5), (0, 1, W, 5)], &["belong to one thread", "atomicAdd()"]),
-            ("As", [(0, 0, R, 4), (0, 1, W, 4)], &["belong to one thread", "atomicAdd()"]),
-            // Two stores of C in two lines: a barrier would only choose which one stays.
-            ("C", [(0, 0, W, 5), (0, 1, W, 6)], &["be stored by one thread"]),
-            // A barrier would hide that an element of C has two owners, and so would nothing but the right index.
-            ("C", [(0, 0, W, 6), (0, 1, R, 7)], &["belong to one thread", "!__syncthreads"]),
-            ("C", [(0, 0, W, 11), (0, 1, W, 11)], &["multiply the row by N and not by M", "!threadIdx"]),
-            ("As", [(0, 0, UPDATES, 4), (0, 1, W, 7)], &["access at line 7 atomic"]),
-        ];
-        for (name, [one, other], words) in cases {
-            let text = remedy(HazardKind::Race, first_of(name), &[one, other]);
-            says(&text, words);
+        type Case = (String, [(u32, u32, String, u32); 2], Vec<String>);
+        let all = [Action::Reads, Action::Writes, Action::Updates, Action::Copies];
+        let action = |word: &str| all.into_iter().find(|action| action.to_string().starts_with(word)).unwrap();
+        let cases: BTreeMap<String, Vec<Case>> = serde_json::from_str(include_str!("races.json")).unwrap();
+        for (name, sides, words) in cases.into_values().flatten() {
+            let [one, other] = sides.map(|(block, thread, word, line)| (block, thread, action(&word), line));
+            let text = remedy(HazardKind::Race, first_of(&name), &[one, other]);
+            says(&text, &words);
             if one.0 != other.0 && name != "B" {
                 says(&text, &["no barrier helps", "!__syncthreads"]);
             }
-            assert_eq!(
-                text,
-                remedy(HazardKind::Race, first_of(name), &[other, one]),
-                "the order of the sides is chance"
-            );
+            let turned = remedy(HazardKind::Race, first_of(&name), &[other, one]);
+            assert_eq!(text, turned, "the order of the sides is chance");
         }
     }
 
     /// What the course's programs with a defect do not show: `common/tests/diagnostics.txt` has the remedies of all other kinds.
     #[test]
     fn the_end_of_the_kernel_is_no_condition_and_sides_that_do_not_fit_still_give_a_remedy() {
-        let sides = [(0, 0, WAITS, 2), (0, 40, ENDED, 9)];
+        let sides = [(0, 0, Action::Waits, 2), (0, 40, Action::Ends, 9)];
         let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
         says(&text, &["reach the barrier in line 2", "the end of the kernel", "!return"]);
-        let sides = [(0, 0, WAITS, 16), (0, 40, ENDED, 9)];
+        let sides = [(0, 0, Action::Waits, 16), (0, 40, Action::Ends, 9)];
         let text = remedy(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides);
         says(&text, &["move the barrier in line 16 out of its condition"]);
         says(&remedy(HazardKind::Race, first_of("C"), &[]), &["look for the cause in the lines named here"]);

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use simt::Location;
 
-use super::element::{Element, Factor, Pair, Side};
+use super::asked::Side;
+use super::element::{Element, Factor, Pair};
 use super::teller::{Teller, Told, listed};
-use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word};
+use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -16,19 +17,12 @@ impl Teller<'_> {
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
-        Told {
-            mistake: Mistake::Empty,
-            what: format!("nothing was multiplied for {name}"),
-            marks,
-            note: None,
-            help: "let the loops over k run from 0 to K, one tile after the other, also if K is not a multiple of the tile"
-                .into(),
-        }
+        Told::of_kind(Mistake::Empty, format!("nothing was multiplied for {name}"), marks, "")
     }
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
         let line = self.line(pair.term.instruction);
-        let need = side.element((self.element.own(side), k));
+        let need = self.asked.name(side, (self.element.own(side), k));
         let zero = pair
             .factors
             .iter()
@@ -42,18 +36,10 @@ impl Teller<'_> {
             ..self.mark(stored, Some(self.cell(&zero)), &format!("0 is taken here for {need}"))
         });
         self.set_by(stored, false, &mut marks);
-        Told {
-            mistake: Mistake::Zero,
-            what: format!(
-                "{line} multiplies 0 for {} in place of {need}, which lies inside the matrix",
-                self.element.name()
-            ),
-            marks,
-            note: None,
-            help:
-                "look at the condition under which 0 is taken: A has M rows and K columns, B has K rows and N columns"
-                    .into(),
-        }
+        let name = self.element.name();
+        let what = format!("{line} multiplies 0 for {name} in place of {need}, which lies inside the matrix");
+        let help = of_kind(Mistake::Zero.name(), &[("sizes", &self.asked.sizes())]).1;
+        Told::new(Mistake::Zero, what, marks, help)
     }
 
     pub fn unset(&self, at: usize) -> Option<Told> {
@@ -68,7 +54,7 @@ impl Teller<'_> {
         let both = pair.factors.iter().all(|(factor, _)| *factor == Factor::Unset).then_some((Side::A, at as u64));
         let needed = other.or(both).map(|(side, k)| (side, (self.element.own(side), k)));
         let mut marks = self.read(value, "has no value yet");
-        let told = |mistake, what, marks, help| Some(Told { mistake, what, marks, note: None, help });
+        let told = |mistake, what, marks, help| Some(Told::new(mistake, what, marks, help));
         let Some((side, place)) = needed else {
             for stored in Side::BOTH
                 .iter()
@@ -82,7 +68,7 @@ impl Teller<'_> {
                         edge of a matrix it is 0";
             return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
         };
-        let need = side.element(place);
+        let need = self.asked.name(side, place);
         if let Some(arrived) = self.arrival(side, place, value) {
             let (there, stored) = (self.word(arrived.position), self.line(arrived.stored));
             marks.push(Mark {
@@ -98,7 +84,7 @@ impl Teller<'_> {
             let same = if buffer { "buffer" } else { "array and the same indices" };
             return told(mistake, what, marks, format!("let {stored} and {read} use the same {same} for one tile"));
         }
-        let name = side.name();
+        let name = self.asked.array(side);
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
         let mut lines = BTreeSet::new();
         for &stored in &stores {
@@ -131,10 +117,9 @@ impl Teller<'_> {
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
     pub fn undefined(&self) -> Option<Told> {
-        let store = self.element.store.as_ref()?;
         let name = self.element.name();
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
-        let formed = self.origins.products(self.problem, store);
+        let formed = self.origins.products(self.asked, self.element);
         if let Some((pair, _)) = formed.first() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
             self.set_by(pair.term.instruction, false, &mut marks);
@@ -142,15 +127,9 @@ impl Teller<'_> {
                 marks.extend(self.passage(pair, side).into_iter().take(1));
             }
         }
-        Some(Told {
-            mistake: Mistake::Unset,
-            what: format!("{name} follows from a variable of the thread that has no value"),
-            marks,
-            note: Some("the compiler may take anything for it, and has taken NaN".into()),
-            help: "give every element of the thread's own arrays a value before it is used: the loops that fill them must reach as far as \
-                   those that multiply and store"
-                .into(),
-        })
+        let what = format!("{name} follows from a variable of the thread that has no value");
+        let note = Some("the compiler may take anything for it, and has taken NaN".into());
+        Some(Told { note, ..Told::of_kind(Mistake::Unset, what, marks, "") })
     }
 
     /// The sum goes on when each k has been multiplied.
@@ -165,23 +144,18 @@ impl Teller<'_> {
             None => around(&at, &["for", "while"]),
         };
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
-        let [a, b] = pair.names();
-        Told {
-            mistake: Mistake::Part,
-            what: format!(
-                "{line} adds {a} times {b} to {}, after all k below K = {} have been multiplied",
-                self.element.name(),
-                self.problem.k
-            ),
-            marks,
-            note: None,
-            help: bound
-                .map_or_else(|| "let k stay below K, or take 0 for what lies beyond the edge".into(), |(_, help)| help),
-        }
+        let ([a, b], name, k) = (pair.names(self.asked), self.element.name(), self.element.depth);
+        let (all, help) = if k == self.asked.problem.k {
+            (format!("below K = {k}"), "let k stay below K, or take 0 for what lies beyond the edge")
+        } else {
+            ("that it needs".to_owned(), "let k end where the element needs no more of A and B, or take 0 there")
+        };
+        let what = format!("{line} adds {a} times {b} to {name}, after all k {all} have been multiplied");
+        Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |(_, help)| help))
     }
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
-        let (element, problem) = (self.element, self.problem);
+        let element = self.element;
         let name = element.name();
         let mut what = match (missing, repeated) {
             ([], repeated) => format!("{} {} multiplied more than once for {name}", ranges(repeated), are(repeated)),
@@ -193,10 +167,9 @@ impl Teller<'_> {
                 ranges(missing)
             ),
         };
-        let store = element.store.as_ref();
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
         // Products that were formed and are not in the sum.
-        let formed = store.map(|store| self.origins.products(problem, store)).unwrap_or_default();
+        let formed = self.origins.products(self.asked, element);
         let is_missing = |pair: &Pair| {
             let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
             a.zip(b).is_some_and(|((row, k), (col, q))| {
@@ -230,7 +203,7 @@ impl Teller<'_> {
                 )
             };
             what += &format!(", although {at} forms the products");
-            return Told { mistake, what, marks, note: None, help };
+            return Told::new(mistake, what, marks, help);
         }
         let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
         let loops = around(&place, &["for", "while"]);
@@ -247,7 +220,7 @@ impl Teller<'_> {
             .any(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some())));
         let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
         let mut marks = vec![];
-        let (mistake, note, help) = match arrived {
+        let (mistake, help) = match arrived {
             // The tile came, and another one was read in its place.
             Some([a, b])
                 if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
@@ -269,7 +242,7 @@ impl Teller<'_> {
                      read, and when",
                     first.unwrap_or_default()
                 );
-                (Mistake::Stale, None, help)
+                (Mistake::Stale, help)
             }
             _ if !repeated.is_empty() && !missing.is_empty() => {
                 let pair = element.pairs.last();
@@ -282,21 +255,17 @@ impl Teller<'_> {
                 let help = format!(
                     "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
                 );
-                (Mistake::Part, None, help)
+                (Mistake::Part, help)
             }
-            _ if missing.is_empty() => (
-                Mistake::Part,
-                None,
-                "let each k be multiplied once: look at the loops around this line and at what they count".to_owned(),
-            ),
+            _ if missing.is_empty() => (Mistake::Part, of_kind(Mistake::Part.name(), &[]).1),
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
                 let lost = missing.len() as u64;
                 let products = element.with_zeros.len() as u64;
-                let tail = lost * 2 >= problem.k
+                let tail = lost * 2 >= element.depth
                     && missing.last() == Some(&(lost - 1))
-                    && products + lost < problem.k + lost.min(64);
+                    && products + lost < element.depth + lost.min(64);
                 if let Some(at) = multiply
                     && tail
                     && (came || !shared)
@@ -304,8 +273,8 @@ impl Teller<'_> {
                     what += ", because the sum does not keep what it has";
                     let mut marks = vec![self.mark(at, None, "the sum is set here")];
                     marks.extend(declared(&self.origins.location(at)));
-                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=".into();
-                    return Told { mistake: Mistake::Lost, what, marks, note: None, help };
+                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=";
+                    return Told::new(Mistake::Lost, what, marks, help);
                 }
                 // What was loaded and not multiplied is left out by the inner loop.
                 let inner = came || !shared;
@@ -319,9 +288,9 @@ impl Teller<'_> {
                 if line > 0 {
                     marks.push(at_line(&place, line, "this loop counts k".into()));
                 }
-                let (tail, head) = (missing.contains(&(problem.k - 1)), missing.contains(&0));
+                let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
                 let steps = text.contains("+=");
-                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + problem.k / 2 {
+                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
                     format!(
                         "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )
@@ -331,14 +300,18 @@ impl Teller<'_> {
                         (_, true) => "it ends too early",
                         _ => "it leaves some out",
                     };
-                    let all = if shared { "every k of the tile" } else { "every k from 0 to K - 1" };
+                    let all = match shared {
+                        true => "every k of the tile",
+                        false if element.depth == self.asked.problem.k => "every k from 0 to K - 1",
+                        false => "every k that the element needs",
+                    };
                     format!("let the loop in line {line} multiply {all}: {how}, or what is multiplied there is lost")
-                } else if problem.k > 1 && tail {
+                } else if element.depth > 1 && tail {
                     "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
                 } else {
                     "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()
                 };
-                (Mistake::Part, None, help)
+                (Mistake::Part, help)
             }
         };
         if let Some(at) = multiply
@@ -346,7 +319,7 @@ impl Teller<'_> {
         {
             marks.push(self.mark(at, None, "the products are added here"));
         }
-        Told { mistake, what, marks, note, help }
+        Told::new(mistake, what, marks, help)
     }
 }
 

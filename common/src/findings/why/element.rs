@@ -2,45 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plan::Problem;
 use simt::analyses::declarations::Extents;
 use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
 use simt::{Kernel, Location, Space};
 
-/// One of the two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    A,
-    B,
-}
-
-impl Side {
-    pub const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    pub fn other(self) -> Self {
-        if self == Self::A { Self::B } else { Self::A }
-    }
-
-    pub fn name(self) -> &'static str {
-        ["A", "B"][self as usize]
-    }
-
-    /// What counts along M of A, and along N of B.
-    pub fn line(self) -> &'static str {
-        ["row", "column"][self as usize]
-    }
-
-    /// An element, by its row of A or column of B and its k.
-    pub fn element(self, (own, k): Place) -> String {
-        match self {
-            Self::A => format!("A[{own}][{k}]"),
-            Self::B => format!("B[{k}][{own}]"),
-        }
-    }
-}
-
-/// The row of A or the column of B, and the k.
-pub type Place = (u64, u64);
+use super::asked::{Asked, Kind, Place, Side};
 
 /// What a factor is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,9 +23,9 @@ pub enum Factor {
 }
 
 impl Factor {
-    pub fn name(&self) -> String {
+    pub fn name(&self, asked: &Asked) -> String {
         match self {
-            Self::Of(side, place) => side.element(*place),
+            Self::Of(side, place) => asked.name(*side, *place),
             Self::Number(number) => format!("{number}"),
             Self::Other => "an element of C".into(),
             _ => "something else".into(),
@@ -76,8 +42,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn names(&self) -> [String; 2] {
-        self.factors.map(|(factor, _)| factor.name())
+    pub fn names(&self, asked: &Asked) -> [String; 2] {
+        self.factors.map(|(factor, _)| factor.name(asked))
     }
 
     pub fn is_zero(&self) -> bool {
@@ -96,8 +62,14 @@ impl Pair {
 /// An element of C.
 #[derive(Clone, Debug)]
 pub struct Element {
+    /// Its row of A and its column of B, as [`Asked`] counts them.
     pub row: u64,
     pub col: u64,
+    /// Products that it needs.
+    pub depth: u64,
+    /// By what its products were multiplied as a whole, and what was in C.
+    pub weights: [f32; 2],
+    pub name: String,
     /// Who stored it last, if anybody did.
     pub store: Option<Store>,
     /// Without those with a zero.
@@ -110,7 +82,7 @@ pub struct Element {
 
 impl Element {
     pub fn name(&self) -> String {
-        format!("C[{}][{}]", self.row, self.col)
+        self.name.clone()
     }
 
     /// The row of A, or column of B, that it needs.
@@ -142,21 +114,21 @@ impl Origins {
     }
 
     /// Elements of C, one after the other, spread over all of it: the first ones are as good as any others.
-    pub(super) fn elements(&self, problem: &Problem) -> impl Iterator<Item = Element> {
+    pub(super) fn elements(&self, asked: &Asked) -> impl Iterator<Item = Element> {
         const PRIME: u64 = 7919;
         let mut stores = self.stores_of_c();
-        let total = problem.c_elements();
+        let total = asked.rows() * asked.columns();
         // Each of them comes once, unless their number is a multiple of the prime.
         let step = if total.is_multiple_of(PRIME) { 1 } else { PRIME };
         (0..total)
             .map(move |number| number * step % total)
-            .map(move |index| self.element(problem, index, stores.remove(&index).unwrap_or_default()))
+            .map(move |index| self.element(asked, index, stores.remove(&index).unwrap_or_default()))
     }
 
     /// One element of C.
-    pub(super) fn at(&self, problem: &Problem, row: u64, col: u64) -> Element {
-        let index = row * problem.n + col;
-        self.element(problem, index, self.stores_of_c().remove(&index).unwrap_or_default())
+    pub(super) fn at(&self, asked: &Asked, row: u64, col: u64) -> Element {
+        let index = row * asked.columns() + col;
+        self.element(asked, index, self.stores_of_c().remove(&index).unwrap_or_default())
     }
 
     fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
@@ -167,27 +139,59 @@ impl Origins {
         stores
     }
 
-    fn element(&self, problem: &Problem, index: u64, mut earlier: Vec<Store>) -> Element {
+    fn element(&self, asked: &Asked, index: u64, mut earlier: Vec<Store>) -> Element {
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
-        let with_zeros: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(problem, &term)).collect();
+        let [row, col] = asked.needs(index);
+        let mut with_zeros: Vec<Pair> =
+            formed.terms.drain(..).map(|term| self.pair(asked, [row, col], &term)).collect();
+        let mut weights = [formed.scales.iter().product(), 0.0];
+        if asked.kind == Kind::Scaled {
+            // What comes from C is no product of A and B.
+            with_zeros.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
+                [Factor::Number(number), Factor::Other] | [Factor::Other, Factor::Number(number)] => {
+                    weights[1] += if pair.term.negative { -number } else { number };
+                    false
+                }
+                _ => true,
+            });
+            let of_c = |value: &Value| self.factor(asked, value) == Factor::Other;
+            weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
+            formed.rest.retain(|value| !of_c(value));
+        }
         let pairs = with_zeros.iter().filter(|pair| !pair.is_zero()).copied().collect();
-        Element { row: index / problem.n, col: index % problem.n, store, pairs, with_zeros, formed, earlier }
+        let depth = asked.depth(row);
+        Element { row, col, depth, weights, name: asked.name_of_c(index), store, pairs, with_zeros, formed, earlier }
     }
 
     /// The pairs of another store of the element.
-    pub(super) fn pairs(&self, problem: &Problem, store: &Store) -> Vec<Pair> {
-        self.provenance.formed(store).terms.iter().map(|term| self.pair(problem, term)).collect()
+    pub(super) fn pairs(&self, asked: &Asked, element: &Element, store: &Store) -> Vec<Pair> {
+        let terms = self.provenance.formed(store).terms;
+        terms.iter().map(|term| self.pair(asked, [element.row, element.col], term)).collect()
     }
 
-    /// All products that the thread of a store formed, and of each whether it goes on with the sum that was stored.
-    pub(super) fn products(&self, problem: &Problem, store: &Store) -> Vec<(Pair, bool)> {
-        let products = self.provenance.products(store);
-        products.into_iter().map(|(term, later)| (self.pair(problem, &term), later)).collect()
+    /// All products that the thread of an element formed, and of each whether it goes on with the sum that was stored.
+    pub(super) fn products(&self, asked: &Asked, element: &Element) -> Vec<(Pair, bool)> {
+        let products = element.store.iter().flat_map(|store| self.provenance.products(store));
+        products.map(|(term, later)| (self.pair(asked, [element.row, element.col], &term), later)).collect()
     }
 
-    fn pair(&self, problem: &Problem, term: &Term) -> Pair {
-        let mut factors = term.factors.map(|value| (self.factor(problem, &value), value));
+    fn pair(&self, asked: &Asked, [row, col]: [u64; 2], term: &Term) -> Pair {
+        let mut factors = term.factors.map(|value| (self.factor(asked, &value), value));
+        match &mut factors {
+            [(Factor::Of(one, (r, _)), _), (Factor::Of(other, (c, _)), _)] if asked.kind == Kind::Symmetric => {
+                // Both are of A: the one that lies in the element's row is the first.
+                let second = usize::from(*r != row && *c == row || *r == col && *c != col);
+                (*one, *other) = if second == 1 { (Side::B, Side::A) } else { (Side::A, Side::B) };
+            }
+            [(Factor::Of(Side::A, (_, k)), _), (Factor::Of(Side::B, (_, q)), _)]
+            | [(Factor::Of(Side::B, (_, q)), _), (Factor::Of(Side::A, (_, k)), _)]
+                if asked.kind == Kind::RowSums && *k / asked.problem.n == *q / asked.problem.n =>
+            {
+                *k = *q;
+            }
+            _ => {}
+        }
         if matches!(factors[1].0, Factor::Of(Side::A, _)) && !matches!(factors[0].0, Factor::Of(Side::A, _))
             || matches!(factors[0].0, Factor::Of(Side::B, _)) && !matches!(factors[1].0, Factor::Of(Side::B, _))
         {
@@ -196,11 +200,11 @@ impl Origins {
         Pair { factors, term: *term }
     }
 
-    pub(super) fn factor(&self, problem: &Problem, value: &Value) -> Factor {
+    pub(super) fn factor(&self, asked: &Asked, value: &Value) -> Factor {
         match value.source {
             Source::Element { array, index } => match self.arrays[array].as_str() {
-                "A" => Factor::Of(Side::A, (index / problem.k, index % problem.k)),
-                "B" => Factor::Of(Side::B, (index % problem.n, index / problem.n)),
+                "A" => Factor::Of(Side::A, asked.place(Side::A, index)),
+                "B" => Factor::Of(Side::B, asked.place(Side::B, index)),
                 _ => Factor::Other,
             },
             Source::Constant(bits) if f32::from_bits(bits as u32) == 0.0 => Factor::Zero,
@@ -211,10 +215,10 @@ impl Origins {
     }
 
     /// The elements of an operand that a block put into shared memory, in order.
-    pub(super) fn arrived(&self, problem: &Problem, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
+    pub(super) fn arrived(&self, asked: &Asked, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
         let all = self.provenance.arrived().into_iter().filter(|arrived| arrived.block == block);
-        let place = |arrived: Arrived| match self.factor(problem, &arrived.value) {
-            Factor::Of(of, place) if of == side => Some((place, arrived)),
+        let place = |arrived: Arrived| match self.factor(asked, &arrived.value) {
+            Factor::Of(of, place) if asked.array(of) == asked.array(side) => Some((place, arrived)),
             _ => None,
         };
         all.filter_map(place).collect()

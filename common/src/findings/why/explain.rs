@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use plan::Problem;
 use simt::analyses::provenance::Source;
 
-use super::element::{Element, Factor, Origins, Pair, Place, Side, global};
+use super::asked::{Asked, Place, Side};
+use super::element::{Element, Factor, Origins, Pair, global};
 use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
 use super::teller::{Teller, Told, listed};
@@ -15,19 +15,19 @@ use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
-pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
+pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let mut counts: Vec<(Key, u64)> = vec![];
     let mut kept: Vec<(Element, Verdict)> = vec![];
     let mut looked_at = 0;
     // Where in C each sum lies that is the whole one of an element, and whether there are others.
     let mut sums: Vec<(Place, i64)> = vec![];
     let mut mixed = false;
-    for element in origins.elements(problem).take(MOST_ELEMENTS) {
+    for element in origins.elements(asked).take(MOST_ELEMENTS) {
         looked_at += 1;
-        let of = whole(problem, &element);
+        let of = whole(&element);
         mixed |= of.is_none() && element.store.is_some();
-        sums.extend(of.map(|of| (of, (element.row * problem.n + element.col) as i64)));
-        let verdict = judge(origins, problem, &element);
+        sums.extend(of.map(|of| (of, (element.row * asked.problem.n + element.col) as i64)));
+        let verdict = judge(origins, asked, &element);
         if matches!(verdict, Verdict::Right | Verdict::Unknown) {
             continue;
         }
@@ -43,11 +43,13 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
         }
     }
     // Sums that are right and lie elsewhere by one rule are stored there: whole rows that are moved may as well be read wrongly.
-    let n = problem.n as i64;
-    let moved = rule::affine(&sums).filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
+    let n = asked.problem.n as i64;
+    let moved = rule::affine(&sums)
+        .filter(|_| asked.batch == 1)
+        .filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
     if moved.is_some() {
         let elsewhere = |(element, verdict): (Element, Verdict)| {
-            let of = whole(problem, &element).filter(|of| *of != (element.row, element.col));
+            let of = whole(&element).filter(|of| *of != (element.row, element.col));
             let verdict = of.map_or(verdict, Verdict::Elsewhere);
             (element, verdict)
         };
@@ -72,7 +74,7 @@ pub fn explain(origins: &Origins, problem: &Problem) -> Option<HazardReport> {
         (row == col, row == 0 || col == 0, row + col)
     };
     let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
-    let told = Teller { origins, problem, alike: &alike, element, moved }.tell(verdict)?;
+    let told = Teller { origins, asked, alike: &alike, element, moved }.tell(verdict)?;
     Some(report(element, told, count, looked_at))
 }
 
@@ -134,13 +136,9 @@ impl Teller<'_> {
             Verdict::Added => {
                 let value = element.formed.rest.first()?;
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
-                Told {
-                    mistake: Mistake::Operands,
-                    what: format!("{} adds elements that should be multiplied", self.line(at)),
-                    marks: vec![self.mark(at, None, "is added here")],
-                    note: None,
-                    help: "multiply the element of A by that of B, and add the product to the sum".into(),
-                }
+                let what = format!("{} adds elements that should be multiplied", self.line(at));
+                let help = "multiply the element of A by that of B, and add the product to the sum";
+                Told::new(Mistake::Operands, what, vec![self.mark(at, None, "is added here")], help)
             }
             Verdict::Overwritten => self.overwritten(),
             Verdict::Unset(at) => self.unset(*at)?,
@@ -148,43 +146,31 @@ impl Teller<'_> {
             Verdict::Beginning => self.beginning()?,
             Verdict::Beyond(at) => self.beyond(&element.pairs[*at]),
             Verdict::Sign(at) => {
-                let line = self.line(element.pairs[*at].term.instruction);
-                Told {
-                    mistake: Mistake::Sign,
-                    what: format!("{line} subtracts the products of {name}"),
-                    marks: vec![self.mark(element.pairs[*at].term.instruction, None, "subtracts")],
-                    note: None,
-                    help: format!("add them in {line}: += in place of -="),
-                }
+                let instruction = element.pairs[*at].term.instruction;
+                let (line, marks) = (self.line(instruction), vec![self.mark(instruction, None, "subtracts")]);
+                Told::of_kind(Mistake::Sign, format!("{line} subtracts the products of {name}"), marks, &line)
             }
             Verdict::Swapped => {
                 let pair = &element.pairs[0];
-                let [a, b] = pair.names();
-                Told {
-                    mistake: Mistake::Swapped,
-                    what: format!(
-                        "{name} is an element of B·A: {} multiplies {a} by {b}",
-                        self.line(pair.term.instruction)
-                    ),
-                    marks: self.passages(pair),
-                    note: None,
-                    help: "take the row of C for A and its column for B".into(),
-                }
+                let ([a, b], line) = (pair.names(self.asked), self.line(pair.term.instruction));
+                let what = format!("{name} is an element of B·A: {line} multiplies {a} by {b}");
+                Told::of_kind(Mistake::Swapped, what, self.passages(pair), &line)
             }
             Verdict::Elsewhere(place) => self.elsewhere(*place),
             Verdict::Factor(side, at, k) => self.factor(*side, *at, *k),
             Verdict::Part { missing, repeated } => self.part(missing, repeated),
+            Verdict::Weight => {
+                let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
+                let what = format!("{name} is {sum} times its products and {before} times what it was");
+                let help = format!("multiply the sum of the products by {by}, and add {of_c} times the element of C");
+                Told::new(Mistake::Weight, what, self.store_mark("it is stored here").into_iter().collect(), help)
+            }
             Verdict::Converted(instruction) => {
                 let line = self.line(*instruction);
                 let mut marks = vec![self.mark(*instruction, None, "the value is converted here")];
                 marks.extend(declared(&self.origins.location(*instruction)));
-                Told {
-                    mistake: Mistake::Converted,
-                    what: format!("{line} gives {name} another type on its way, and loses a part of its value"),
-                    marks,
-                    note: None,
-                    help: "declare the sum, and every variable that holds an element, with the type of the elements: ELEMENT".into(),
-                }
+                let what = format!("{line} gives {name} another type on its way, and loses a part of its value");
+                Told::of_kind(Mistake::Converted, what, marks, &line)
             }
         })
     }
@@ -202,30 +188,25 @@ impl Teller<'_> {
             marks.push(at_line(&place, line, "it depends on this".into()));
         }
         self.set_by(instruction, true, &mut marks);
-        Some(Told {
-            mistake: Mistake::Unwritten,
-            what: format!("no thread stores {name}"),
-            marks,
-            note: None,
-            help: match lines.len() {
-                0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
-                      all of C"
-                    .into(),
-                _ => format!(
-                    "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
-                     must cover all of C",
-                    listed(&lines)
-                ),
-            },
-        })
+        let help = match lines.len() {
+            0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
+                  all of C"
+                .into(),
+            _ => format!(
+                "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
+                 must cover all of C",
+                listed(&lines)
+            ),
+        };
+        Some(Told::new(Mistake::Unwritten, format!("no thread stores {name}"), marks, help))
     }
 
     fn operands(&self, pair: &Pair) -> Told {
-        let [one, other] = pair.names();
+        let [one, other] = pair.names(self.asked);
         let mut marks = vec![];
         for (factor, value) in &pair.factors {
-            let array = if let Factor::Of(side, _) = factor { side.name() } else { "C" };
-            for mark in self.way(&factor.name(), array, value) {
+            let array = if let Factor::Of(side, _) = factor { self.asked.array(*side) } else { "C" };
+            for mark in self.way(&factor.name(self.asked), array, value) {
                 if marks.iter().all(|known: &Mark| known.label != mark.label) {
                     marks.push(mark);
                 }
@@ -238,18 +219,9 @@ impl Teller<'_> {
         if marks.is_empty() {
             marks.push(self.mark(pair.term.instruction, None, "multiplies"));
         }
-        Told {
-            mistake: Mistake::Operands,
-            what: format!(
-                "{line} multiplies {one} by {other}, and {} needs an element of A times one of B",
-                self.element.name()
-            ),
-            marks,
-            note: None,
-            help: format!(
-                "let one factor in {line} be an element of A and the other one of B; look at what each of them was stored from"
-            ),
-        }
+        let name = self.element.name();
+        let what = format!("{line} multiplies {one} by {other}, and {name} needs an element of A times one of B");
+        Told::of_kind(Mistake::Operands, what, marks, &line)
     }
 
     fn beginning(&self) -> Option<Told> {
@@ -261,31 +233,23 @@ impl Teller<'_> {
             return self.undefined();
         }
         let (with, instruction) = if let Some(value) = rest {
-            match self.origins.factor(self.problem, value) {
+            match self.origins.factor(self.asked, value) {
                 Factor::Other => ("what was in C before".to_owned(), value.loaded),
-                factor => (factor.name(), value.loaded),
+                factor => (factor.name(self.asked), value.loaded),
             }
         } else {
             let other =
                 self.element.pairs.first().and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
-            let (row, col) = other.unwrap_or_default();
-            (format!("the sum of C[{row}][{col}]"), None)
+            (format!("the sum of {}", self.asked.name_of(other.unwrap_or_default())), None)
         };
-        let at = instruction.or(self.element.pairs.first().map(|pair| pair.term.instruction));
-        Some(Told {
-            mistake: Mistake::Beginning,
-            what: format!("the sum for {name} begins with {with} and not with 0"),
-            marks: at
-                .into_iter()
-                .flat_map(|at| {
-                    let place = self.element.pairs.first().map_or(at, |pair| pair.term.instruction);
-                    [Some(self.mark(at, None, "it comes from here")), declared(&self.origins.location(place))]
-                })
-                .flatten()
-                .collect(),
-            note: None,
-            help: "set the variable of the sum to 0 for each element, right before the loop over k, and store it once after that loop".into(),
-        })
+        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
+        let mut marks = vec![];
+        if let Some(at) = instruction.or(multiply) {
+            marks.push(self.mark(at, None, "it comes from here"));
+            marks.extend(declared(&self.origins.location(multiply.unwrap_or(at))));
+        }
+        let what = format!("the sum for {name} begins with {with} and not with 0");
+        Some(Told::of_kind(Mistake::Beginning, what, marks, ""))
     }
 
     fn overwritten(&self) -> Told {
@@ -304,53 +268,30 @@ impl Teller<'_> {
         if let Some(last) = last {
             self.set_by(last.instruction, true, &mut marks);
         }
-        let other = whole(self.problem, self.element)
-            .map_or_else(|| "another sum".into(), |(row, col)| format!("the sum for C[{row}][{col}]"));
-        Told {
-            mistake: Mistake::Overwritten,
-            what: format!("{name} was right, and then {other} was stored over it"),
-            marks,
-            note: None,
-            help: "let each element of C be stored once, by one thread: look at the row and the column in the index of the store, and at its bounds"
-                .into(),
-        }
+        let other = whole(self.element)
+            .map_or_else(|| "another sum".into(), |place| format!("the sum for {}", self.asked.name_of(place)));
+        let what = format!("{name} was right, and then {other} was stored over it");
+        Told::of_kind(Mistake::Overwritten, what, marks, "")
     }
 
-    fn elsewhere(&self, (row, col): Place) -> Told {
-        let name = self.element.name();
-        let sizes = [("M", self.problem.m), ("N", self.problem.n), ("K", self.problem.k)];
+    fn elsewhere(&self, place: Place) -> Told {
+        let (name, of) = (self.element.name(), self.asked.name_of(place));
         let note = self.moved.map(|strides| {
             format!(
                 "C is stored as C[{}]; C has N columns, so its elements are C[row * N + col]",
-                rule::index(["row", "col"], strides, sizes)
+                rule::index(["row", "col"], strides, self.asked)
             )
         });
-        let mut marks: Vec<Mark> = self
-            .element
-            .store
-            .iter()
-            .map(|store| Mark {
-                writes: true,
-                ..self.mark(
-                    store.instruction,
-                    Some(global("C", &[])),
-                    &format!("the sum for C[{row}][{col}] is stored in {name}"),
-                )
-            })
-            .collect();
+        let label = format!("the sum for {of} is stored in {name}");
+        let mut marks: Vec<Mark> = self.store_mark(&label).into_iter().collect();
         marks.extend(
             self.element.pairs.first().map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")),
         );
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
-        Told {
-            mistake: Mistake::Elsewhere,
-            what: format!("the sum for C[{row}][{col}] was stored in {name}"),
-            marks,
-            note,
-            help: "take the row and the column of the elements that were multiplied for the index of the store, too: C[row * N + col]".into(),
-        }
+        let what = format!("the sum for {of} was stored in {name}");
+        Told { note, ..Told::of_kind(Mistake::Elsewhere, what, marks, "") }
     }
 
     /// Every element of an operand that was taken for another one, in all elements of C with this mistake.
@@ -375,24 +316,21 @@ impl Teller<'_> {
     fn factor(&self, side: Side, at: usize, k: u64) -> Told {
         let element = self.element;
         let pair = &element.pairs[at];
-        let [one, other] = pair.names();
+        let [one, other] = pair.names(self.asked);
         let Some((taken, value)) = pair.of(side) else { return self.operands(pair) };
         let value = self.seen(pair, side, value);
         let needed = (element.own(side), k);
-        let problem = self.problem;
-        let right = if side == Side::A { (problem.k as i64, 1) } else { (1, problem.n as i64) };
-        let rule = Rule::of(&self.samples(side), right);
-        let sizes = [("M", problem.m), ("N", problem.n), ("K", problem.k)];
-        let note = rule::words(rule, side, sizes);
+        let rule = Rule::of(&self.samples(side), self.asked.strides(side));
+        let note = rule::words(rule, side, self.asked);
         let line = self.line(pair.term.instruction);
-        let (name, need) = (side.element(taken), side.element(needed));
+        let (name, need) = (self.asked.name(side, taken), self.asked.name(side, needed));
         let different = pair.of(Side::A).map(|((_, k), _)| k) != pair.of(Side::B).map(|((_, k), _)| k);
         let (mistake, what) = if different {
             (Mistake::Pairing, format!("{line} multiplies {one} by {other}, and their k must be the same"))
         } else {
             (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name()))
         };
-        let mut marks = self.way(&name, side.name(), &value);
+        let mut marks = self.way(&name, self.asked.array(side), &value);
         // The other factor may be a wrong one, too.
         let other = side.other();
         if pair.of(other).is_some_and(|(place, _)| place != (element.own(other), k)) {
@@ -403,7 +341,7 @@ impl Teller<'_> {
         let (mistake, help) = match (value.shared, place) {
             // The tile is right, and so is the sum: it is that of another row or column.
             (Some(passage), Some(_))
-                if mistake == Mistake::Line && whole(problem, element).is_some() && self.is_laid_out(side) =>
+                if mistake == Mistake::Line && whole(element).is_some() && self.is_laid_out(side) =>
             {
                 self.set_by(passage.loaded, false, &mut marks);
                 let (read, of) = (self.line(passage.loaded), side.line());
@@ -412,7 +350,7 @@ impl Teller<'_> {
                     "{read} reads {of} {} of {} for a sum that {stored} stores in {of} {} of C: let the two lines, and the one that \
                      multiplies, count the {of}s of a thread in the same way",
                     taken.0,
-                    side.name(),
+                    self.asked.array(side),
                     needed.0
                 );
                 (mistake, help)
@@ -487,6 +425,6 @@ impl Teller<'_> {
                 self.set_by(store.instruction, true, &mut marks);
             }
         }
-        Told { mistake, what, marks, note, help }
+        Told { note, ..Told::new(mistake, what, marks, help) }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plan::Problem;
 use simt::analyses::provenance::Source;
 
-use super::element::{Element, Factor, Origins, Pair, Place, Side};
+use super::asked::{Asked, Kind, Place, Side};
+use super::element::{Element, Factor, Origins, Pair};
 
 /// What is wrong with an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,18 +44,20 @@ pub enum Verdict {
         missing: Vec<u64>,
         repeated: Vec<u64>,
     },
+    /// Its products are right, and their sum or what is added of C has another factor.
+    Weight,
     /// The sum or a factor was given another type on its way.
     Converted(u32),
 }
 
 /// The verdict on an element.
-pub fn judge(origins: &Origins, problem: &Problem, element: &Element) -> Verdict {
+pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
     let Some(_) = element.store else { return Verdict::Unwritten };
-    let verdict = of_sum(problem, element);
+    let verdict = of_sum(asked, element);
     let rights = |store| {
-        let pairs = origins.pairs(problem, store);
+        let pairs = origins.pairs(asked, element, store);
         let other = Element { pairs: pairs.into_iter().filter(|pair| !pair.is_zero()).collect(), ..element.clone() };
-        of_sum(problem, &other) == Verdict::Right
+        of_sum(asked, &other) == Verdict::Right
     };
     if verdict != Verdict::Right && element.earlier.iter().any(rights) {
         return Verdict::Overwritten;
@@ -63,7 +65,7 @@ pub fn judge(origins: &Origins, problem: &Problem, element: &Element) -> Verdict
     verdict
 }
 
-fn of_sum(problem: &Problem, element: &Element) -> Verdict {
+fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     let pairs = &element.pairs;
     let has = |wanted: fn(&Factor) -> bool| {
         pairs.iter().position(|pair| pair.factors.iter().any(|(factor, _)| wanted(factor)))
@@ -78,20 +80,22 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
         return Verdict::Operands(at);
     }
     let rest = &element.formed.rest;
-    if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
+    let scaled = asked.kind != Kind::Scaled && !element.formed.scales.is_empty();
+    if scaled || rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
         return Verdict::Unknown;
     }
     let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0);
     if pairs.is_empty() && not_zero.clone().count() > 1 {
         return Verdict::Added;
     }
-    let k = problem.k as usize;
+    let k = element.depth as usize;
     if pairs.is_empty() && not_zero.clone().count() == 0 {
-        let all: Vec<u64> = (0..problem.k).collect();
+        let all: Vec<u64> = (0..element.depth).collect();
         return zero(element, &all).unwrap_or(Verdict::Empty);
     }
     let places: Vec<[Place; 2]> = pairs.iter().map(places).collect();
-    let right = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
+    let right =
+        |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q && *p < element.depth;
     // What comes before a whole sum is what that began with.
     let whole_part = |part: &[[Place; 2]]| {
         part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<std::collections::BTreeSet<_>>().len() == k
@@ -108,7 +112,15 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
         if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
             return Verdict::Sign(at);
         }
-        return coverage(problem, element, &places);
+        return match coverage(element, &places) {
+            Verdict::Right
+                if asked.kind == Kind::Scaled
+                    && element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) =>
+            {
+                Verdict::Weight
+            }
+            verdict => verdict,
+        };
     }
     let swapped = |&[(row, p), (col, q)]: &[Place; 2]| p == element.col && q == element.row && row == col;
     // The tiles that follow may be others than those of B·A, too.
@@ -120,7 +132,7 @@ fn of_sum(problem: &Problem, element: &Element) -> Verdict {
     if row != element.row && col != element.col && places.iter().all(other) {
         return Verdict::Elsewhere((row, col));
     }
-    wrong_side(problem, element, &places)
+    wrong_side(element, &places)
 }
 
 fn places(pair: &Pair) -> [Place; 2] {
@@ -128,7 +140,7 @@ fn places(pair: &Pair) -> [Place; 2] {
 }
 
 /// Which operand's elements are the wrong ones, if the two do not fit.
-fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
+fn wrong_side(element: &Element, places: &[[Place; 2]]) -> Verdict {
     let fits = |side: Side| {
         let mut last = None;
         let mut ascending = true;
@@ -140,7 +152,7 @@ fn wrong_side(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Ve
             last = Some(k);
         }
         // In the right row, and each k once: in order, or in any order.
-        (own, ascending, places.len() as u64 == problem.k)
+        (own, ascending, places.len() as u64 == element.depth)
     };
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
@@ -178,12 +190,12 @@ fn zero(element: &Element, missing: &[u64]) -> Option<Verdict> {
 }
 
 /// The element of C whose whole sum an element holds, with each k once.
-pub fn whole(problem: &Problem, element: &Element) -> Option<Place> {
+pub fn whole(element: &Element) -> Option<Place> {
     let places: Vec<[Place; 2]> = element.pairs.iter().map(places).collect();
     let [(row, _), (col, _)] = *places.first()?;
-    let fits = |&[(r, p), (c, q)]: &[Place; 2]| r == row && c == col && p == q && p < problem.k;
+    let fits = |&[(r, p), (c, q)]: &[Place; 2]| r == row && c == col && p == q && p < element.depth;
     let ks: std::collections::BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
-    let complete = places.len() as u64 == problem.k && ks.len() as u64 == problem.k;
+    let complete = places.len() as u64 == element.depth && ks.len() as u64 == element.depth;
     (complete
         && places.iter().all(fits)
         && element.pairs.iter().all(|pair| Side::BOTH.iter().all(|&side| pair.of(side).is_some())))
@@ -191,12 +203,12 @@ pub fn whole(problem: &Problem, element: &Element) -> Option<Place> {
 }
 
 /// Whether every k is there once.
-fn coverage(problem: &Problem, element: &Element, places: &[[Place; 2]]) -> Verdict {
+fn coverage(element: &Element, places: &[[Place; 2]]) -> Verdict {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for [(_, k), _] in places {
         *counts.entry(*k).or_default() += 1;
     }
-    let missing: Vec<u64> = (0..problem.k).filter(|k| !counts.contains_key(k)).collect();
+    let missing: Vec<u64> = (0..element.depth).filter(|k| !counts.contains_key(k)).collect();
     let repeated: Vec<u64> = counts.into_iter().filter(|&(_, count)| count > 1).map(|(k, _)| k).collect();
     if let Some(zero) = zero(element, &missing) {
         return zero;

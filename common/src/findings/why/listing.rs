@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use plan::Problem;
-
+use super::asked::Asked;
 use super::element::{Element, Factor, Origins, Pair};
 use crate::code::places::{index, triple};
 
@@ -12,15 +11,15 @@ use crate::code::places::{index, triple};
 const SHOWN: usize = 2;
 
 /// The element as the sum that it is, who formed it in which lines, and the way of its first two factors.
-pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> String {
-    let element = &origins.at(problem, row, col);
+pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String {
+    let element = &origins.at(asked, row, col);
     let Some(store) = element.store else {
         return format!("  C[{row}][{col}] was never stored\n");
     };
     let name = element.name();
     let who = format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)));
     let line = |instruction| origins.line(instruction).map_or_else(|| "?".to_owned(), |line| line.to_string());
-    let mut text = format!("  {name} = {}\n", sum(element));
+    let mut text = format!("  {name} = {}\n", sum(element, asked));
     let count = element.pairs.len();
     let lines: BTreeSet<Option<u32>> = element.pairs.iter().map(|pair| origins.line(pair.term.instruction)).collect();
     let lines: Vec<String> = lines.into_iter().flatten().map(|line| line.to_string()).collect();
@@ -28,7 +27,7 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
     let _ =
         writeln!(text, "  by {who}, {count} {products} in line {lines}, stored in line {}", line(store.instruction));
     for (factor, value) in element.pairs.iter().take(1).flat_map(|pair| pair.factors) {
-        let name = word(&factor);
+        let name = word(&factor, asked);
         let loaded = value.loaded.map(line).unwrap_or_default();
         let _ = match value.shared {
             None => writeln!(text, "  {name} was read in line {loaded}"),
@@ -46,9 +45,9 @@ pub fn listing(origins: &Origins, problem: &Problem, [row, col]: [u64; 2]) -> St
     text
 }
 
-fn word(factor: &Factor) -> String {
+fn word(factor: &Factor, asked: &Asked) -> String {
     match factor {
-        Factor::Of(side, place) => side.element(*place),
+        Factor::Of(side, place) => asked.name(*side, *place),
         Factor::Number(number) => number.to_string(),
         Factor::Zero => "0".into(),
         Factor::Other => "C".into(),
@@ -56,9 +55,9 @@ fn word(factor: &Factor) -> String {
     }
 }
 
-fn sum(element: &Element) -> String {
+fn sum(element: &Element, asked: &Asked) -> String {
     let product = |pair: &Pair| {
-        let [a, b] = pair.factors.map(|(factor, _)| word(&factor));
+        let [a, b] = pair.factors.map(|(factor, _)| word(&factor, asked));
         format!("{}{a}·{b}", if pair.term.negative { "-" } else { "" })
     };
     let Some((last, pairs)) = element.pairs.split_last() else { return "no product".into() };

@@ -1,6 +1,7 @@
 //! Why a product is wrong: which elements of A and B the kernel multiplied for each element of C, by which lines, and
 //! which it should have multiplied.
 
+mod asked;
 mod coverage;
 mod element;
 mod explain;
@@ -9,6 +10,7 @@ mod listing;
 mod rule;
 mod teller;
 
+pub use asked::{Asked, Kind, Side};
 pub use element::Origins;
 pub use explain::explain;
 pub use listing::listing;

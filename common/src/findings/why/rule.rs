@@ -1,6 +1,6 @@
 //! How the elements that a kernel takes follow from those that it should take: the one rule that explains all samples.
 
-use super::element::{Place, Side};
+use super::asked::{Asked, Kind, Place, Side};
 
 /// An element that is needed, and the one that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,11 +133,12 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
 }
 
 /// The words of a rule, for an operand of a problem whose sizes have names.
-pub fn words(rule: Rule, side: Side, sizes: [(&str, u64); 3]) -> Option<String> {
-    let (name, line) = (side.name(), side.line());
-    let columns = if side == Side::A { "K" } else { "N" };
-    let index = if side == Side::A { "row * K + k" } else { "k * N + col" };
+pub fn words(rule: Rule, side: Side, asked: &Asked) -> Option<String> {
+    let (name, line) = (asked.array(side), side.line());
     Some(match rule {
+        Rule::Exchanged if asked.kind != Kind::Product => {
+            format!("its {line} and its k are exchanged; {}", asked.layout(side))
+        }
         Rule::Exchanged => format!("its {line} and its k are exchanged: {name} is read transposed"),
         Rule::ExchangedInTiles(edge) => {
             format!(
@@ -146,10 +147,8 @@ pub fn words(rule: Rule, side: Side, sizes: [(&str, u64); 3]) -> Option<String> 
         }
         Rule::Strides { own, k, start: 0 } => {
             let own_name = if side == Side::A { "row" } else { "col" };
-            let read = self::index([own_name, "k"], [own, k, 0], sizes);
-            format!(
-                "{name} is read as {name}[{read}]; {name} has {columns} columns, so its elements are {name}[{index}]"
-            )
+            let read = index([own_name, "k"], [own, k, 0], asked);
+            format!("{name} is read as {name}[{read}]; {}", asked.layout(side))
         }
         Rule::KShift(by) => format!("the k of {name} is {} the one of the other factor", ahead(by)),
         Rule::KRepeats(edge) => {
@@ -165,7 +164,8 @@ pub fn words(rule: Rule, side: Side, sizes: [(&str, u64); 3]) -> Option<String> 
 }
 
 /// An index as one writes it: `row * N + col`.
-pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], sizes: [(&str, u64); 3]) -> String {
+pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> String {
+    let sizes = [("M", asked.problem.m), ("N", asked.problem.n), ("K", asked.problem.k)];
     let named = |stride: i64| {
         let size = sizes.iter().find(|&&(_, size)| size as i64 == stride);
         size.map_or_else(|| stride.to_string(), |(name, _)| (*name).to_owned())

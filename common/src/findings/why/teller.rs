@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::Problem;
 use simt::analyses::provenance::{Arrived, Passage, Value};
 
-use super::element::{Element, Origins, Pair, Place, Side, global};
+use super::asked::{Asked, Place, Side};
+use super::element::{Element, Origins, Pair, global};
 use super::judge::Verdict;
 use super::rule;
 use crate::code::places::{index, triple};
-use crate::findings::diagnostic::{Mark, code_at, set_by, set_by_line, uses};
+use crate::findings::diagnostic::{Mark, code_at, of_kind, set_by, set_by_line, uses};
 use crate::findings::hazard_kind::Mistake;
 
 /// What a wrong element is told by: which mistake it is, and everything that is shown.
@@ -21,10 +21,21 @@ pub struct Told {
     pub help: String,
 }
 
+impl Told {
+    pub fn new(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, help: impl Into<String>) -> Self {
+        Self { mistake, what: what.into(), marks, note: None, help: help.into() }
+    }
+
+    /// With the help that the kind of mistake has, for what is seen in this line.
+    pub fn of_kind(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, line: &str) -> Self {
+        Self::new(mistake, what, marks, of_kind(mistake.name(), &[("line", line)]).1)
+    }
+}
+
 /// Tells of one element, and of all that have the same mistake.
 pub struct Teller<'a> {
     pub origins: &'a Origins,
-    pub problem: &'a Problem,
+    pub asked: &'a Asked,
     /// All elements with the mistake.
     pub alike: &'a [&'a (Element, Verdict)],
     pub element: &'a Element,
@@ -69,13 +80,13 @@ impl Teller<'_> {
 
     /// The elements of an operand that the block of this element put into shared memory, in order.
     pub fn arrived(&self, side: Side) -> Vec<(Place, Arrived)> {
-        self.element.store.map(|store| self.origins.arrived(self.problem, store.block, side)).unwrap_or_default()
+        self.element.store.map(|store| self.origins.arrived(self.asked, store.block, side)).unwrap_or_default()
     }
 
     /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
     pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
         let product = pair.term.instruction;
-        let names = |at| !uses(&code_at(&self.origins.location(at)), side.name()).is_empty();
+        let names = |at| !uses(&code_at(&self.origins.location(at)), self.asked.array(side)).is_empty();
         let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
         Value { loaded, ..value }
     }
@@ -89,7 +100,7 @@ impl Teller<'_> {
     /// The way of a factor to where it is multiplied, the last part first.
     pub fn passage(&self, pair: &Pair, side: Side) -> Vec<Mark> {
         let Some((place, value)) = pair.of(side) else { return vec![] };
-        self.way(&side.element(place), side.name(), &self.seen(pair, side, value))
+        self.way(&self.asked.name(side, place), self.asked.array(side), &self.seen(pair, side, value))
     }
 
     pub fn passages(&self, pair: &Pair) -> Vec<Mark> {

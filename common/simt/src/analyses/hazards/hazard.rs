@@ -207,20 +207,4 @@ mod tests {
         names.sort_unstable();
         assert!(names.is_sorted_by(|a, b| a < b));
     }
-
-    #[test]
-    fn classes() {
-        use HazardKind::{
-            DifferentBarriers, EndedBeforeBarrier, NeverWritten, ShuffleOrder, UninitialisedGlobal, VolatileOrder,
-            WrittenTwice,
-        };
-        for kind in HazardKind::ALL {
-            let coverage = matches!(kind, WrittenTwice | NeverWritten);
-            assert_eq!(kind.is_coverage(), coverage);
-            let barrier = matches!(kind, DifferentBarriers | EndedBeforeBarrier);
-            let warning = barrier || matches!(kind, VolatileOrder | ShuffleOrder | WrittenTwice);
-            assert_eq!(kind.is_warning(), warning);
-            assert_eq!(kind.is_hidden_cause(), !coverage && !warning && kind != UninitialisedGlobal);
-        }
-    }
 }

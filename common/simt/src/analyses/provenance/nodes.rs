@@ -163,7 +163,10 @@ impl Nodes {
         // The sum's tag, whether it is subtracted, and by what it was converted.
         let mut waiting = vec![(tag, false)];
         while let Some((tag, negative)) = waiting.pop() {
-            if let Some(mut term) = self.product(tag) {
+            if let Some((factor, sum)) = self.scaled(tag) {
+                formed.scales.push(factor);
+                waiting.push((sum, negative));
+            } else if let Some(mut term) = self.product(tag) {
                 term.negative = negative ^ term.factors[0].negated ^ term.factors[1].negated;
                 formed.terms.push(term);
             }
@@ -173,6 +176,7 @@ impl Nodes {
             match self.nodes[tag as usize].0 {
                 Node::Product { .. } => {}
                 Node::MultiplyAdd { c, .. } => waiting.push((c, negative)),
+                Node::Sum { a, b } if a == b && self.is_sum(a) => {}
                 Node::Sum { a, b } => waiting.extend([(a, negative), (b, negative)]),
                 Node::Negated(of) => waiting.push((of, !negative)),
                 Node::Converted { value, instruction } if self.is_sum(value) => {
@@ -185,6 +189,19 @@ impl Nodes {
         }
         formed.terms.reverse();
         formed
+    }
+
+    /// The number by which a sum is multiplied here, and that sum. A compiler adds a sum to itself for twice the sum.
+    fn scaled(&self, tag: Tag) -> Option<(f32, Tag)> {
+        let (a, b) = match self.nodes[tag as usize].0 {
+            Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. } => (a, b),
+            Node::Sum { a, b } if a == b && self.is_sum(a) => return Some((2.0, a)),
+            _ => return None,
+        };
+        [(a, b), (b, a)].into_iter().find_map(|(one, sum)| match self.value(one).source {
+            Source::Constant(bits) if self.is_sum(sum) => Some((f32::from_bits(bits as u32), sum)),
+            _ => None,
+        })
     }
 
     /// Whether this is a product or a sum, seen through conversions and shared memory.
@@ -235,6 +252,8 @@ pub struct Formed {
     pub rest: Vec<Value>,
     /// Instructions that gave the sum another type.
     pub conversions: Vec<u32>,
+    /// Numbers by which a part of it was multiplied as a whole.
+    pub scales: Vec<f32>,
 }
 
 /// A product that is part of a sum.

@@ -13,27 +13,23 @@ use crate::lower::preset::SHARED_WINDOW;
 type Shape = (u32, u32, u32);
 
 /// Shapes of `mma` for each type of A.
-const MMA: [(Type, &[Shape]); 6] = [
-    (Type::F16, &[(16, 8, 8), (16, 8, 16)]),
-    (Type::Bf16, &[(16, 8, 8), (16, 8, 16)]),
-    (Type::Tf32, &[(16, 8, 4), (16, 8, 8)]),
-    (Type::F64, &[(8, 8, 4)]),
-    (Type::S8, &[(8, 8, 16), (16, 8, 16), (16, 8, 32)]),
-    (Type::U8, &[(8, 8, 16), (16, 8, 16), (16, 8, 32)]),
+const MMA: [(&[Type], &[Shape]); 4] = [
+    (&[Type::F16, Type::Bf16], &[(16, 8, 8), (16, 8, 16)]),
+    (&[Type::Tf32], &[(16, 8, 4), (16, 8, 8)]),
+    (&[Type::F64], &[(8, 8, 4)]),
+    (&[Type::S8, Type::U8], &[(8, 8, 16), (16, 8, 16), (16, 8, 32)]),
 ];
 
 /// Shapes of `wmma` for each type of A.
-const WMMA: [(Type, &[Shape]); 6] = [
-    (Type::F16, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
-    (Type::Bf16, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
-    (Type::Tf32, &[(16, 16, 8)]),
-    (Type::F64, &[(8, 8, 4)]),
-    (Type::S8, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
-    (Type::U8, &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+const WMMA: [(&[Type], &[Shape]); 3] = [
+    (&[Type::F16, Type::Bf16, Type::S8, Type::U8], &[(16, 16, 16), (32, 8, 16), (8, 32, 16)]),
+    (&[Type::Tf32], &[(16, 16, 8)]),
+    (&[Type::F64], &[(8, 8, 4)]),
 ];
 
-fn has(shapes: &[(Type, &[Shape])], kind: Type, shape: Shape) -> bool {
-    shapes.iter().any(|(known, shapes)| *known == kind && shapes.contains(&shape))
+/// Whether a product has this shape if A is of a type that fits.
+fn has(all: &[(&[Type], &[Shape])], shape: Shape, fits: impl Fn(Type) -> bool) -> bool {
+    all.iter().any(|(kinds, shapes)| shapes.contains(&shape) && kinds.iter().any(|&kind| fits(kind)))
 }
 
 /// Whether products of the type are added up in the other.
@@ -141,7 +137,8 @@ impl Decoder<'_> {
         layouts: Option<[bool; 2]>,
     ) -> Result<(), Error> {
         self.done(words)?;
-        let known = has(if layouts.is_some() { &WMMA } else { &MMA }, a, shape);
+        let known =
+            if layouts.is_some() { has(&WMMA, shape, |kind| kind == a) } else { has(&MMA, shape, |kind| kind == a) };
         let same = a == b || layouts.is_none() && matches!((a, b), (Type::S8, Type::U8) | (Type::U8, Type::S8));
         let mixed = layouts.is_none() && d != c;
         let clamped = saturates && !d.is_integer();
@@ -221,8 +218,7 @@ impl Decoder<'_> {
         let kind = self.kind(&mut words)?;
         self.done(&words)?;
         let sum = matches!(part, 'c' | 'd');
-        let known =
-            WMMA.iter().any(|(of, shapes)| shapes.contains(&shape) && if sum { adds(*of, kind) } else { *of == kind });
+        let known = has(&WMMA, shape, |of| if sum { adds(of, kind) } else { of == kind });
         if !known || store != (part == 'd') || !matches!(place, Space::Generic | Space::Shared | Space::Global) {
             return Err(self.refuse("this form of the instruction"));
         }
