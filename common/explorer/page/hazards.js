@@ -9,11 +9,6 @@ function isWithinWarp({ parties: [a, b] }) {
   return b !== undefined && a.number === b.number && a.warp === b.warp;
 }
 
-/// The hazard to show first: one between warps, if there is any.
-export function firstHazard({ hazards }) {
-  return Math.max(0, hazards.findIndex((hazard) => !isWithinWarp(hazard)));
-}
-
 /// The thread that made the second access.
 function chosenOf(hazard) {
   const last = hazard.parties.at(-1);
@@ -129,7 +124,7 @@ export function makeHazards(view) {
           : `${look.hazards} so far, ${all} in the whole run.`;
       const here = facts.hazards.findIndex((hazard) => hazard.time === time);
       if (here >= 0 && facts.hazards[chosen]?.time !== time) chosen = here;
-      if (chosen === null || chosen >= all) chosen = all > 0 ? firstHazard(facts) : null;
+      if (chosen === null || chosen >= all) chosen = view.run.worst;
       drawOrders();
       const state = `${facts.order} ${look.hazards} ${chosen} ${all} ${view.room().width}`;
       if (drawn?.run === view.run && drawn.state === state) return;

@@ -3,7 +3,6 @@
 import { firstOf, isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
 import { element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
-import { firstHazard } from "./hazards.js";
 import { listenToKeys } from "./keys.js";
 import { makePaste } from "./paste.js";
 import { makePredict } from "./predict.js";
@@ -23,6 +22,8 @@ export class Page {
     this.witness = null;
     /// Kernels whose strips stand beside those of the kernel that is shown.
     this.beside = new Set();
+    /// The latencies of the strips that a stop of the tour wishes; the usual ones are left out.
+    this.latencies = {};
     this.runner = new Runner(data, wasm);
     this.travel = new Travel(this);
     this.parts = Object.fromEntries(
@@ -51,8 +52,8 @@ export class Page {
     );
     this.predict = makePredict(this.parts.predict, {
       visit: (stop) => this.visit(stop),
-      answer: (question) => this.answer(question),
-      look: (question, answer) => this.lookWhere(question, answer),
+      answer: (stop) => this.answer(stop),
+      look: (stop, answer) => this.lookWhere(stop, answer),
     });
     makePaste(this.parts.paste, {
       entries: (ptx) => this.runner.entries(ptx),
@@ -112,7 +113,7 @@ export class Page {
 
   /// Whether there is a tour, and whether it is shown.
   asking(shown) {
-    this.ask.hidden = this.chapter.questions.length === 0;
+    this.ask.hidden = this.chapter.tour.length === 0;
     this.ask.setAttribute("aria-expanded", String(shown));
     this.ask.classList.toggle("pressed", shown);
   }
@@ -161,8 +162,8 @@ export class Page {
     }
   }
 
-  /// Follows the address: what it leaves open is as usual.
-  follow(hash) {
+  /// Follows the address: what it leaves open is as usual. A counter-example with a fault opens on that.
+  async follow(hash) {
     const wanted = readFragment(hash);
     const first = this.data.own ?? this.data.chapters[0].kernels[0];
     const known = this.data.kernels.find(({ id }) => id === wanted.name || id === wanted.name.replace(/\/kernel$/, ""));
@@ -170,7 +171,7 @@ export class Page {
     const predicting = wanted.predict !== null;
     this.parts.predict.hidden = !predicting;
     this.choosePanel(wanted.panel);
-    return this.choose(
+    await this.choose(
       {
         name,
         ...(wanted.size ? { size: wanted.size } : firstOf(this.data, name)),
@@ -182,10 +183,22 @@ export class Page {
       },
       predicting && Number(wanted.predict) > 0 ? Number(wanted.predict) - 1 : undefined,
     );
+    if (!wanted.panel && !predicting && this.runs[0]?.kernel.role === "counter-example") await this.openHazard();
+  }
+
+  /// Shows the hazard that says most, in an order in which the product goes wrong, if there is one.
+  async openHazard() {
+    const { facts, worst } = this.runs[0];
+    const hazard = facts.hazards[worst];
+    if (!hazard || hazard.warning) return;
+    this.choosePanel("hazards");
+    if (facts.outcome.right) await this.findWitness();
+    if (facts.outcome.right && this.witness?.unlucky) await this.inOrder(this.witness.unlucky);
+    else await this.goTo({ to: "hazard" });
   }
 
   /// Runs what the reader, or the address, asks for.
-  async choose(wanted, question) {
+  async choose(wanted, stop) {
     const refused = isSize(this.data, wanted)
       ? undefined
       : wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
@@ -198,7 +211,7 @@ export class Page {
       return;
     }
     await this.make();
-    if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.questions, question);
+    if (!this.parts.predict.hidden) await this.predict.show(this.chapter.id, this.chapter.tour, stop);
   }
 
   /// Takes a choice over, as far as it can be run; `false` if another one was made meanwhile. Another kernel may need another size.
@@ -221,17 +234,17 @@ export class Page {
     this.parts.idea.textContent = kernel.about ?? "";
     this.parts.idea.title = kernel.about ?? "";
     this.chapter = this.data.chapters.find(({ kernels }) => kernels.includes(kernel.id)) ?? this.data.chapters[0];
-    this.parts.predict.hidden ||= this.chapter.questions.length === 0;
+    this.parts.predict.hidden ||= this.chapter.tour.length === 0;
     this.asking(!this.parts.predict.hidden);
     return true;
   }
 
-  /// Shows the chapter's questions, or hides them.
+  /// Shows the chapter's tour, or hides it.
   togglePredict() {
     const { hidden } = this.parts.predict;
     this.parts.predict.hidden = !hidden;
     this.asking(hidden);
-    if (hidden) this.predict.show(this.chapter.id, this.chapter.questions);
+    if (hidden) this.predict.show(this.chapter.id, this.chapter.tour);
   }
 
   /// Runs what is chosen, and shows it.
@@ -312,6 +325,7 @@ export class Page {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
     if (stop.panel) this.choosePanel(stop.panel);
     if (stop.beside) this.beside = new Set(stop.beside);
+    if (stop.latencies) this.latencies = stop.latencies;
     await this.goTo(stop.at);
   }
 
@@ -323,16 +337,16 @@ export class Page {
     const line = contains && run.kernel.source.split("\n").findIndex((text) => text.includes(contains)) + 1;
     const thread = { block: 0, warp: 0, lane: 0 };
     await run.lookAt(0, thread);
-    const hazard = options.to === "hazard" ? run.facts.hazards[firstHazard(run.facts)] : null;
+    const hazard = options.to === "hazard" ? run.facts.hazards[run.worst] : null;
     const time = hazard ? hazard.time : await run.seek({ ...options, array, line: line || undefined });
     if (time === null) return;
     await this.views[0].go(time, hazard ? this.travel.threadAt(run, time) : thread);
   }
 
   /// What was counted, in answer to a question of the tour.
-  async answer(question) {
+  async answer(stop) {
     if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
-    return this.runs[0].question(question);
+    return this.runs[0].count(stop);
   }
 
   /// Looks for an order in which the product of this kernel is right, and for one in which it is wrong.
@@ -365,7 +379,7 @@ export class Page {
   /// The strips of the kernel that is shown, and of those beside it.
   async strips(options) {
     const [run] = this.runs;
-    const own = { title: kernelTitle(run.kernel), strip: await run.strips(options) };
+    const own = { title: kernelTitle(run.kernel), measured: run.kernel.measured, strip: await run.strips(options) };
     const names = this.besides().filter(({ id }) => this.beside.has(id)).map(({ id }) => id);
     return [own, ...(await this.runner.stripsOf(names, this.choice, options))];
   }
@@ -394,15 +408,15 @@ export class Page {
     data.kernels = [...data.kernels.filter(({ id }) => id !== "pasted"), kernel];
     data.chapters = [
       ...data.chapters.filter(({ id }) => id !== "pasted"),
-      { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], questions: [] },
+      { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], tour: [] },
     ];
     this.controls.list();
     await this.choose({ ...this.choice, name: "pasted", form: "pasted", dtype: "f32", with: null });
   }
 
-  /// Shows where the answer of a question comes from.
-  async lookWhere(question, { time, block, warp }) {
-    if (question.panel) this.choosePanel(question.panel);
+  /// Shows where the answer of a stop comes from.
+  async lookWhere(stop, { time, block, warp }) {
+    if (stop.panel) this.choosePanel(stop.panel);
     await this.views[0].go(time, { block, warp });
   }
 }

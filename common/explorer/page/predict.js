@@ -21,16 +21,16 @@ export function numberOf(text) {
   return bare !== "" && Number.isFinite(Number(bare)) ? Number(bare) : null;
 }
 
-/// The tour. `page` has `visit(question)`, which shows what the stop is about, `answer(question)`, which asks the engine, and
-/// `look(question, answer)`, which shows where the answer comes from.
+/// The tour. `page` has `visit(stop)`, which shows what the stop is about, `answer(stop)`, which asks the engine, and
+/// `look(stop, answer)`, which shows where the answer comes from.
 export function makePredict(root, page) {
-  let questions = [];
+  let stops = [];
   let chapter = "";
   let at = 0;
   let answer = null;
-  const key = (index) => `${chapter}/${questions[index].id ?? index}`;
+  const key = (index) => `${chapter}/${stops[index].id ?? index}`;
 
-  function form(question) {
+  function form(stop) {
     const field = element("input", {
       type: "text",
       inputmode: "decimal",
@@ -50,21 +50,21 @@ export function makePredict(root, page) {
       event.preventDefault();
       const number = numberOf(field.value);
       if (number === null) hint.textContent = "Type a number.";
-      else commit(question, number);
+      else commit(stop, number);
     });
     return made;
   }
 
-  async function commit(question, number) {
+  async function commit(stop, number) {
     keepPrediction(key(at), number);
     await draw();
   }
 
-  function verdict(question, predicted, found) {
+  function verdict(stop, predicted, found) {
     if (found.value === null) return element("p", { text: "This run has nothing to count for the question." });
-    const right = agrees(predicted, found.value, question.digits ?? 0);
+    const right = agrees(predicted, found.value, stop.digits ?? 0);
     const parts =
-      found.per === undefined || found.per === null || !question.per
+      found.per === undefined || found.per === null || !stop.per
         ? ""
         : ` (${count(found.of)} in ${count(found.per)})`;
     return element(
@@ -74,17 +74,17 @@ export function makePredict(root, page) {
       `You said ${numeral(predicted)}. Counted: `,
       element("strong", { text: numeral(found.value) }),
       `${parts}. `,
-      ...withCode(question.after ?? ""),
+      ...withCode(stop.after ?? ""),
     );
   }
 
   async function draw() {
-    const question = questions[at];
+    const stop = stops[at];
     answer = null;
-    if (!question) return fill(root, element("p", { class: "muted", text: "This chapter has no tour." }));
+    if (!stop) return fill(root, element("p", { class: "muted", text: "This chapter has no tour." }));
     const known = predictions();
     const predicted = known[key(at)];
-    const dots = questions.map((_, index) =>
+    const dots = stops.map((_, index) =>
       element("button", {
         type: "button",
         class: "dot",
@@ -95,38 +95,38 @@ export function makePredict(root, page) {
         onclick: () => go(index),
       }),
     );
-    const body = element("div", { class: "question-body" });
+    const body = element("div", { class: "stop-body" });
     fill(
       root,
       element(
         "div",
-        { class: "question" },
+        { class: "stop" },
         element("span", { class: "dots" }, ...dots),
         element(
           "p",
           {},
-          ...withCode(question.look ? `${question.look} ` : ""),
-          element("strong", {}, ...withCode(question.words)),
+          ...withCode(stop.look ? `${stop.look} ` : ""),
+          element("strong", {}, ...withCode(stop.words)),
         ),
       ),
       body,
     );
-    if (predicted === undefined) return fill(body, form(question));
+    if (predicted === undefined) return fill(body, form(stop));
     const asked = at;
     try {
-      const found = await page.answer(question);
-      if (asked !== at || questions[at] !== question) return;
+      const found = await page.answer(stop);
+      if (asked !== at || stops[at] !== stop) return;
       answer = found;
       fill(
         body,
-        verdict(question, predicted, found),
+        verdict(stop, predicted, found),
         element(
           "p",
           { class: "next" },
           found.time === null
             ? null
-            : element("button", { type: "button", text: "Show me where", onclick: () => page.look(question, found) }),
-          at + 1 < questions.length
+            : element("button", { type: "button", text: "Show me where", onclick: () => page.look(stop, found) }),
+          at + 1 < stops.length
             ? element("button", { type: "button", class: "main", text: "Next stop", onclick: () => go(at + 1) })
             : null,
           element("button", {
@@ -145,24 +145,24 @@ export function makePredict(root, page) {
   }
 
   async function go(index) {
-    at = Math.max(0, Math.min(questions.length - 1, index));
-    const question = questions[at];
+    at = Math.max(0, Math.min(stops.length - 1, index));
+    const stop = stops[at];
     try {
-      if (question) await page.visit(question);
+      if (stop) await page.visit(stop);
     } catch {
       // The page says why the kernel does not run, and the answer of the question will.
     }
-    if (questions[at] === question) await draw();
+    if (stops[at] === stop) await draw();
   }
 
   return {
-    /// Asks the questions of a chapter, beginning with number `from`, or with the first that has no prediction yet.
+    /// Asks the stops of a chapter, beginning with number `from`, or with the first that has no prediction yet.
     show(name, asked, from) {
       if (name === chapter && from === undefined) return undefined;
       chapter = name;
-      questions = asked;
+      stops = asked;
       const known = predictions();
-      const open = questions.findIndex((_, index) => known[key(index)] === undefined);
+      const open = stops.findIndex((_, index) => known[key(index)] === undefined);
       return go(from ?? Math.max(0, open));
     },
     get answer() {

@@ -68,6 +68,8 @@ export class Run {
     const { answer, copies } = await this.engine.ask(request, ONCE);
     this.facts = answer;
     this.take(copies);
+    /// The number of the hazard that says most; null without hazards.
+    this.worst = answer.hazards.length > 0 ? (await this.hazard()).number : null;
     await this.lookAt(0);
   }
 
@@ -99,7 +101,7 @@ export class Run {
     return (await this.engine.ask({ do: "meaning", time: this.time, ...this.chosen, of })).answer;
   }
 
-  /// The picture of a hazard, by its place in the list.
+  /// The picture of a hazard, by its place in the list; without one of the hazard that says most.
   async hazard(number) {
     return (await this.engine.ask({ do: "hazard", number })).answer;
   }
@@ -126,11 +128,11 @@ export class Run {
     return answer ? answer.time : null;
   }
 
-  /// What was counted, in answer to a question of the book.
-  async question(asked) {
+  /// What was counted, in answer to a stop of the tour.
+  async count(asked) {
     const { metric, per, line, contains, array } = asked;
     const { answer } = await this.engine.ask({
-      do: "question",
+      do: "count",
       metric,
       per: per ?? undefined,
       line,

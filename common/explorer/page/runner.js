@@ -81,7 +81,8 @@ export class Runner {
     const strips = [];
     for (const name of names) {
       const run = await this.runOf(name, { ...choice, order: "warps" }, this.planning);
-      strips.push({ title: kernelTitle(run.kernel), strip: await run.strips({ ...options, block: 0, launch: 0, time: undefined }) });
+      const strip = await run.strips({ ...options, block: 0, launch: 0, time: undefined });
+      strips.push({ title: kernelTitle(run.kernel), measured: run.kernel.measured, strip });
     }
     return strips;
   }

@@ -4,11 +4,12 @@ import { element, fill, prepare } from "./elements.js";
 import { colours } from "./theme.js";
 import { count } from "./words.js";
 
-/// The latencies in clock cycles, which the reader can change.
+/// The latencies in clock cycles, and how many warps can issue in one; the reader can change them.
 const LATENCIES = [
   ["global", "global memory", 600],
   ["shared", "shared memory", 30],
   ["fma", "multiply-add", 4],
+  ["schedulers", "warp schedulers", 4],
 ];
 /// What a warp does, the colour, and its words.
 const WHATS = [
@@ -45,20 +46,21 @@ function stripWords({ clocks, warps }) {
 
 /// The panel.
 export function makeStrips(view) {
-  const latency = Object.fromEntries(LATENCIES.map(([id, , usual]) => [id, usual]));
-  const fields = LATENCIES.map(([id, text, usual]) =>
+  const usual = Object.fromEntries(LATENCIES.map(([id, , clocks]) => [id, clocks]));
+  const latency = { ...usual };
+  const fields = LATENCIES.map(([id, text]) =>
     element(
       "label",
       {},
       `${text} `,
       element("input", {
         type: "number",
-        min: 0,
+        min: id === "schedulers" ? 1 : 0,
         max: 100000,
-        value: usual,
+        value: usual[id],
         "data-latency": id,
         onchange: (event) => {
-          latency[id] = Math.max(0, Math.min(100000, Math.round(Number(event.target.value)) || 0));
+          latency[id] = Math.max(Number(event.target.min), Math.min(100000, Math.round(Number(event.target.value)) || 0));
           event.target.value = latency[id];
           refresh();
         },
@@ -85,6 +87,16 @@ export function makeStrips(view) {
   );
   let drawn = {};
   let asked = 0;
+  let wished = view.page.latencies;
+
+  /// Takes over what a stop of the tour wishes.
+  function takeWish() {
+    if (wished === view.page.latencies) return;
+    wished = view.page.latencies;
+    Object.assign(latency, usual, wished);
+    for (const field of root.querySelectorAll("[data-latency]")) field.value = latency[field.dataset.latency];
+    drawn = {};
+  }
 
   /// The strips of the run, and of the kernels that are chosen beside it.
   async function refresh() {
@@ -115,11 +127,13 @@ export function makeStrips(view) {
     const clocks = Math.max(1, ...all.map((one) => one.strip.clocks));
     fill(
       strips,
-      ...all.map(({ title, strip }) => {
+      ...all.map(({ title, measured, strip }) => {
         const text = stripWords(strip);
         const canvas = element("canvas", { role: "img", "aria-label": `${title}: ${text}` });
         drawStrip(canvas, strip, clocks, width);
-        return element("figure", {}, element("figcaption", {}, element("strong", { text: title }), `: ${text}`), canvas);
+        const caption = element("figcaption", {}, element("strong", { text: title }), `: ${text}`);
+        const times = (measured ?? []).map((time) => element("p", { class: "muted measured", text: `Measured: ${time}` }));
+        return element("figure", {}, caption, canvas, ...times);
       }),
     );
     return undefined;
@@ -137,6 +151,7 @@ export function makeStrips(view) {
     root,
     draw() {
       const { run } = view;
+      takeWish();
       const state = [run.kernel.id, run.form.id, run.time, run.chosen.block, view.room().width, [...view.page.beside].join()].join();
       if (state === drawn.state && drawn.run === run) return;
       drawn = { state, run };

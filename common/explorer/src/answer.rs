@@ -22,6 +22,14 @@ pub fn counts(counts: &Counts, all: bool) -> Value {
     Value::Object(entries.map(|(name, count)| (name.to_owned(), whole(count))).collect::<Map<_, _>>())
 }
 
+/// An object with the fields of another one behind its own.
+pub fn with(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
+}
+
 /// What is wrong, in a sentence.
 pub fn error(sentence: &str) -> Value {
     json!({ "error": sentence })

@@ -1,17 +1,14 @@
-//! What an instruction does beside writing registers, and how it is packed.
+//! What an instruction does beside writing registers.
 
-use crate::bits::{Reader, put_lanes, put_number};
 use simt::{AccessKind, Space};
 
 /// Something that an instruction does beside writing registers.
 #[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant)] // One lives at a time, on the stack.
 pub enum Effect {
-    /// An access to memory.
-    Access(AccessEvent),
+    Access(Box<AccessEvent>),
     /// An asynchronous copy.
-    Copy(CopyEvent),
-    /// Words that changed by other ways than a store: the array (none for shared memory), and places and values.
+    Copy(Box<CopyEvent>),
+    /// Words that are written: the array (none for shared memory), and places and values.
     Writes(Option<usize>, Vec<(u32, u32)>),
     /// A product of a warpgroup reads these pieces of 16 bytes of shared memory, which are its operand B.
     Product(Vec<u32>),
@@ -20,36 +17,30 @@ pub enum Effect {
     /// Waits until at most this number of groups are in flight; none: until all copies have landed.
     Wait(Option<u32>),
     /// Arrives at a barrier and waits there.
-    Arrive(u32),
-    /// Threads end.
+    Arrive,
+    /// These lanes' threads end.
     Exit(u32),
 }
 
 /// An access to memory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct AccessEvent {
-    /// What it does.
     pub kind: AccessKind,
-    /// Where.
     pub space: Space,
     /// The array of global memory.
     pub array: Option<usize>,
-    /// The lanes that take part.
     pub lanes: u32,
     /// Bytes of a lane.
     pub bytes: u32,
     /// In bytes from the start of the array, or of shared memory.
     pub addresses: [u32; 32],
-    /// What a store writes.
-    pub data: Option<[[u32; 32]; 4]>,
 }
 
 /// An asynchronous copy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CopyEvent {
     /// The array that it reads; none if it only writes zeros.
     pub array: Option<usize>,
-    /// The lanes that take part.
     pub lanes: u32,
     /// Bytes that a lane writes.
     pub bytes: u32,
@@ -63,122 +54,94 @@ pub struct CopyEvent {
     pub to: [u32; 32],
 }
 
-const ACCESS: u8 = 1;
-const COPY: u8 = 2;
-const WRITES: u8 = 3;
-const COMMIT: u8 = 4;
-const WAIT: u8 = 5;
-const ARRIVE: u8 = 6;
-const EXIT: u8 = 7;
-const PRODUCT: u8 = 8;
+impl CopyEvent {
+    /// The lanes that read something.
+    pub fn reading(&self) -> u32 {
+        lanes(self.lanes).filter(|&lane| self.source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane)
+    }
+}
 
-/// Kinds of access, by their number on the tape.
-const ACCESS_KINDS: [AccessKind; 3] = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
-const SPACES: [Space; 3] = [Space::Global, Space::Shared, Space::Local];
-
-fn number_of<T: PartialEq>(all: &[T], one: &T) -> u8 {
-    all.iter().position(|known| known == one).unwrap_or(0) as u8
+/// A word that a lane of an event reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched {
+    /// The array of global memory; none for shared memory.
+    pub array: Option<usize>,
+    /// Its place there.
+    pub word: u32,
+    pub lane: usize,
+    pub reads: bool,
+    pub writes: bool,
 }
 
 impl Effect {
-    /// Packs it.
-    pub fn put(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Access(access) => {
-                bytes.extend([ACCESS, number_of(&ACCESS_KINDS, &access.kind), number_of(&SPACES, &access.space)]);
-                put_number(bytes, access.array.map_or(0, |array| array as u64 + 1));
-                bytes.extend(access.lanes.to_le_bytes());
-                bytes.push(access.bytes as u8);
-                put_lanes(bytes, access.lanes, &access.addresses);
-                bytes.push(u8::from(access.data.is_some()));
-                for values in access.data.iter().flatten().take(access.bytes.div_ceil(4) as usize) {
-                    put_lanes(bytes, access.lanes, values);
-                }
-            }
-            Self::Copy(copy) => {
-                bytes.push(COPY);
-                put_number(bytes, copy.array.map_or(0, |array| array as u64 + 1));
-                bytes.extend(copy.lanes.to_le_bytes());
-                bytes.extend([copy.bytes as u8, u8::from(copy.bypass)]);
-                for values in [&copy.source_bytes, &copy.from, &copy.to] {
-                    put_lanes(bytes, copy.lanes, values);
-                }
-            }
-            Self::Writes(array, words) => {
-                bytes.push(WRITES);
-                put_number(bytes, array.map_or(0, |array| array as u64 + 1));
-                put_number(bytes, words.len() as u64);
-                for (place, word) in words {
-                    put_number(bytes, u64::from(*place));
-                    bytes.extend(word.to_le_bytes());
-                }
-            }
-            Self::Product(pieces) => {
-                bytes.push(PRODUCT);
-                put_number(bytes, pieces.len() as u64);
-                for &piece in pieces {
-                    put_number(bytes, u64::from(piece));
-                }
-            }
-            Self::Commit => bytes.push(COMMIT),
-            Self::Wait(pending) => {
-                bytes.push(WAIT);
-                put_number(bytes, pending.map_or(0, |pending| u64::from(pending) + 1));
-            }
-            Self::Arrive(id) => {
-                bytes.push(ARRIVE);
-                put_number(bytes, u64::from(*id));
-            }
-            Self::Exit(lanes) => {
-                bytes.push(EXIT);
-                bytes.extend(lanes.to_le_bytes());
-            }
-        }
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        let more = match self {
+            Self::Access(_) => size_of::<AccessEvent>(),
+            Self::Copy(_) => size_of::<CopyEvent>(),
+            Self::Writes(_, words) => 8 * words.len(),
+            Self::Product(pieces) => 4 * pieces.len(),
+            Self::Commit | Self::Wait(_) | Self::Arrive | Self::Exit(_) => 0,
+        };
+        size_of::<Self>() + more
     }
 
-    /// The next one on the tape; none at the end of the event.
-    pub fn take(reader: &mut Reader<'_>) -> Option<Self> {
-        let mask = |reader: &mut Reader<'_>| u32::from_le_bytes([0; 4].map(|_: u8| reader.byte()));
-        Some(match reader.byte() {
-            ACCESS => {
-                let kind = ACCESS_KINDS[usize::from(reader.byte()) % ACCESS_KINDS.len()];
-                let space = SPACES[usize::from(reader.byte()) % SPACES.len()];
-                let array = (reader.number() as usize).checked_sub(1);
-                let lanes = mask(reader);
-                let bytes = u32::from(reader.byte());
-                let addresses = reader.lanes(lanes);
-                let mut data = None;
-                if reader.byte() != 0 {
-                    let mut words = [[0; 32]; 4];
-                    for word in words.iter_mut().take(bytes.div_ceil(4) as usize) {
-                        *word = reader.lanes(lanes);
-                    }
-                    data = Some(words);
-                }
-                Self::Access(AccessEvent { kind, space, array, lanes, bytes, addresses, data })
+    /// The words of global and shared memory that an access or a copy touches.
+    pub fn touched(&self) -> Vec<Touched> {
+        let words = |array: Option<usize>, lane: usize, address: u32, bytes: u32, [reads, writes]: [bool; 2]| {
+            words(address, bytes).map(move |word| Touched { array, word, lane, reads, writes })
+        };
+        match self {
+            Self::Access(access) if access.space != Space::Local => {
+                let how = [access.kind != AccessKind::Store, access.kind != AccessKind::Load];
+                let of = |lane: usize| words(access.array, lane, access.addresses[lane], access.bytes, how);
+                lanes(access.lanes).flat_map(of).collect()
             }
-            COPY => {
-                let array = (reader.number() as usize).checked_sub(1);
-                let lanes = mask(reader);
-                let (bytes, bypass) = (u32::from(reader.byte()), reader.byte() != 0);
-                let [source_bytes, from, to] = [0; 3].map(|_: u8| reader.lanes(lanes));
-                Self::Copy(CopyEvent { array, lanes, bytes, bypass, source_bytes, from, to })
+            Self::Copy(copy) => {
+                let written = |lane: usize| words(None, lane, copy.to[lane], copy.bytes, [false, true]);
+                let read = |lane| words(copy.array, lane, copy.from[lane], copy.source_bytes[lane], [true, false]);
+                lanes(copy.lanes).flat_map(written).chain(lanes(copy.reading()).flat_map(read)).collect()
             }
-            WRITES => {
-                let array = (reader.number() as usize).checked_sub(1);
-                let count = reader.number();
-                let word = |_| (reader.number() as u32, u32::from_le_bytes([0; 4].map(|_: u8| reader.byte())));
-                Self::Writes(array, (0..count).map(word).collect())
-            }
-            PRODUCT => {
-                let count = reader.number();
-                Self::Product((0..count).map(|_| reader.number() as u32).collect())
-            }
-            COMMIT => Self::Commit,
-            WAIT => Self::Wait((reader.number() as u32).checked_sub(1)),
-            ARRIVE => Self::Arrive(reader.number() as u32),
-            EXIT => Self::Exit(mask(reader)),
-            _ => return None,
-        })
+            _ => vec![],
+        }
+    }
+}
+
+/// The words that lie in a piece of memory.
+pub fn words(address: u32, bytes: u32) -> std::ops::Range<u32> {
+    address / 4..(address + bytes).div_ceil(4)
+}
+
+/// The numbers of the lanes whose bits are set, in order.
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
+    (0..32).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+/// The first of them.
+pub fn first_lane(mask: u32) -> usize {
+    mask.trailing_zeros() as usize & 31
+}
+
+/// Values of warps, one after the other: of each those of the lanes that take part.
+#[derive(Debug, Default)]
+pub struct Values(Vec<u32>);
+
+impl Values {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn push(&mut self, mask: u32, values: &[u32; 32]) {
+        self.0.extend(lanes(mask).map(|lane| values[lane]));
+    }
+
+    /// The values of a mask that lie there, and zero in the other lanes; goes on behind them.
+    pub fn take(&self, at: &mut usize, mask: u32) -> [u32; 32] {
+        let mut values = [0; 32];
+        for lane in lanes(mask) {
+            values[lane] = self.0.get(*at).copied().unwrap_or_default();
+            *at += 1;
+        }
+        values
     }
 }

@@ -1,20 +1,18 @@
 //! One run, and answers to what the page asks about it.
 
 use crate::answer::{counts, error, real};
+use crate::count::count;
 use crate::entries::entries;
-use crate::hazard::{hazard, picture};
-use crate::log::Event;
+use crate::hazard::{hazard, picture, worst};
 use crate::look::{self, Looked};
 use crate::meaning::meaning;
 use crate::origins::Origins;
-use crate::question::question;
-use crate::request::{LookRequest, MeaningRequest, Request, problem};
+use crate::request::{LookRequest, Request};
 use crate::run::{Run, Wrong};
 use crate::seek::seek;
 use crate::state::State;
 use crate::step::step;
 use crate::strips::strips;
-use crate::sums::Sums;
 use crate::witness::witness;
 use serde_json::{Value, json};
 
@@ -27,8 +25,6 @@ pub struct Engine {
     aside: State,
     /// Where its values come from, once somebody has asked.
     origins: Option<Origins>,
-    /// The sums of the warp that was chosen last: launch, block, warp.
-    sums: Option<((usize, u32, u32), Sums)>,
     bulk: Vec<Vec<u32>>,
 }
 
@@ -68,59 +64,60 @@ impl Engine {
             self.look(&LookRequest::default())?;
             return Ok(summary);
         }
-        match request {
-            Request::Plan(request) => {
-                let problem = problem([request.m, request.n, request.k], request.dtype);
-                Ok(match request.planner.plan(&problem, "") {
+        match &request {
+            Request::Plan { planner, product } => {
+                return Ok(match planner.plan(&product.problem(), "") {
                     Ok(plan) => json!({ "plan": plan, "refused": null }),
                     Err(sentence) => json!({ "plan": null, "refused": sentence }),
-                })
+                });
             }
-            Request::Entries { ptx } => entries(&ptx),
-            Request::Look(request) => self.look(&request),
-            other => {
-                let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
-                match other {
-                    Request::Seek(request) => {
-                        let time = seek(run, &request);
-                        let event = time.and_then(|time| run.tape.events.get(time.checked_sub(1)? as usize));
-                        Ok(json!({ "time": time, "warp": event.map(Event::warp) }))
-                    }
-                    Request::Question(request) => question(run, &request),
-                    Request::Meaning(MeaningRequest { at, of }) => {
-                        let origins = self.origins.get_or_insert_with(|| Origins::of(run));
-                        let (chosen, ended) = stand(run, &mut self.state, &mut self.aside, &at);
-                        let own = if ended { &self.aside } else { &self.state };
-                        meaning(run, origins, &self.state, own, &chosen, &of)
-                    }
-                    Request::Step(LookRequest { time, block, warp, .. }) => {
-                        Ok(step(run, self.origins.get_or_insert_with(|| Origins::of(run)), (block, warp), time))
-                    }
-                    Request::Hazard { number } => {
-                        picture(run, self.origins.get_or_insert_with(|| Origins::of(run)), number)
-                    }
-                    Request::Witness => Ok(witness(run)),
-                    Request::Strips(request) => strips(run, &request),
-                    _ => Err("this is not a request of the explorer".into()),
-                }
+            Request::Entries { ptx } => return entries(ptx),
+            _ => {}
+        }
+        let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
+        match request {
+            Request::Look(request) => {
+                follow(&mut self.origins, run);
+                self.look(&request)
             }
+            Request::Seek(request) => {
+                let time = seek(run, &request);
+                let event = time.and_then(|time| run.tape.events.get(time.checked_sub(1)? as usize));
+                Ok(json!({ "time": time, "warp": event.map(|event| event.warp) }))
+            }
+            Request::Count(request) => count(run, &request),
+            Request::Meaning { at, of } => {
+                let origins = follow(&mut self.origins, run);
+                let (chosen, ended) = stand(run, &mut self.state, &mut self.aside, &at);
+                let own = if ended { &self.aside } else { &self.state };
+                meaning(run, origins, &self.state, own, &chosen, &of)
+            }
+            Request::Step(LookRequest { time, block, warp, .. }) => {
+                Ok(step(run, follow(&mut self.origins, run), (block, warp), time))
+            }
+            Request::Hazard { number } => {
+                let origins = follow(&mut self.origins, run);
+                picture(run, origins, number.unwrap_or_else(|| worst(run, origins)))
+            }
+            Request::Witness => Ok(witness(run)),
+            Request::Strips(request) => strips(run, &request),
+            Request::Run(_) | Request::Plan { .. } | Request::Entries { .. } => Err("this is answered before".into()),
         }
     }
 
     fn look(&mut self, request: &LookRequest) -> Result<Value, String> {
         let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first")?;
         let (chosen, ended) = stand(run, &mut self.state, &mut self.aside, request);
-        let key = (chosen.launch, chosen.block, chosen.warp);
-        if self.sums.as_ref().is_none_or(|(known, _)| *known != key) {
-            self.sums = Some((key, crate::sums::sums(run, chosen.launch, chosen.block, chosen.warp)));
-        }
         let own = if ended { &self.aside } else { &self.state };
-        let no_sums = vec![];
-        let sums = self.sums.as_ref().map_or(&no_sums, |(_, sums)| sums);
-        let Looked { answer, bulk } = look::look(run, &self.state, own, &chosen, sums);
+        let Looked { answer, bulk } = look::look(run, self.origins.as_ref(), &self.state, own, &chosen);
         self.bulk = bulk;
         Ok(answer)
     }
+}
+
+/// Where the values of a run come from: it is followed when somebody asks for the first time.
+fn follow<'a>(known: &'a mut Option<Origins>, run: &Run) -> &'a Origins {
+    known.get_or_insert_with(|| Origins::of(run))
 }
 
 /// Goes to a time, and of a block that has ended before to its end as well. Gives the chosen thread, and whether its block has ended.
@@ -139,8 +136,7 @@ fn stand(run: &Run, state: &mut State, aside: &mut State, request: &LookRequest)
 fn summary(run: &Run) -> Value {
     let tape = &run.tape;
     let [m, n, k] = run.size;
-    let c = tape.end.arrays.get(crate::run::C).map(|words| words.as_slice()).unwrap_or_default();
-    let wrong: Vec<Wrong> = run.wrong(c).collect();
+    let wrong: Vec<Wrong> = run.wrong(run.c_at_end()).collect();
     let writes = tape.end.touched.get(crate::run::C).map(|[_, writes]| writes.as_slice()).unwrap_or_default();
     let unwritten = writes.iter().filter(|&&count| count == 0).count();
     let first = wrong.first().map(|wrong| {
@@ -157,10 +153,10 @@ fn summary(run: &Run) -> Value {
             lines.extend(instruction.line);
             instructions.push(json!({ "text": instruction.text, "line": instruction.line, "kind": instruction.kind, "launch": number }));
         }
-        let (from, to) = launch.events;
         launches.push(json!({
-            "entry": launch.program.kernel.name(), "grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes,
-            "from": from, "to": to.min(tape.length()), "blocks": launch.spans.len(), "warps": launch.warps(),
+            "entry": launch.program.kernel.name(), "grid": [launch.grid.x, launch.grid.y, launch.grid.z],
+            "block": [launch.block.x, launch.block.y, launch.block.z], "shared_bytes": launch.shared_bytes,
+            "from": launch.events.start, "to": launch.events.end, "blocks": launch.spans.len(), "warps": launch.warps(),
             "first_instruction": launch.first_instruction,
         }));
         let arrays = launch.program.kernel.shared_arrays().iter().map(|array| {
@@ -175,7 +171,7 @@ fn summary(run: &Run) -> Value {
     json!({
         "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": {
-            "right": wrong.is_empty() && run.stopped.is_none(), "wrong": wrong.len(), "unwritten": unwritten, "first": first,
+            "right": run.is_right(), "wrong": wrong.len(), "unwritten": unwritten, "first": first,
             "stopped": run.stopped,
         },
         "launches": launches, "tile": run.plan.tile, "tile_k": run.plan.tile_k, "instructions": instructions, "lines": lines,

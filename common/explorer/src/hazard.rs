@@ -1,6 +1,6 @@
 //! A hazard as a picture: the two accesses, what the cell held before and after, where a barrier is missing, and the element that goes wrong.
 
-use crate::answer::real;
+use crate::answer::{real, with};
 use crate::effect::CopyEvent;
 use crate::instructions::own_line;
 use crate::log::LaunchTape;
@@ -10,22 +10,18 @@ use crate::origins::Origins;
 use crate::run::{C, Found, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::Placed;
-use simt::{Action, Location, Party, Space};
+use simt::{Action, Location, Party};
 
 /// Wrong elements of a block that are looked through.
 const MOST: usize = 64;
-
-/// The number of a party's block, and of its thread in it.
-fn numbers(launch: &LaunchTape, party: &Party) -> (u32, u32) {
-    let place = |at: simt::Dim3, [x, y, _]: [u32; 3]| at.x + x * (at.y + y * at.z);
-    (place(party.block, launch.grid), place(party.thread, launch.block))
-}
+/// Hazards among which the one that says most is looked for.
+const LOOKED_AT: usize = 16;
 
 /// A hazard for the list.
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
     let party = |party: &Party| {
-        let (number, thread) = numbers(launch, party);
+        let (number, thread) = launch.numbers(party);
         json!({
             "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
             "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
@@ -44,18 +40,8 @@ type Word = (Option<usize>, u32);
 
 /// The words that a lane touches in an event. An asynchronous copy writes shared memory, and reads what it copies.
 fn touched(run: &Run, event: u32, lane: usize) -> Vec<Word> {
-    let words =
-        |array, address: u32, bytes: u32| (address / 4..(address + bytes).div_ceil(4)).map(move |word| (array, word));
-    if let Some(access) = run.tape.access(event) {
-        let takes_part = access.lanes >> lane & 1 != 0 && access.space != Space::Local;
-        return words(access.array, access.addresses[lane], access.bytes).filter(|_| takes_part).collect();
-    }
-    let copy = run.tape.copy(event).filter(|copy| copy.lanes >> lane & 1 != 0);
-    copy.map_or_else(Vec::new, |copy| {
-        words(None, copy.to[lane], copy.bytes)
-            .chain(words(copy.array, copy.from[lane], copy.source_bytes[lane]))
-            .collect()
-    })
+    let own = run.tape.touched(event).filter(|touched| touched.lane == lane);
+    own.map(|touched| (touched.array, touched.word)).collect()
 }
 
 /// What a cell holds at a time, and what that means.
@@ -87,6 +73,22 @@ fn copied(run: &Run, launch: &LaunchTape, copy: &CopyEvent, lane: usize, word: u
     json!({ "value": value.map(|bits| real(run.number(bits))), "meaning": name.unwrap_or_else(|| "the number 0".into()) })
 }
 
+/// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
+pub fn worst(run: &Run, origins: &Origins) -> usize {
+    let mut between = None;
+    for number in 0..run.hazards.len().min(LOOKED_AT) {
+        let Ok(picture) = picture(run, origins, number) else { continue };
+        let [first, second] = ["first", "second"].map(|side| [&picture[side]["block"], &picture[side]["warp"]]);
+        if picture["second"].is_object() && first != second {
+            between.get_or_insert(number);
+            if picture["wrong"] == true {
+                return number;
+            }
+        }
+    }
+    between.unwrap_or_default()
+}
+
 /// The picture of a hazard.
 pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, String> {
     let most = run.hazards.len();
@@ -96,21 +98,15 @@ pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, Str
         .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
     let parties = &found.hazard.parties;
-    let begin = launch.events.0;
+    let lane = |party: &Party| launch.numbers(party).1 as usize % 32;
     // The latest event of a party's instruction before a time that touches one of these words, if there are any.
     let event_of = |party: &Party, before: u32, words: Option<&[Word]>| {
-        let (block, thread) = numbers(launch, party);
-        (begin..before).rev().find(|&number| {
-            let event = &tape.events[number as usize];
-            (event.block(), event.warp()) == (block, thread / 32)
-                && event.lanes >> (thread % 32) & 1 != 0
-                && launch.program.kernel.location(event.instruction).ptx_line == party.location.ptx_line
-                && words.is_none_or(|words| {
-                    touched(run, number, thread as usize % 32).iter().any(|word| words.contains(word))
-                })
+        let touches = |event: u32| touched(run, event, lane(party)).into_iter();
+        tape.of_warp(launch.warp_of(party), launch.events.start..before).rfind(|&event| {
+            run.is_of(launch, party, event)
+                && words.is_none_or(|words| touches(event).any(|word| words.contains(&word)))
         })
     };
-    let lane = |party: &Party| numbers(launch, party).1 as usize % 32;
     let seen = seen(run, origins, found);
     let second = parties.last().and_then(|party| Some((party, event_of(party, found.time, None)?)));
     let words = second.map_or_else(Vec::new, |(party, event)| touched(run, event, lane(party)));
@@ -125,26 +121,24 @@ pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, Str
         }
         None => (first, second, cell),
     };
-    let block = second.map_or(0, |(party, _)| numbers(launch, party).0);
+    let block = second.map_or(0, |(party, _)| launch.numbers(party).0);
     let at = (found.launch, block);
     let held = |time: u32| {
         cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, origins, at, cell, time))
     };
     // A copy lands later; what it brings is known.
     let after = |party: &Party, event: u32| match (tape.copy(event), cell) {
-        (Some(copy), Some((None, word))) => copied(run, launch, &copy, lane(party), word),
+        (Some(copy), Some((None, word))) => copied(run, launch, copy, lane(party), word),
         _ => held(event + 1),
     };
     let told = |(party, event): (&Party, u32)| {
-        let (block, thread) = numbers(launch, party);
-        let mut told = after(party, event);
+        let (block, thread) = launch.numbers(party);
         let more = json!({
             "time": event + 1, "launch": found.launch, "block": block, "warp": thread / 32, "lane": thread % 32,
             "thread": [party.thread.x, party.thread.y, party.thread.z], "line": own_line(&party.location, &run.file),
             "action": party.action.to_string(),
         });
-        told.as_object_mut().into_iter().for_each(|told| told.extend(more.as_object().cloned().unwrap_or_default()));
-        told
+        with(after(party, event), more)
     };
     let writes = |side: &Option<(&Party, u32)>| side.is_some_and(|(party, _)| party.action.writes());
     let writer = [second, first].into_iter().find(writes).flatten();
@@ -154,7 +148,7 @@ pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, Str
         .find(|(party, _)| matches!(party.action, Action::Reads | Action::Updates));
     let element = reader
         .zip(cell)
-        .and_then(|((party, event), cell)| becomes(run, origins, at, (numbers(launch, party).1, event), cell));
+        .and_then(|((party, event), cell)| becomes(run, origins, at, (launch.numbers(party).1, event), cell));
     let name = cell.map(|(array, word)| crate::names::element(run, launch, array, 4 * word).to_string());
     let space = |array: Option<usize>| if array.is_some() { "global" } else { "shared" };
     Ok(json!({
@@ -168,39 +162,34 @@ pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, Str
     }))
 }
 
-fn place_of(run: &Run, index: u32) -> (u32, u32) {
-    let [row, column] = run.row_column(C, index);
-    (row, column)
-}
-
 /// Two accesses in the lines of a race, by two warps, at which an element of C goes wrong, and the word of shared memory.
 fn seen(run: &Run, origins: &Origins, found: &Found) -> Option<([(Party, u32); 2], u32)> {
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
     let party = |writes: bool| found.hazard.parties.iter().find(|party| party.action.writes() == writes);
     let (reader, writer) = (party(false)?, party(true)?);
-    let block = numbers(launch, reader).0;
+    let block = launch.numbers(reader).0;
     let place = Place::new(run, origins, found.launch, block).filter(|_| reader.block == writer.block)?;
     let line = |location: &Location| own_line(location, &run.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
-    let threads = simt::Dim3::from((launch.block[0], launch.block[1], launch.block[2]));
-    let of = |party: &Party, thread: u32| Party { thread: threads.index(thread.into()), ..party.clone() };
-    let wrong: Vec<(u32, u32)> = run.wrong(tape.end.arrays.get(C)?).map(|wrong| wrong.place).collect();
-    let stores = place.block.stores().filter(|(_, store)| wrong.contains(&place_of(run, store.index as u32)));
+    let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
+    let wrong: Vec<[u32; 2]> = run.wrong(run.c_at_end()).map(|wrong| wrong.place.into()).collect();
+    let stores = place.block.stores().filter(|(_, store)| wrong.contains(&run.row_column(C, store.index as u32)));
     for term in stores.take(MOST).flat_map(|(_, store)| place.wrong_terms(store.value)) {
         for passage in
             term.factors.iter().filter_map(|factor| factor.shared).filter(|passage| is(passage.loaded, reader))
         {
-            let loads = |number: &u32| {
-                let event = &tape.events[*number as usize];
-                (event.block(), event.warp(), event.instruction) == (block, term.thread / 32, passage.loaded)
-            };
-            let Some(read) = (launch.events.0..place.block.event_of(term.tag)).rev().find(loads) else { continue };
+            let before = launch.events.start..place.block.event_of(term.tag);
+            let loads = |number: &u32| tape.event(*number).instruction == passage.loaded;
+            let Some(read) = tape.of_warp((block, term.thread / 32), before).rfind(loads) else { continue };
             // What no barrier keeps apart from the read.
             let mut openings = tape.opened.iter().filter(|opened| opened.block == block);
-            let next =
-                openings.clone().find(|opened| opened.event >= read).map_or(launch.events.1, |opened| opened.event + 1);
-            let since = openings.rfind(|opened| opened.event < read).map_or(launch.events.0, |opened| opened.event + 1);
+            let next = openings
+                .clone()
+                .find(|opened| opened.event >= read)
+                .map_or(launch.events.end, |opened| opened.event + 1);
+            let since =
+                openings.rfind(|opened| opened.event < read).map_or(launch.events.start, |opened| opened.event + 1);
             let fits = |&(_, placed): &(u32, &Placed)| {
                 placed.position == passage.position && is(placed.stored, writer) && placed.by / 32 != term.thread / 32
             };
@@ -225,7 +214,7 @@ fn becomes(
     (_, word): Word,
 ) -> Option<(u32, bool)> {
     let place = Place::new(run, origins, launch, block)?;
-    let loaded = run.tape.events[event as usize].instruction;
+    let loaded = run.tape.event(event).instruction;
     let uses = |term: &simt::analyses::provenance::Term| {
         let read = term.factors.iter().filter_map(|factor| factor.shared);
         let mut read = read.filter(|passage| (passage.position, passage.loaded) == (word, loaded));
@@ -238,19 +227,18 @@ fn becomes(
 
 /// Where a barrier of the block would have kept two of its threads apart.
 fn barrier(run: &Run, launch: &LaunchTape, first: (&Party, u32), second: (&Party, u32)) -> Option<Value> {
-    let [one, other] = [first, second].map(|(party, _)| numbers(launch, party));
+    let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
     let line = |(party, _): (&Party, u32)| own_line(&party.location, &run.file);
     if one.0 != other.0 || one.1 == other.1 {
         return None;
     }
     // The second warp may have come to the first one's line since the latest barrier: then that line goes first, else its own.
     let tape = &run.tape;
-    let instruction = tape.events[first.1 as usize].instruction;
+    let instruction = tape.event(first.1).instruction;
     let opened = tape.opened.iter().rfind(|opened| opened.block == other.0 && opened.event < second.1);
-    let since = opened.map_or(launch.events.0, |opened| opened.event + 1);
-    let passed = tape.events[since as usize..second.1 as usize]
-        .iter()
-        .any(|event| (event.block(), event.warp()) == (other.0, other.1 / 32) && event.instruction == instruction);
+    let since = opened.map_or(launch.events.start, |opened| opened.event + 1);
+    let mut of_second = tape.of_warp((other.0, other.1 / 32), since..second.1);
+    let passed = of_second.any(|event| tape.event(event).instruction == instruction);
     let (earlier, later) = if passed { (first, second) } else { (second, first) };
     Some(json!({ "after": first.1 + 1, "before": second.1, "after_line": line(earlier), "before_line": line(later) }))
 }

@@ -1,46 +1,41 @@
-//! What happened in a run: an event for each instruction that a warp executed, with the values it wrote, packed.
+//! What happened in a run: an event for each instruction that a warp executed, with the values that it wrote.
 
-use crate::bits::Reader;
-use crate::effect::{AccessEvent, CopyEvent, Effect};
-use crate::instructions::{Keys, Program};
-use simt::Counts;
+use crate::effect::{AccessEvent, CopyEvent, Effect, Touched, Values};
+use crate::instructions::{Instruction, Keys, Program};
+use simt::{Counts, Dim3, Party, SharedArray};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A warp executed an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// The block's number in the launch, and in the lowest five bits the warp's.
-    place: u32,
+    /// The block's number in the launch, and the warp's in the block.
+    pub block: u32,
+    pub warp: u32,
     /// Number of the instruction in its kernel.
     pub instruction: u32,
     /// Lanes that executed it.
     pub lanes: u32,
-    /// Where its values start on the tape.
-    data: u32,
+    /// Where the values that it wrote to registers start, and its effects.
+    values: u32,
+    effects: u32,
     /// Number of what it added to the counters.
     counts: u32,
 }
 
 impl Event {
-    /// The block's number.
-    pub fn block(&self) -> u32 {
-        self.place >> 5
-    }
-
-    /// The warp's number in the block.
-    pub fn warp(&self) -> u32 {
-        self.place & 31
+    /// The block and the warp.
+    pub fn place(&self) -> (u32, u32) {
+        (self.block, self.warp)
     }
 }
 
 /// An array of global memory: A, B, C and whatever else there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Its name.
     pub name: String,
     /// Where it starts.
     pub base: u64,
-    /// Its size.
     pub bytes: u64,
     /// What it held at the start.
     pub words: Vec<u32>,
@@ -49,18 +44,16 @@ pub struct Array {
 /// One launch of the run.
 #[derive(Debug, Clone)]
 pub struct LaunchTape {
-    /// Its kernel.
     pub program: Program,
     /// How many instructions the kernels of the launches before have.
     pub first_instruction: u32,
     /// Blocks.
-    pub grid: [u32; 3],
+    pub grid: Dim3,
     /// Threads of a block.
-    pub block: [u32; 3],
+    pub block: Dim3,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Its first event, and the one after its last.
-    pub events: (u32, u32),
+    pub events: Range<u32>,
     /// By block: its first event and its last; `u32::MAX` if it has none.
     pub spans: Vec<(u32, u32)>,
 }
@@ -68,26 +61,29 @@ pub struct LaunchTape {
 impl LaunchTape {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        self.block.count() as u32
     }
 
     /// Warps of a block.
     pub fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
     }
-}
 
-/// The values that an event wrote to a register: low words, and the high words of a wide one.
-pub type Written = ([u32; 32], [u32; 32]);
+    /// The number of a party's block, and of its thread in it.
+    pub fn numbers(&self, party: &Party) -> (u32, u32) {
+        let number = |at: Dim3, of: Dim3| at.x + of.x * (at.y + of.y * at.z);
+        (number(party.block, self.grid), number(party.thread, self.block))
+    }
 
-/// The effects of an event, one after the other.
-pub struct Effects<'a>(Reader<'a>);
+    /// The number of a party's block, and of its warp in it.
+    pub fn warp_of(&self, party: &Party) -> (u32, u32) {
+        let (block, thread) = self.numbers(party);
+        (block, thread / 32)
+    }
 
-impl Iterator for Effects<'_> {
-    type Item = Effect;
-
-    fn next(&mut self) -> Option<Effect> {
-        Effect::take(&mut self.0)
+    /// The shared array that a position in bytes lies in.
+    pub fn shared_array(&self, position: u32) -> Option<&SharedArray> {
+        self.program.kernel.shared_arrays().iter().rfind(|array| array.offset <= position)
     }
 }
 
@@ -96,7 +92,6 @@ impl Iterator for Effects<'_> {
 pub struct Opened {
     /// The event after which it did.
     pub event: u32,
-    /// The block.
     pub block: u32,
     /// The warps that go on.
     pub warps: u32,
@@ -107,7 +102,6 @@ pub struct Opened {
 pub struct Log {
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// The launches.
     pub launches: Vec<LaunchTape>,
     /// The arrays of global memory.
     pub arrays: Vec<Array>,
@@ -115,25 +109,27 @@ pub struct Log {
     pub keys: Keys,
     /// Barriers that opened, in order.
     pub opened: Vec<Opened>,
-    bytes: Vec<u8>,
+    values: Values,
+    effects: Vec<Effect>,
+    effects_bytes: usize,
     counts: Vec<Counts>,
     counts_of: HashMap<Counts, u32>,
 }
 
-/// Bytes of values at most.
-const LONGEST: usize = 400 << 20;
+/// Bytes at most.
+const LONGEST: usize = 800 << 20;
 
 impl Log {
-    /// Adds an event of the latest launch; false if there is no room for it.
+    /// Adds an event of the latest launch, with the values that it wrote to registers; false if there is no room for it.
     pub fn push(
         &mut self,
         (block, warp): (u32, u32),
-        instruction: u32,
-        lanes: u32,
+        (instruction, lanes): (u32, u32),
         counts: Counts,
-        data: impl FnOnce(&mut Vec<u8>),
+        written: &[[u32; 32]],
+        effects: Vec<Effect>,
     ) -> bool {
-        if self.bytes.len() > LONGEST {
+        if self.memory() > LONGEST {
             return false;
         }
         let next = self.counts.len() as u32;
@@ -141,10 +137,13 @@ impl Log {
         if number == next {
             self.counts.push(counts);
         }
-        let start = self.bytes.len() as u32;
-        data(&mut self.bytes);
-        self.bytes.push(0);
-        let event = Event { place: block << 5 | warp & 31, instruction, lanes, data: start, counts: number };
+        let (from, first) = (self.values.len() as u32, self.effects.len() as u32);
+        let event = Event { block, warp, instruction, lanes, values: from, effects: first, counts: number };
+        for values in written {
+            self.values.push(lanes, values);
+        }
+        self.effects_bytes += effects.iter().map(Effect::memory).sum::<usize>();
+        self.effects.extend(effects);
         let time = self.length();
         self.events.push(event);
         if let Some(span) = self.launches.last_mut().and_then(|launch| launch.spans.get_mut(block as usize)) {
@@ -155,8 +154,8 @@ impl Log {
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
-        let events = self.events.capacity() * size_of::<Event>() + self.counts.len() * size_of::<Counts>();
-        events + self.bytes.capacity()
+        let events = self.events.len() * size_of::<Event>() + self.counts.len() * size_of::<Counts>();
+        events + 4 * self.values.len() + self.effects_bytes
     }
 
     /// Time goes from 0 to this.
@@ -164,52 +163,80 @@ impl Log {
         self.events.len() as u32
     }
 
+    /// An event by its number.
+    pub fn event(&self, number: u32) -> &Event {
+        &self.events[number as usize]
+    }
+
     /// The launch that an event belongs to, by number; after the end the last.
     pub fn launch_of(&self, event: u32) -> usize {
-        self.launches.partition_point(|launch| launch.events.1 <= event).min(self.launches.len().saturating_sub(1))
+        self.launches.partition_point(|launch| launch.events.end <= event).min(self.launches.len().saturating_sub(1))
+    }
+
+    /// The instruction that an event executed.
+    pub fn instruction(&self, event: u32) -> &Instruction {
+        &self.launches[self.launch_of(event)].program.instructions[self.event(event).instruction as usize]
+    }
+
+    /// The events of a warp of a block, among some.
+    pub fn of_warp(&self, place: (u32, u32), events: Range<u32>) -> impl DoubleEndedIterator<Item = u32> + Clone {
+        events.filter(move |&number| self.event(number).place() == place)
     }
 
     /// What an event added to the counters.
-    pub fn counts(&self, event: &Event) -> &Counts {
-        &self.counts[event.counts as usize]
+    pub fn counts(&self, event: u32) -> &Counts {
+        &self.counts[self.event(event).counts as usize]
     }
 
-    fn reader(&self, event: &Event) -> Reader<'_> {
-        Reader(self.bytes.get(event.data as usize..).unwrap_or_default())
+    /// What an event wrote to registers, by number: low words, and the high words of a wide one.
+    pub fn written(&self, event: u32) -> impl Iterator<Item = (usize, [u32; 32], [u32; 32])> {
+        let &Event { lanes, values, .. } = self.event(event);
+        let registers = &self.launches[self.launch_of(event)].program.registers;
+        let writes = if lanes == 0 { &[][..] } else { &self.instruction(event).writes };
+        let mut at = values as usize;
+        writes.iter().map(move |&number| {
+            let low = self.values.take(&mut at, lanes);
+            let wide = registers[number].bytes == 8;
+            (number, low, if wide { self.values.take(&mut at, lanes) } else { [0; 32] })
+        })
     }
 
-    /// The effects of an event of a program; `registers` is handed what it wrote to registers, by number.
-    pub fn effects(&self, program: &Program, event: &Event, mut registers: impl FnMut(usize, &Written)) -> Effects<'_> {
-        let mut reader = self.reader(event);
-        if event.lanes != 0 {
-            let instruction = program.instructions.get(event.instruction as usize);
-            for &number in instruction.map_or(&[][..], |instruction| &instruction.writes) {
-                let low = reader.lanes(event.lanes);
-                let wide = program.registers[number].bytes == 8;
-                let high = if wide { reader.lanes(event.lanes) } else { [0; 32] };
-                registers(number, &(low, high));
-            }
-        }
-        Effects(reader)
+    /// What else an event did.
+    pub fn effects(&self, event: u32) -> &[Effect] {
+        let first = self.event(event).effects as usize;
+        let end = self.events.get(event as usize + 1).map_or(self.effects.len(), |next| next.effects as usize);
+        &self.effects[first..end]
     }
 
     /// The access to memory that an event made, if any: a copy is not one.
-    pub fn access(&self, number: u32) -> Option<AccessEvent> {
-        let event = self.events.get(number as usize)?;
-        let program = &self.launches.get(self.launch_of(number))?.program;
-        self.effects(program, event, |_, _| {}).find_map(|effect| match effect {
-            Effect::Access(access) => Some(access),
+    pub fn access(&self, event: u32) -> Option<&AccessEvent> {
+        self.effects(event).iter().find_map(|effect| match effect {
+            Effect::Access(access) => Some(&**access),
             _ => None,
         })
     }
 
     /// The asynchronous copy that an event started, if any.
-    pub fn copy(&self, number: u32) -> Option<CopyEvent> {
-        let event = self.events.get(number as usize)?;
-        let program = &self.launches.get(self.launch_of(number))?.program;
-        self.effects(program, event, |_, _| {}).find_map(|effect| match effect {
-            Effect::Copy(copy) => Some(copy),
+    pub fn copy(&self, event: u32) -> Option<&CopyEvent> {
+        self.effects(event).iter().find_map(|effect| match effect {
+            Effect::Copy(copy) => Some(&**copy),
             _ => None,
+        })
+    }
+
+    /// The words of global and shared memory that an event touches.
+    pub fn touched(&self, event: u32) -> impl Iterator<Item = Touched> {
+        self.effects(event).iter().flat_map(Effect::touched)
+    }
+
+    /// Whether an event accesses memory, or the array of this name.
+    pub fn accesses(&self, event: u32, array: Option<&str>) -> bool {
+        let is_access = |effect: &Effect| matches!(effect, Effect::Access(_) | Effect::Copy(_));
+        let Some(wanted) = array else { return self.effects(event).iter().any(is_access) };
+        let launch = &self.launches[self.launch_of(event)];
+        self.touched(event).any(|touched| match touched.array {
+            Some(array) => self.arrays[array].name == wanted,
+            None => launch.shared_array(4 * touched.word).is_some_and(|array| array.source_name == wanted),
         })
     }
 

@@ -1,24 +1,23 @@
 //! What everything looks like at one time, for one chosen thread.
 
 use crate::answer::{counts, real, whole};
-use crate::bits::lanes;
-use crate::effect::{AccessEvent, CopyEvent};
-use crate::log::{Event, LaunchTape};
+use crate::effect::{AccessEvent, CopyEvent, first_lane, lanes};
+use crate::log::LaunchTape;
 use crate::names::element;
+use crate::origins::Origins;
+use crate::product;
 use crate::request::LookRequest;
 use crate::run::{A, B, C, Run};
 use crate::state::{Block, State};
-use crate::sums::{Sum, Sums};
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
+use simt::analyses::provenance::Store;
 use simt::{AccessKind, CopyAccess, Counts, Space};
 
 /// The chosen thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen {
-    /// The launch that runs.
     pub launch: usize,
-    /// Its block.
     pub block: u32,
     /// The warp in the block.
     pub warp: u32,
@@ -44,7 +43,6 @@ impl Chosen {
 
 /// An answer, and the arrays beside it.
 pub struct Looked {
-    /// The answer.
     pub answer: Value,
     /// The arrays, by number.
     pub bulk: Vec<Vec<u32>>,
@@ -59,12 +57,6 @@ const OTHER_WARP: u32 = 16;
 const OTHER_BLOCK: u32 = 32;
 const ON_ITS_WAY: u32 = 64;
 const HAS_BEEN_WRITTEN: u32 = 128;
-
-/// The shared array that a position lies in.
-fn shared_name(launch: &LaunchTape, position: u32) -> String {
-    let arrays = launch.program.kernel.shared_arrays();
-    arrays.iter().rfind(|array| array.offset <= position).map_or("shared".into(), |array| array.source_name.clone())
-}
 
 /// A value for each lane of a mask, null for the others.
 fn by_lane<T: Into<Value>>(mask: u32, value: impl Fn(usize) -> T) -> Value {
@@ -88,39 +80,29 @@ fn wavefronts(passes: &[Wavefront]) -> Value {
 /// The chosen warp's latest request.
 fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
     let tape = &run.tape;
-    let event = &tape.events[number as usize];
-    let instruction = &launch.program.instructions[event.instruction as usize];
-    let first = |mask: u32| mask.trailing_zeros() as usize & 31;
+    let (event, instruction) = (tape.event(number), tape.instruction(number));
+    let named = |array: Option<usize>, mask: u32, addresses: &[u32; 32]| {
+        by_lane(mask, |lane| element(run, launch, array, addresses[lane]).to_string())
+    };
+    let array = |array: Option<usize>, mask: u32, addresses: &[u32; 32]| match array {
+        Some(array) => tape.arrays[array].name.as_str(),
+        None => launch.shared_array(addresses[first_lane(mask)]).map_or("shared", |array| &array.source_name),
+    };
     let mut answer = json!({
         "time": number + 1, "now": number + 1 == now, "instruction": event.instruction + launch.first_instruction, "line": instruction.line,
-        "counts": counts(tape.counts(event), false), "note": null, "to": null, "fewest": 0, "sectors": [], "wavefronts": [],
+        "counts": counts(tape.counts(number), false), "note": null, "to": null, "fewest": 0, "sectors": [], "wavefronts": [],
     });
-    if let Some(access) = tape.access(number) {
-        let AccessEvent { kind, space, array, lanes: mask, bytes, addresses, .. } = access;
-        answer["kind"] = json!(match kind {
-            AccessKind::Load => "load",
-            AccessKind::Store => "store",
-            _ => "atomic",
-        });
-        answer["space"] = json!(space_name(space));
-        answer["array"] = match (array, space) {
-            (Some(array), _) => json!(tape.arrays[array].name),
-            (None, Space::Shared) => json!(shared_name(launch, addresses[first(mask)])),
-            _ => json!("local"),
-        };
-        answer["bytes"] = json!(bytes);
-        answer["lanes"] = json!(mask);
-        answer["addresses"] = by_lane(mask, |lane| addresses[lane]);
-        answer["elements"] = by_lane(mask, |lane| match space {
-            Space::Local => format!("local[{}]", addresses[lane] / 4),
-            _ => element(run, launch, array, addresses[lane]).to_string(),
-        });
+    let more = if let Some(access) = tape.access(number) {
+        let &AccessEvent { kind, space, lanes: mask, bytes, ref addresses, .. } = access;
         if space == Space::Global {
-            answer["sectors"] = sectors(mask, &addresses);
+            answer["sectors"] = sectors(mask, addresses);
         } else if space == Space::Shared {
+            // Lanes that take no part go where one does.
+            let filled = std::array::from_fn(|lane| {
+                addresses[if mask >> lane & 1 != 0 { lane } else { first_lane(mask) }].into()
+            });
             let kernel = &launch.program.kernel;
-            let wide = filled(mask, &addresses);
-            match Wavefronts::of_access(kernel, event.instruction, kind, mask, bytes, &wide) {
+            match Wavefronts::of_access(kernel, event.instruction, kind, mask, bytes, &filled) {
                 Some(found) => {
                     answer["wavefronts"] = wavefronts(&found.passes);
                     answer["fewest"] = json!(found.fewest);
@@ -131,56 +113,50 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
                 }
             }
         }
+        let kind = match kind {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            _ => "atomic",
+        };
+        let (space, array, elements) = match space {
+            Space::Global => ("global", array(access.array, mask, addresses), named(access.array, mask, addresses)),
+            Space::Shared => ("shared", array(None, mask, addresses), named(None, mask, addresses)),
+            _ => ("local", "local", by_lane(mask, |lane| format!("local[{}]", addresses[lane] / 4))),
+        };
+        json!({
+            "kind": kind, "space": space, "array": array, "bytes": bytes, "lanes": mask, "elements": elements,
+            "addresses": by_lane(mask, |lane| addresses[lane]),
+        })
     } else if let Some(copy) = tape.copy(number) {
-        let CopyEvent { array, lanes: mask, bytes, bypass, source_bytes, from, to } = copy;
-        let reading = reading(&copy);
-        answer["kind"] = json!("copy");
-        answer["space"] = json!("global");
-        answer["array"] = json!(array.map(|array| &tape.arrays[array].name));
-        answer["bytes"] = json!(bytes);
-        answer["lanes"] = json!(mask);
-        answer["addresses"] = by_lane(reading, |lane| from[lane]);
-        answer["elements"] = by_lane(reading, |lane| element(run, launch, array, from[lane]).to_string());
-        answer["sectors"] = sectors(reading, &from);
-        let base = array.map_or(0, |array| tape.arrays[array].base);
+        let CopyEvent { lanes: mask, bytes, from, to, .. } = copy;
+        let reading = copy.reading();
+        let base = copy.array.map_or(0, |array| tape.arrays[array].base);
         let found = Wavefronts::of_copy(&CopyAccess {
-            warp: event.warp(),
+            warp: event.warp,
             instruction: event.instruction,
-            lanes: mask,
-            bytes,
-            bypass,
-            source_bytes: &source_bytes,
+            lanes: *mask,
+            bytes: *bytes,
+            bypass: copy.bypass,
+            source_bytes: &copy.source_bytes,
             from: &from.map(|offset| base + u64::from(offset)),
             to: &to.map(u64::from),
         });
+        answer["sectors"] = sectors(reading, from);
         answer["to"] = json!({
-            "addresses": by_lane(mask, |lane| to[lane]), "elements": by_lane(mask, |lane| element(run, launch, None, to[lane]).to_string()),
-            "array": shared_name(launch, to[first(mask)]), "wavefronts": wavefronts(&found.passes), "fewest": found.fewest,
+            "addresses": by_lane(*mask, |lane| to[lane]), "elements": named(None, *mask, to), "array": array(None, *mask, to),
+            "wavefronts": wavefronts(&found.passes), "fewest": found.fewest,
         });
-        if reading != mask {
+        if reading != *mask {
             answer["note"] = json!("lanes without a source write zeros");
         }
-    }
-    answer
-}
-
-/// The lanes of a copy that read something.
-fn reading(copy: &CopyEvent) -> u32 {
-    lanes(copy.lanes).filter(|&lane| copy.source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane)
-}
-
-/// The addresses, with those of lanes that take no part set to one that does.
-fn filled(mask: u32, addresses: &[u32; 32]) -> [u64; 32] {
-    let first = u64::from(addresses[mask.trailing_zeros() as usize & 31]);
-    std::array::from_fn(|lane| if mask >> lane & 1 != 0 { u64::from(addresses[lane]) } else { first })
-}
-
-fn space_name(space: Space) -> &'static str {
-    match space {
-        Space::Global => "global",
-        Space::Shared => "shared",
-        _ => "local",
-    }
+        json!({
+            "kind": "copy", "space": "global", "array": copy.array.map(|array| &tape.arrays[array].name), "bytes": bytes, "lanes": mask,
+            "elements": named(copy.array, reading, from), "addresses": by_lane(reading, |lane| from[lane]),
+        })
+    } else {
+        json!({})
+    };
+    crate::answer::with(answer, more)
 }
 
 /// The value of a register in a lane.
@@ -206,72 +182,50 @@ fn registers(launch: &LaunchTape, block: &Block, chosen: &Chosen, now: u32) -> V
     register.collect()
 }
 
-/// The value of an event's register in a lane, as a number of C's kind.
-fn sum_value(run: &Run, launch: &LaunchTape, number: u32, register: usize, lane: usize) -> f64 {
-    let event = &run.tape.events[number as usize];
-    let mut bits = 0;
-    run.tape.effects(&launch.program, event, |written, (low, _)| {
-        if written == register {
-            bits = low[lane];
-        }
-    });
-    run.number(bits)
-}
-
-fn sums(run: &Run, launch: &LaunchTape, state: &State, chosen: &Chosen, sums: &Sums) -> Value {
-    let columns = run.size[1];
-    let of_lane = sums.get(chosen.lane).map_or(&[][..], Vec::as_slice);
-    let sum = |sum: &Sum| {
-        // The latest first.
-        let step = sum.steps.iter().find(|(number, _)| *number < state.time);
-        let value = step.map(|&(number, register)| real(sum_value(run, launch, number, register, chosen.lane)));
-        let register = step.map(|&(_, register)| launch.program.registers[register].name.clone());
-        let expected = run.expected.get(sum.element as usize).map(|&bits| real(run.number(bits)));
-        json!({
-            "row": sum.element / columns, "column": sum.element % columns, "value": value, "expected": expected, "register": register,
-        })
+/// The sums of the chosen lane that end up in C: of each the latest value that it has at that time.
+fn sums(run: &Run, origins: &Origins, chosen: &Chosen, time: u32) -> Value {
+    let Some(block) = origins.block(chosen.launch, chosen.block) else { return json!([]) };
+    let thread = 32 * chosen.warp + chosen.lane as u32;
+    let sum = |(_, store): (u32, &Store)| {
+        let [row, column] = run.row_column(C, store.index as u32);
+        let sums = block.nodes().formed(store.value).sums;
+        let latest = sums.into_iter().find(|&tag| block.event_of(tag) < time);
+        let value = latest.map(|tag| real(run.number(block.nodes().value(tag).bits as u32)));
+        let register = latest.and_then(|tag| block.register_of(run, tag, chosen.lane));
+        let expected = run.expected.get(store.index as usize).map(|&bits| real(run.number(bits)));
+        json!({ "row": row, "column": column, "value": value, "expected": expected, "register": register })
     };
-    of_lane.iter().map(sum).collect()
+    let mut stores: Vec<_> = block.stores().filter(|(_, store)| store.number == thread).collect();
+    stores.sort_by_key(|(_, store)| store.index);
+    stores.into_iter().map(sum).collect()
 }
 
 fn warps(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, ended: bool, time: u32) -> Value {
     let tape = &run.tape;
-    let events = launch.events.0..launch.events.1.min(tape.length());
-    let mut next: Vec<Option<u32>> = vec![None; launch.warps() as usize];
-    let mut missing = if ended { 0 } else { next.len() };
     let (_, end) = launch.spans[chosen.block as usize];
-    for number in time.max(events.start)..events.end.min(end.saturating_add(1)) {
-        if missing == 0 {
-            break;
-        }
-        let event = &tape.events[number as usize];
-        if event.block() == chosen.block
-            && let Some(slot @ None) = next.get_mut(event.warp() as usize)
-        {
-            *slot = Some(event.instruction);
-            missing -= 1;
-        }
-    }
+    let events = time.max(launch.events.start)..launch.events.end.min(end.saturating_add(1));
     let first = launch.first_instruction;
-    let warp = |number: usize| {
-        let state = own.and_then(|block| block.warps.get(number));
-        let last = state.and_then(|warp| warp.last).map(|last| tape.events[last as usize]);
+    let warp = |number: u32| {
+        let next = tape.of_warp((chosen.block, number), if ended { 0..0 } else { events.clone() }).next();
+        let next = next.map(|next| tape.event(next).instruction);
+        let state = own.and_then(|block| block.warps.get(number as usize));
+        let last = state.and_then(|warp| warp.last).map(|last| tape.event(last));
         let gone = ended || state.is_some_and(|warp| warp.ended == u32::MAX);
         let name = match state {
             _ if gone => "done",
             None => "waits",
-            Some(warp) if warp.barrier.is_some() => "barrier",
+            Some(warp) if warp.at_barrier => "barrier",
             Some(_) => "runs",
         };
         let at = |instruction: u32| launch.program.instructions.get(instruction as usize).and_then(|known| known.line);
         let at_barrier = if name == "barrier" { last.map(|event| event.instruction) } else { None };
-        let here = at_barrier.or(next[number]);
+        let here = at_barrier.or(next);
         json!({
-            "state": name, "next": next[number].map(|next| next + first), "line": here.and_then(at),
+            "state": name, "next": next.map(|next| next + first), "line": here.and_then(at),
             "last": last.map(|event| event.instruction + first), "lanes": last.map_or(0, |event| event.lanes),
         })
     };
-    (0..launch.warps() as usize).map(warp).collect()
+    (0..launch.warps()).map(warp).collect()
 }
 
 /// Row, column, rows and columns, cut off at the edges.
@@ -282,18 +236,14 @@ fn cut([row, column, rows, columns]: [u32; 4], [height, width]: [u32; 2]) -> Val
 fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -> Value {
     let [m, n, k] = run.size;
     let [width, height] = run.plan.tile;
-    let [x, y, _] = launch.grid;
-    let (row, column) = (chosen.block / x % y * height, chosen.block % x * width);
+    let at = launch.grid.index(chosen.block.into());
+    let (row, column) = (at.y * height, at.x * width);
     let mut tiles = Map::new();
     tiles.insert("C".into(), cut([row, column, height, width], [m, n]));
     // The pass of the main loop: where the block read A or B last.
     let latest = |input: usize| own.and_then(|block| block.warps.iter().filter_map(|warp| warp.inputs[input]).max());
-    let address = |number: u32| {
-        let access = run.tape.access(number).map(|access| (access.lanes, access.addresses));
-        let reads = |copy: CopyEvent| (reading(&copy), copy.from);
-        let (mask, addresses) = access.or_else(|| run.tape.copy(number).map(reads))?;
-        Some(addresses[mask.trailing_zeros() as usize & 31] / 4)
-    };
+    let address =
+        |number: u32| run.tape.touched(number).find(|touched| touched.array.is_some()).map(|touched| touched.word);
     let pass = |k: u32| k / run.plan.tile_k * run.plan.tile_k;
     if let Some(at) = latest(A).and_then(address) {
         tiles.insert("A".into(), cut([row, pass(at % k), height, run.plan.tile_k], [m, k]));
@@ -307,23 +257,13 @@ fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -
 fn copies(run: &Run, launch: &LaunchTape, own: Option<&Block>) -> Value {
     let Some(own) = own else { return json!([]) };
     let copy = |flight: &crate::state::Flight| {
-        let event = &run.tape.events[flight.event as usize];
-        let copy = run.tape.copy(flight.event);
+        let (event, copy) = (run.tape.event(flight.event), run.tape.copy(flight.event));
         json!({
             "warp": flight.warp, "time": flight.event + 1, "instruction": event.instruction + launch.first_instruction,
             "lanes": event.lanes, "bytes": copy.map_or(0, |copy| copy.bytes), "closed": flight.closed,
         })
     };
     own.flights.iter().map(copy).collect()
-}
-
-/// The chosen warp's latest product of a warpgroup.
-fn product(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, time: u32) -> Value {
-    let mut product = crate::product::latest(run, launch, own, (chosen.block, chosen.warp), time);
-    if let Some(number) = product["instruction"].as_u64() {
-        product["instruction"] = json!(number + u64::from(launch.first_instruction));
-    }
-    product
 }
 
 /// The marks of A, B, C and of shared memory.
@@ -333,47 +273,24 @@ struct Marks {
 }
 
 impl Marks {
-    fn mark(&mut self, array: Option<usize>, address: u32, bytes: u32, bits: u32) {
-        let words = match array {
-            Some(array) => self.matrices.get_mut(array),
-            None => Some(&mut self.shared),
-        };
-        let Some(words) = words else { return };
-        for word in address / 4..(address + bytes).div_ceil(4) {
-            if let Some(mark) = words.get_mut(word as usize) {
-                *mark |= bits;
-            }
-        }
-    }
-
     /// Marks what a request touches: bits for reading and for writing, for all of its lanes.
     fn request(&mut self, run: &Run, number: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]) {
-        if let Some(access) = run.tape.access(number) {
-            let bits = if access.kind == AccessKind::Load { reads } else { writes };
-            for lane in lanes(access.lanes & mask) {
-                match access.space {
-                    Space::Global => self.mark(access.array, access.addresses[lane], access.bytes, bits),
-                    Space::Shared if own => self.mark(None, access.addresses[lane], access.bytes, bits),
-                    _ => {}
-                }
-            }
-        } else if let Some(copy) = run.tape.copy(number) {
-            for lane in lanes(copy.lanes & mask) {
-                if copy.array.is_some() {
-                    self.mark(copy.array, copy.from[lane], copy.source_bytes[lane], reads);
-                }
-                if own {
-                    self.mark(None, copy.to[lane], copy.bytes, writes);
-                }
+        for touched in run.tape.touched(number).filter(|touched| mask >> touched.lane & 1 != 0) {
+            let words = match touched.array {
+                Some(array) => self.matrices.get_mut(array),
+                None => own.then_some(&mut self.shared),
+            };
+            if let Some(mark) = words.and_then(|words| words.get_mut(touched.word as usize)) {
+                *mark |= if touched.writes { writes } else { reads };
             }
         }
     }
 }
 
 /// A warp's latest request, if the warp still stands on its line.
-fn current(run: &Run, launch: &LaunchTape, warp: &crate::state::Warp) -> Option<u32> {
+fn current(run: &Run, warp: &crate::state::Warp) -> Option<u32> {
     let (access, last) = (warp.access?, warp.last?);
-    let line = |number: u32| launch.program.instructions[run.tape.events[number as usize].instruction as usize].line;
+    let line = |number: u32| run.tape.instruction(number).line;
     (access == last || line(access) == line(last)).then_some(access)
 }
 
@@ -385,7 +302,7 @@ fn marks(run: &Run, launch: &LaunchTape, state: &State, own: Option<&Block>, cho
     };
     for (&number, block) in &state.blocks {
         for (warp_number, warp) in (0u32..).zip(&block.warps) {
-            let Some(request) = current(run, launch, warp) else { continue };
+            let Some(request) = current(run, warp) else { continue };
             let of_block = number == chosen.block;
             if of_block && warp_number == chosen.warp {
                 marks.request(run, request, true, 1 << chosen.lane, [READ_BY_LANE, WRITTEN_BY_LANE]);
@@ -420,7 +337,7 @@ fn by_line(run: &Run, lines: &[Counts]) -> Value {
 }
 
 /// Everything at the state's time. `own` is the state in which the chosen block is shown: its last one if it has ended.
-pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &Sums) -> Looked {
+pub fn look(run: &Run, origins: Option<&Origins>, state: &State, own: &State, chosen: &Chosen) -> Looked {
     let tape = &run.tape;
     let time = state.time;
     let Some(launch) = tape.launches.get(chosen.launch) else {
@@ -429,14 +346,14 @@ pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &S
     let block = own.blocks.get(&chosen.block);
     let (_, end) = launch.spans[chosen.block as usize];
     let ended = end < time;
-    let describe = |event: &Event| {
-        let line = launch.program.instructions.get(event.instruction as usize).and_then(|known| known.line);
+    let describe = |number: u32| {
+        let event = tape.event(number);
         json!({
-            "block": event.block(), "warp": event.warp(), "instruction": event.instruction + launch.first_instruction, "line": line,
-            "lanes": event.lanes,
+            "block": event.block, "warp": event.warp, "instruction": event.instruction + launch.first_instruction,
+            "line": tape.instruction(number).line, "lanes": event.lanes,
         })
     };
-    let event = time.checked_sub(1).filter(|&event| event >= launch.events.0).map(|event| &tape.events[event as usize]);
+    let event = time.checked_sub(1).filter(|&event| event >= launch.events.start);
     let blocks = launch.spans.iter().map(|&(first, end)| if first >= time { 0 } else { 1 + u32::from(end < time) });
     let latest = block.and_then(|block| block.warps.get(chosen.warp as usize)).and_then(|warp| warp.access);
     let answer = json!({
@@ -447,9 +364,9 @@ pub fn look(run: &Run, state: &State, own: &State, chosen: &Chosen, all_sums: &S
         "tiles": tiles(run, launch, block, chosen),
         "request": latest.map(|number| request(run, launch, number, time)),
         "registers": block.map_or_else(|| json!([]), |block| registers(launch, block, chosen, time)),
-        "sums": sums(run, launch, state, chosen, all_sums),
+        "sums": origins.map_or_else(|| json!([]), |origins| sums(run, origins, chosen, time)),
         "copies": copies(run, launch, block),
-        "product": product(run, launch, block, chosen, time),
+        "product": product::latest(run, launch, block, (chosen.block, chosen.warp), time),
         "totals": counts(&state.totals, true),
         "by_line": by_line(run, &state.lines),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),

@@ -1,7 +1,7 @@
 //! What a value means: an element, a sum of products, an address, or a number that the kernel was given.
 
 use crate::answer::real;
-use crate::bits::lanes;
+use crate::effect::Touched;
 use crate::instructions::operands;
 use crate::log::LaunchTape;
 use crate::look::Chosen;
@@ -12,8 +12,8 @@ use crate::request::Subject;
 use crate::run::{A, B, C, Run};
 use crate::state::{Block, State};
 use serde_json::{Map, Value, json};
+use simt::Space;
 use simt::analyses::provenance::{self, Source, Tag, Term};
-use simt::{AccessKind, Space};
 use std::collections::BTreeSet;
 
 /// Pairs of a sum that are listed.
@@ -26,9 +26,7 @@ const READS: usize = 64;
 /// A block of a launch that was followed.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// The launch.
     pub launch: &'a LaunchTape,
     /// The number of the launch, and of the block.
     pub at: (usize, u32),
@@ -38,7 +36,6 @@ pub struct Place<'a> {
 
 /// A factor of a product, or a value that was not computed.
 pub struct Factor {
-    /// In words.
     pub words: String,
     /// The array and the word, if it is an element.
     pub element: Option<(usize, u32)>,
@@ -96,7 +93,7 @@ impl<'a> Place<'a> {
     fn act(&self, event: u32, instruction: u32, lane: u32, lanes: u32) -> Value {
         let known = self.launch.program.instructions.get(instruction as usize);
         json!({
-            "time": event + 1, "launch": self.at.0, "block": self.at.1, "warp": self.run.tape.events[event as usize].warp(), "lane": lane,
+            "time": event + 1, "launch": self.at.0, "block": self.at.1, "warp": self.run.tape.event(event).warp, "lane": lane,
             "line": known.and_then(|known| known.line), "instruction": instruction + self.launch.first_instruction, "lanes": lanes,
         })
     }
@@ -215,33 +212,22 @@ impl<'a> Place<'a> {
     fn reads(&self, word: u32, events: std::ops::Range<u32>) -> Vec<Value> {
         let mut known = BTreeSet::new();
         let read = |number: u32| {
-            let event = &self.run.tape.events[number as usize];
-            let access = (event.block() == self.at.1).then(|| self.run.tape.access(number)).flatten()?;
-            if access.space != Space::Shared || access.kind == AccessKind::Store {
-                return None;
-            }
-            let reads = |lane: &usize| {
-                (access.addresses[*lane] / 4..(access.addresses[*lane] + access.bytes).div_ceil(4)).contains(&word)
-            };
-            let mask = lanes(access.lanes).filter(reads).fold(0, |mask, lane| mask | 1_u32 << lane);
-            let new = mask != 0 && known.insert((event.warp(), event.instruction));
+            let event = self.run.tape.event(number);
+            let own = |touched: &Touched| touched.reads && (touched.array, touched.word) == (None, word);
+            let lanes = self.run.tape.touched(number).filter(own).map(|touched| touched.lane);
+            let mask = lanes.fold(0, |mask, lane| mask | 1_u32 << lane);
+            let new = event.block == self.at.1 && mask != 0 && known.insert((event.warp, event.instruction));
             new.then(|| self.act(number, event.instruction, mask.trailing_zeros(), mask))
         };
         events.filter_map(read).take(READS).collect()
     }
 
-    /// The tag of a register in a lane, as the latest event that wrote it left it, and that event.
-    pub fn register(&self, (warp, lane): (u32, usize), register: usize, before: u32) -> Option<(u32, Tag)> {
-        let written = |&number: &u32| {
-            let event = &self.run.tape.events[number as usize];
-            let instruction = &self.launch.program.instructions[event.instruction as usize];
-            let place = instruction.writes.iter().position(|&written| written == register)?;
-            let own = (event.block(), event.warp()) == (self.at.1, warp) && event.lanes >> lane & 1 != 0;
-            own.then_some((number, event, instruction.writes.len(), place))
-        };
-        let (number, event, count, place) = (self.launch.events.0..before).rev().find_map(|number| written(&number))?;
-        let tags = self.block.written(number, event.lanes, count);
-        Some((number, tags.get(place).map_or(0, |tags| tags[lane])))
+    /// The tag of a register in a lane, as an event wrote it.
+    pub fn register(&self, lane: usize, register: usize, event: u32) -> Option<Tag> {
+        let writes = &self.run.tape.instruction(event).writes;
+        let place = writes.iter().position(|&written| written == register)?;
+        let tags = self.block.written(event, self.run.tape.event(event).lanes, writes.len());
+        Some(tags.get(place).map_or(0, |tags| tags[lane]))
     }
 }
 
@@ -271,7 +257,7 @@ fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u
         let name = element(run, launch, None, value as u32);
         return address(&name.array, inside.then(|| name.to_string()));
     }
-    let instruction = &program.instructions[run.tape.events[event as usize].instruction as usize];
+    let instruction = run.tape.instruction(event);
     let from = operands(&instruction.text).into_iter().nth(1).unwrap_or_default();
     let part = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let special = [("%tid.", "threadIdx"), ("%ntid.", "blockDim"), ("%ctaid.", "blockIdx"), ("%nctaid.", "gridDim")];
@@ -302,8 +288,8 @@ fn register(place: Option<&Place<'_>>, run: &Run, block: &Block, chosen: &Chosen
     if plain["kind"] == "address" {
         return Some(plain);
     }
-    let found = place.and_then(|place| Some((place, place.register((chosen.warp, chosen.lane), number, time)?)));
-    found.and_then(|(place, (_, tag))| place.tag(tag, time, false)).or(Some(plain))
+    let found = place.and_then(|place| place.tag(place.register(chosen.lane, number, time - 1)?, time, false));
+    found.or(Some(plain))
 }
 
 /// What is asked about, at the state's time; the chosen block is shown as `own` has it.

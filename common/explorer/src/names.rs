@@ -8,7 +8,6 @@ use std::fmt;
 /// An element of an array. One of shared memory that belongs to no array has no name and its place in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Element {
-    /// The array.
     pub array: String,
     /// Its index, the slowest dimension first.
     pub index: Vec<u32>,
@@ -25,8 +24,7 @@ impl fmt::Display for Element {
 pub fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -> Element {
     let element = |name: &str, index: Vec<u32>| Element { array: name.to_owned(), index };
     let Some(array) = array else {
-        let arrays = launch.program.kernel.shared_arrays();
-        let Some(found) = arrays.iter().rfind(|array| array.offset <= address) else {
+        let Some(found) = launch.shared_array(address) else {
             return element("", vec![address]);
         };
         let mut rest = (address - found.offset) / 4;
@@ -66,7 +64,6 @@ impl fmt::Display for Range {
 }
 
 impl Range {
-    /// Its array.
     pub fn array(&self) -> &str {
         &self.first.array
     }

@@ -1,6 +1,6 @@
 //! Where the values of a run come from: the run is done once more, and what `simt` follows of it is kept by event.
 
-use crate::bits::{Reader, put_lanes};
+use crate::effect::Values;
 use crate::run::{C, Run};
 use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
 use simt::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, Executed, Kernel, LaunchInfo, Observer, Provenance};
@@ -16,7 +16,7 @@ const MOST: Tag = 8 << 20;
 struct Step {
     event: u32,
     /// Where the tags of the registers that it wrote start.
-    bytes: usize,
+    tags: usize,
     nodes: Tag,
     placed: usize,
     stores: usize,
@@ -26,7 +26,7 @@ struct Step {
 pub struct Followed {
     origins: BlockOrigins,
     steps: Vec<Step>,
-    bytes: Vec<u8>,
+    tags: Values,
     /// By tag: the element of C that the sum becomes.
     goals: BTreeMap<Tag, u32>,
     events: Arc<AtomicU32>,
@@ -54,8 +54,18 @@ impl Followed {
     /// The tags of the registers that an event wrote, in the order of the instruction; none if it was not followed.
     pub fn written(&self, event: u32, lanes: u32, registers: usize) -> Vec<[Tag; 32]> {
         let Ok(at) = self.steps.binary_search_by_key(&event, |step| step.event) else { return vec![] };
-        let mut reader = Reader(&self.bytes[self.steps[at].bytes..]);
-        (0..registers).map(|_| reader.lanes(lanes)).collect()
+        let mut at = self.steps[at].tags;
+        (0..registers).map(|_| self.tags.take(&mut at, lanes)).collect()
+    }
+
+    /// The register in which a value was first.
+    pub fn register_of<'a>(&self, run: &'a Run, tag: Tag, lane: usize) -> Option<&'a str> {
+        let event = self.event_of(tag);
+        let writes = &run.tape.instruction(event).writes;
+        let tags = self.written(event, run.tape.event(event).lanes, writes.len());
+        let place = tags.iter().position(|tags| tags[lane] == tag)?;
+        let launch = &run.tape.launches[run.tape.launch_of(event)];
+        Some(&launch.program.registers[writes[place]].name)
     }
 
     /// What arrived in shared memory, with the event at which it did, from one event on and before another.
@@ -106,12 +116,12 @@ impl Observer for Followed {
             return;
         }
         self.origins.executed(step);
-        let bytes = self.bytes.len();
+        let at = self.tags.len();
         for register in self.kernel.iter().flat_map(|kernel| kernel.registers_written(step.instruction)) {
-            put_lanes(&mut self.bytes, step.lanes, &self.origins.tags(step.warp, &register));
+            self.tags.push(step.lanes, &self.origins.tags(step.warp, &register));
         }
         let BlockOrigins { nodes, placed, stores, .. } = &self.origins;
-        self.steps.push(Step { event, bytes, nodes: nodes.count(), placed: placed.len(), stores: stores.len() });
+        self.steps.push(Step { event, tags: at, nodes: nodes.count(), placed: placed.len(), stores: stores.len() });
     }
 }
 
@@ -145,7 +155,7 @@ impl Analysis for Follower {
         Followed {
             origins: self.provenance.block(block),
             steps: vec![],
-            bytes: vec![],
+            tags: Values::default(),
             goals: BTreeMap::new(),
             events: self.events.clone(),
             kernel: self.kernel.clone(),

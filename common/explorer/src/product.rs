@@ -31,13 +31,11 @@ pub fn latest(run: &Run, launch: &LaunchTape, own: Option<&Block>, (block, warp)
     let Some(own) = own.and_then(|own| own.warps.get(warp as usize)).filter(|_| !program.products.is_empty()) else {
         return Value::Null;
     };
-    let is_product = |number: &u32| {
-        let event = &run.tape.events[*number as usize];
-        (event.block(), event.warp()) == (block, warp) && program.products.contains_key(&event.instruction)
+    let is_product = |number: &u32| program.products.contains_key(&run.tape.event(*number).instruction);
+    let Some(number) = run.tape.of_warp((block, warp), launch.events.start..time).rfind(is_product) else {
+        return Value::Null;
     };
-    let Some(number) = (launch.events.0..time).rev().find(is_product) else { return Value::Null };
-    let event = &run.tape.events[number as usize];
-    let instruction = &program.instructions[event.instruction as usize];
+    let (event, instruction) = (run.tape.event(number), run.tape.instruction(number));
     let product = &program.products[&event.instruction];
     let (sums, left) = (product.sums.len(), product.left.len());
     let held = |name: &&str| {
@@ -49,12 +47,13 @@ pub fn latest(run: &Run, launch: &LaunchTape, own: Option<&Block>, (block, warp)
         json!({ "register": name, "values": values })
     };
     let names = operands(&instruction.text);
-    let pieces = run.tape.effects(program, event, |_, _| {}).find_map(|effect| match effect {
+    let pieces = run.tape.effects(number).iter().find_map(|effect| match effect {
         Effect::Product(pieces) => Some(pieces),
         _ => None,
     });
     json!({
-        "time": number + 1, "now": number + 1 == time, "instruction": event.instruction, "line": instruction.line,
+        "time": number + 1, "now": number + 1 == time, "line": instruction.line,
+        "instruction": event.instruction + launch.first_instruction,
         "sums": names.iter().take(sums).map(held).collect::<Vec<_>>(),
         "left": names.iter().skip(sums).take(left).map(held).collect::<Vec<_>>(),
         "pieces": pieces,

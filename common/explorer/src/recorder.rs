@@ -1,34 +1,32 @@
 //! Watches a launch and writes what happens to the tape, with the counters and the hazards as they come.
 
-use crate::bits::{lanes, put_lanes};
-use crate::effect::{AccessEvent, CopyEvent, Effect};
+use crate::effect::{AccessEvent, CopyEvent, Effect, lanes, words};
 use crate::log::Array;
 use crate::tape::Tape;
 use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
 use simt::{
-    Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, DevicePointer, Executed,
-    GlobalMemory, Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
+    Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, Counts, DevicePointer, Executed,
+    Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Records a launch.
 pub struct Recorder {
-    /// What is written.
-    pub tape: Arc<Mutex<Tape>>,
-    /// The search for hazards.
+    tape: Arc<Mutex<Tape>>,
+    /// The search for hazards, which reads the time from the clock.
     pub hazards: Hazards,
     counters: Counters,
-    /// The length of the tape.
-    length: Arc<AtomicU64>,
+    clock: Arc<AtomicU64>,
 }
 
 impl Recorder {
     /// Goes on with a tape.
     pub fn new(tape: Tape, hazards: Hazards) -> Self {
-        let length = Arc::new(AtomicU64::new(tape.length().into()));
-        Self { tape: Arc::new(Mutex::new(tape)), hazards, counters: Counters::new(), length }
+        let clock = Arc::new(AtomicU64::new(u64::from(tape.length()) + 1));
+        let hazards = hazards.clock(clock.clone());
+        Self { tape: Arc::new(Mutex::new(tape)), hazards, counters: Counters::new(), clock }
     }
 
     /// The tape; this recorder is at its end.
@@ -36,22 +34,26 @@ impl Recorder {
         let mut tape = std::mem::take(&mut *locked(&self.tape));
         let length = tape.length();
         if let Some(launch) = tape.log.launches.last_mut() {
-            launch.events.1 = length;
+            launch.events.end = length;
         }
         tape
     }
 }
 
-fn locked(tape: &Mutex<Tape>) -> MutexGuard<'_, Tape> {
-    tape.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Analysis for Recorder {
-    type Block = BlockRecorder;
+    /// The counters first: what they counted of an instruction is there when the instruction is recorded.
+    type Block = ((BlockCounters, Option<BlockHazards>), BlockRecorder);
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.counters.begin(launch);
         self.hazards.begin(launch);
+        if let Some(own) = locked(&self.tape).log.launches.last_mut() {
+            own.shared_bytes = launch.shared_bytes;
+        }
     }
 
     fn steps(&self) -> bool {
@@ -62,32 +64,34 @@ impl Analysis for Recorder {
         true
     }
 
-    fn block(&self, block: &BlockInfo) -> BlockRecorder {
-        BlockRecorder {
+    fn block(&self, block: &BlockInfo) -> Self::Block {
+        let counted = Arc::new(Mutex::new(Counts::default()));
+        let recorder = BlockRecorder {
             tape: self.tape.clone(),
-            length: self.length.clone(),
-            counters: self.counters.block(block),
-            hazards: self.hazards.block(block),
+            clock: self.clock.clone(),
+            counted: counted.clone(),
             number: block.number as u32,
             effects: vec![],
             looked_up: vec![],
             waited: false,
-        }
+        };
+        ((self.counters.block(block).by_step(counted), self.hazards.block(block)), recorder)
     }
 
-    fn end(&self, block: BlockRecorder) {
-        locked(&self.tape).block_ended(block.number);
-        self.counters.end(block.counters);
-        self.hazards.end(block.hazards);
+    fn end(&self, ((counters, hazards), recorder): Self::Block) {
+        locked(&self.tape).block_ended(recorder.number);
+        self.counters.end(counters);
+        self.hazards.end(hazards);
     }
 }
 
 /// Records a block.
 pub struct BlockRecorder {
     tape: Arc<Mutex<Tape>>,
-    length: Arc<AtomicU64>,
-    counters: BlockCounters,
-    hazards: Option<BlockHazards>,
+    /// The time right after the event that is being made.
+    clock: Arc<AtomicU64>,
+    /// What was counted of the instruction that has just been executed.
+    counted: Arc<Mutex<Counts>>,
     number: u32,
     /// What the instruction that is being executed has done so far.
     effects: Vec<Effect>,
@@ -97,45 +101,13 @@ pub struct BlockRecorder {
     waited: bool,
 }
 
-/// The array that an address lies in, and how far.
-fn placed(arrays: &[Array], address: u64) -> Option<(usize, u32)> {
-    let holds = |array: &Array| address >= array.base && address - array.base < array.bytes;
-    let at = arrays.iter().position(holds)?;
-    Some((at, (address - arrays[at].base) as u32))
+/// The array that an address lies in.
+fn array_of(arrays: &[Array], address: u64) -> Option<usize> {
+    arrays.iter().position(|array| address >= array.base && address - array.base < array.bytes)
 }
 
 impl BlockRecorder {
-    /// Tells the search for hazards what time it is: that right after the event that is being made, or after the latest one.
-    fn tick(&mut self, ahead: u64) -> Option<&mut BlockHazards> {
-        let now = self.length.load(Ordering::Relaxed) + ahead;
-        let hazards = self.hazards.as_mut()?;
-        hazards.at(now);
-        Some(hazards)
-    }
-
-    fn note_access(&mut self, access: &Access<'_>) {
-        let tape = locked(&self.tape);
-        let first = access.addresses[access.lanes.trailing_zeros() as usize & 31];
-        let mut array = None;
-        let mut start = 0;
-        if access.space == Space::Global {
-            let Some((at, _)) = placed(&tape.arrays, first) else { return };
-            (array, start) = (Some(at), tape.arrays[at].base);
-        }
-        let addresses = access.addresses.map(|address| address.wrapping_sub(start) as u32);
-        let data = access.data.map(|data| std::array::from_fn(|part| data.map(|lane| lane[part])));
-        let (kind, space, lanes_of, bytes) = (access.kind, access.space, access.lanes, access.bytes);
-        let changes = kind != AccessKind::Load && data.is_none() && space != Space::Local;
-        if changes {
-            for lane in lanes(lanes_of) {
-                let word = addresses[lane] / 4;
-                self.looked_up.extend((word..word + bytes.div_ceil(4)).map(|word| (array, word)));
-            }
-        }
-        self.effects.push(Effect::Access(AccessEvent { kind, space, array, lanes: lanes_of, bytes, addresses, data }));
-    }
-
-    /// What changed in memory by other ways than a store whose values are known.
+    /// What an executed instruction changed in memory.
     fn look_up(&mut self, tape: &Tape, step: &Executed<'_>) {
         if std::mem::take(&mut self.waited)
             && let Some(block) = tape.end.blocks.get(&self.number)
@@ -150,72 +122,44 @@ impl BlockRecorder {
         looked_up.dedup();
         for same in looked_up.chunk_by(|one, other| one.0 == other.0) {
             let array = same[0].0;
-            let word = |&(_, place): &(Option<usize>, u32)| {
-                let value = match array {
-                    None => step.shared.get(place as usize).copied(),
-                    Some(array) => word_of(step.memory, tape.arrays[array].base, place),
-                };
-                Some((place, value?))
+            let value = |&(_, place): &(Option<usize>, u32)| {
+                let Some(array) = array else { return Some((place, *step.shared.get(place as usize)?)) };
+                let mut word = [0_u32];
+                step.memory.download(DevicePointer(tape.arrays[array].base), place.into(), &mut word).ok()?;
+                Some((place, word[0]))
             };
-            self.effects.push(Effect::Writes(array, same.iter().filter_map(word).collect()));
+            self.effects.push(Effect::Writes(array, same.iter().filter_map(value).collect()));
         }
     }
-}
-
-fn word_of(memory: &GlobalMemory, base: u64, place: u32) -> Option<u32> {
-    let mut word = [0u32];
-    memory.download(DevicePointer(base), place.into(), &mut word).ok()?;
-    Some(word[0])
 }
 
 impl Observer for BlockRecorder {
-    fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {
-        if let Some(hazards) = self.tick(1) {
-            hazards.enter(warp, block, first, end, lanes);
-        }
-    }
-
-    fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.counters.guarded(warp, instruction, lanes);
-        if let Some(hazards) = self.tick(1) {
-            hazards.guarded(warp, instruction, lanes);
-        }
-    }
-
-    fn follow(&mut self, step: &Executed<'_>) {
-        if let Some(hazards) = self.tick(1) {
-            hazards.follow(step);
-        }
-    }
-
-    fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {
-        self.counters.branch(warp, instruction, taken, not_taken);
-        if let Some(hazards) = self.tick(1) {
-            hazards.branch(warp, instruction, taken, not_taken);
-        }
-    }
-
     fn access(&mut self, access: &Access<'_>) {
-        self.counters.access(access);
-        if let Some(hazards) = self.tick(1) {
-            hazards.access(access);
+        let tape = locked(&self.tape);
+        let &Access { kind, space, lanes: mask, bytes, .. } = access;
+        let first = access.addresses[mask.trailing_zeros() as usize & 31];
+        let array = if space == Space::Global { array_of(&tape.arrays, first) } else { None };
+        if space == Space::Global && array.is_none() {
+            return;
         }
-        self.note_access(access);
+        let start = array.map_or(0, |array| tape.arrays[array].base);
+        let addresses = access.addresses.map(|address| address.wrapping_sub(start) as u32);
+        if kind != AccessKind::Load && space != Space::Local {
+            let written = lanes(mask).flat_map(|lane| words(addresses[lane], bytes));
+            self.looked_up.extend(written.map(|word| (array, word)));
+        }
+        let access = AccessEvent { kind, space, array, lanes: mask, bytes, addresses };
+        self.effects.push(Effect::Access(Box::new(access)));
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        self.counters.copy(copy);
-        if let Some(hazards) = self.tick(1) {
-            hazards.copy(copy);
-        }
         // So many in flight that the oldest may land.
         self.waited = true;
         let tape = locked(&self.tape);
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
-        let placed = reading.and_then(|lane| placed(&tape.arrays, copy.from[lane]));
-        let array = placed.map(|(array, _)| array);
+        let array = reading.and_then(|lane| array_of(&tape.arrays, copy.from[lane]));
         let start = array.map_or(0, |array| tape.arrays[array].base);
-        self.effects.push(Effect::Copy(CopyEvent {
+        self.effects.push(Effect::Copy(Box::new(CopyEvent {
             array,
             lanes: copy.lanes,
             bytes: copy.bytes,
@@ -223,117 +167,61 @@ impl Observer for BlockRecorder {
             source_bytes: *copy.source_bytes,
             from: copy.from.map(|address| address.wrapping_sub(start) as u32),
             to: copy.to.map(|address| address as u32),
-        }));
+        })));
     }
 
-    fn bulk_copy(&mut self, copy: &BulkCopy) {
-        self.counters.bulk_copy(copy);
-        if let Some(hazards) = self.tick(1) {
-            hazards.bulk_copy(copy);
-        }
-    }
-
-    fn bulk_landed(&mut self, copy: &BulkCopy) {
-        if let Some(hazards) = self.tick(1) {
-            hazards.bulk_landed(copy);
-        }
+    fn bulk_landed(&mut self, _: &BulkCopy) {
         self.waited = true;
     }
 
-    fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.counters.copy_commit(warp, instruction, lanes);
-        if let Some(hazards) = self.tick(1) {
-            hazards.copy_commit(warp, instruction, lanes);
-        }
+    fn copy_commit(&mut self, _: u32, _: u32, _: u32) {
         self.effects.push(Effect::Commit);
     }
 
-    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
-        self.counters.copy_wait(warp, instruction, lanes, pending);
-        if let Some(hazards) = self.tick(1) {
-            hazards.copy_wait(warp, instruction, lanes, pending);
-        }
+    fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
         self.waited = true;
         self.effects.push(Effect::Wait(pending));
     }
 
     fn barrier_arrive(&mut self, arrival: &Arrival) {
-        self.counters.barrier_arrive(arrival);
-        if let Some(hazards) = self.tick(1) {
-            hazards.barrier_arrive(arrival);
-        }
         if arrival.waits {
-            self.effects.push(Effect::Arrive(arrival.id));
+            self.effects.push(Effect::Arrive);
         }
     }
 
-    fn barrier_release(&mut self, id: u32, warps: u32) {
-        self.counters.barrier_release(id, warps);
-        if let Some(hazards) = self.tick(0) {
-            hazards.barrier_release(id, warps);
-        }
+    fn barrier_release(&mut self, _: u32, warps: u32) {
         locked(&self.tape).open(self.number, warps);
     }
 
-    fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {
-        self.counters.warp_sync(warp, instruction, lanes, named, exchange);
-        if let Some(hazards) = self.tick(1) {
-            hazards.warp_sync(warp, instruction, lanes, named, exchange);
-        }
-    }
-
-    fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
-        self.counters.warpgroup(warp, instruction, step);
-        if let Some(hazards) = self.tick(1) {
-            hazards.warpgroup(warp, instruction, step);
-        }
+    fn warpgroup(&mut self, _: u32, _: u32, step: WarpgroupStep<'_>) {
         if let WarpgroupStep::Multiply { pieces, own } = step {
             self.effects.push(Effect::Product(pieces[own..].to_vec()));
         }
     }
 
-    fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.counters.fence(warp, instruction, lanes);
-        if let Some(hazards) = self.tick(1) {
-            hazards.fence(warp, instruction, lanes);
-        }
-    }
-
-    fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.counters.exit(warp, instruction, lanes);
-        if let Some(hazards) = self.tick(1) {
-            hazards.exit(warp, instruction, lanes);
-        }
+    fn exit(&mut self, _: u32, _: u32, lanes: u32) {
         self.effects.push(Effect::Exit(lanes));
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
-        let counts = self.counters.take_step(step.instruction, step.lanes);
         let tape = self.tape.clone();
         let mut tape = locked(&tape);
         self.look_up(&tape, step);
-        let effects = std::mem::take(&mut self.effects);
-        let mut written: Vec<[u64; 32]> = vec![];
-        let mut wide = vec![];
+        let mut written = vec![];
         if step.lanes != 0
-            && let Some(program) = tape.launches.last().map(|launch| &launch.program)
+            && let Some(launch) = tape.launches.last()
         {
-            for register in program.kernel.registers_written(step.instruction) {
-                written.push(step.register(&register));
-                wide.push(register.bytes() == 8);
-            }
-        }
-        tape.push((self.number, step.warp), step.instruction, step.lanes, counts, |bytes| {
-            for (values, wide) in written.iter().zip(&wide) {
-                put_lanes(bytes, step.lanes, &values.map(|value| value as u32));
-                if *wide {
-                    put_lanes(bytes, step.lanes, &values.map(|value| (value >> 32) as u32));
+            for register in launch.program.kernel.registers_written(step.instruction) {
+                let values = step.register(&register);
+                written.push(values.map(|value| value as u32));
+                if register.bytes() == 8 {
+                    written.push(values.map(|value| (value >> 32) as u32));
                 }
             }
-            for effect in &effects {
-                effect.put(bytes);
-            }
-        });
-        self.length.store(tape.length().into(), Ordering::Relaxed);
+        }
+        let counts = std::mem::take(&mut *locked(&self.counted));
+        let effects = std::mem::take(&mut self.effects);
+        tape.push((self.number, step.warp), (step.instruction, step.lanes), counts, &written, effects);
+        self.clock.store(u64::from(tape.length()) + 1, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,11 @@ use serde::Deserialize;
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
     /// The plan of a product.
-    Plan(Box<PlanRequest>),
+    Plan {
+        planner: Box<Planner>,
+        #[serde(flatten)]
+        product: Product,
+    },
     /// Runs a kernel.
     Run(Box<RunRequest>),
     /// What everything looks like at a time.
@@ -17,25 +21,23 @@ pub enum Request {
     /// Another time.
     Seek(SeekRequest),
     /// What a value means.
-    Meaning(MeaningRequest),
+    Meaning {
+        #[serde(flatten)]
+        at: LookRequest,
+        of: Subject,
+    },
     /// What a warp did in a line.
     Step(LookRequest),
-    /// The picture of a hazard.
-    Hazard {
-        /// Its place among the run's hazards.
-        number: usize,
-    },
+    /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
+    Hazard { number: Option<usize> },
     /// Orders in which the product is right, and wrong.
     Witness,
     /// A model of time.
     Strips(StripsRequest),
-    /// What can be launched.
-    Entries {
-        /// In this.
-        ptx: String,
-    },
-    /// A number.
-    Question(QuestionRequest),
+    /// What can be launched in pasted PTX.
+    Entries { ptx: String },
+    /// What was counted.
+    Count(CountRequest),
 }
 
 /// The order in which warps and blocks run.
@@ -101,7 +103,6 @@ impl TryFrom<String> for Order {
 /// A kernel to run.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Kernel {
-    /// The PTX.
     pub ptx: String,
     /// The source, for names of arrays and variables.
     #[serde(default)]
@@ -109,69 +110,59 @@ pub struct Kernel {
     /// The source's file, as the PTX names it.
     #[serde(default)]
     pub file: String,
-    /// Who plans its launches.
     pub planner: Planner,
 }
 
-/// The plan of a product.
-#[derive(Debug, Clone, Deserialize)]
-pub struct PlanRequest {
-    /// Who plans it.
-    pub planner: Planner,
-    /// Rows of A and C.
+/// A product: the sizes, and what an element is.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct Product {
     pub m: u32,
-    /// Columns of B and C.
     pub n: u32,
-    /// Columns of A, rows of B.
     pub k: u32,
-    /// What an element is.
     #[serde(default)]
     pub dtype: Dtype,
 }
 
-/// The product of these sizes, as steps plan it.
-pub fn problem([m, n, k]: [u32; 3], dtype: Dtype) -> Problem {
-    let [m, n, k] = [m, n, k].map(u64::from);
-    Problem { m, n, k, dtype, fill: Fill::Integers, seed: 1 }
+impl Product {
+    pub fn new([m, n, k]: [u32; 3], dtype: Dtype) -> Self {
+        Self { m, n, k, dtype }
+    }
+
+    /// As steps plan it.
+    pub fn problem(self) -> Problem {
+        let [m, n, k] = self.size().map(u64::from);
+        Problem { m, n, k, dtype: self.dtype, fill: Fill::Integers, seed: 1 }
+    }
+
+    /// M, N, K.
+    pub fn size(self) -> [u32; 3] {
+        [self.m, self.n, self.k]
+    }
 }
 
 /// Runs a kernel.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct RunRequest {
-    /// The kernel.
     pub kernel: Kernel,
-    /// Rows of A and C.
-    pub m: u32,
-    /// Columns of B and C.
-    pub n: u32,
-    /// Columns of A, rows of B.
-    pub k: u32,
-    /// What an element is.
-    #[serde(default)]
-    pub dtype: Dtype,
+    #[serde(flatten)]
+    pub product: Product,
     /// What A and B hold.
     #[serde(default)]
     pub fill: Fill,
-    /// The order.
     #[serde(default)]
     pub order: Order,
     /// Warp instructions after which the run is stopped.
-    #[serde(default)]
     pub limit: Option<u64>,
 }
 
-/// What everything looks like.
+/// What everything looks like, for the chosen thread.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct LookRequest {
-    /// The time.
     pub time: u32,
-    /// The chosen block, by number.
     #[serde(default)]
     pub block: u32,
-    /// The chosen warp.
     #[serde(default)]
     pub warp: u32,
-    /// The chosen lane.
     #[serde(default)]
     pub lane: u32,
 }
@@ -190,21 +181,12 @@ pub enum Subject {
     Element([u32; 2]),
 }
 
-/// What a value means.
-#[derive(Debug, Clone, Deserialize)]
-pub struct MeaningRequest {
-    /// When, and for whom.
-    #[serde(flatten)]
-    pub at: LookRequest,
-    /// What.
-    pub of: Subject,
-}
-
 /// Where to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// An instruction of the chosen warp.
+    #[default]
     Instruction,
     /// Another line of the chosen warp.
     Line,
@@ -214,7 +196,6 @@ pub enum Goal {
     First,
     /// The chosen block's barrier.
     Barrier,
-    /// A hazard.
     Hazard,
     /// An access of the chosen warp.
     Access,
@@ -223,49 +204,30 @@ pub enum Goal {
 }
 
 /// Another time.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct SeekRequest {
-    /// From here.
-    #[serde(default)]
     pub from: u32,
-    /// Backwards.
-    #[serde(default)]
     pub back: bool,
-    /// To what.
     pub to: Goal,
-    /// The chosen block.
-    #[serde(default)]
     pub block: u32,
-    /// The chosen warp.
-    #[serde(default)]
     pub warp: u32,
-    /// A line of the source.
-    #[serde(default)]
     pub line: Option<u32>,
-    /// An array.
-    #[serde(default)]
     pub array: Option<String>,
-    /// Multiply-adds.
-    #[serde(default)]
+    /// Multiply-adds, or a part of all of them.
     pub work: Option<u64>,
-    /// A part of all multiply-adds.
-    #[serde(default)]
     pub share: Option<f64>,
 }
 
-/// A model of time: clock cycles until a result is there.
+/// A model of time of one block: clock cycles until a result is there.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct StripsRequest {
-    /// The block.
     pub block: u32,
-    /// The launch.
     pub launch: usize,
-    /// From global memory.
+    /// From global memory, from shared memory, and of arithmetic.
     pub global: u64,
-    /// From shared memory.
     pub shared: u64,
-    /// Of arithmetic.
     pub fma: u64,
     /// Schedulers that issue an instruction per clock cycle each.
     pub schedulers: u32,
@@ -279,21 +241,15 @@ impl Default for StripsRequest {
     }
 }
 
-/// A number.
+/// What was counted, of the whole run or a part of it.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct QuestionRequest {
-    /// The counter.
+#[serde(default)]
+pub struct CountRequest {
+    /// The counter, and the one it is divided by.
     pub metric: String,
-    /// The counter it is divided by.
-    #[serde(default)]
     pub per: Option<String>,
-    /// Of this line alone.
-    #[serde(default)]
+    /// Of this line alone, of the lines that contain this text, of accesses to this array.
     pub line: Option<u32>,
-    /// Of the lines that contain this text.
-    #[serde(default)]
     pub contains: Option<String>,
-    /// Of accesses to this array alone.
-    #[serde(default)]
     pub array: Option<String>,
 }

@@ -1,21 +1,30 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
+use crate::effect::lanes;
 use crate::instructions::Program;
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
 use crate::recorder::Recorder;
-use crate::request::{Order, RunRequest, problem};
+use crate::request::{Order, RunRequest};
 use crate::tape::Tape;
 use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module, Param, Type,
+    Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Kernel, LaunchConfig, Launched, Module,
+    Param, Type,
 };
+use std::ops::Deref;
 
 /// Warp instructions of a run at most.
-pub const LIMIT: u64 = 4_000_000;
+const LIMIT: u64 = 4_000_000;
 /// Blocks that run side by side, if they do.
 const SIDE_BY_SIDE: usize = 4;
+
+/// Numbers of the arrays.
+pub(crate) const A: usize = 0;
+pub(crate) const B: usize = 1;
+pub(crate) const C: usize = 2;
+const WORKSPACE: usize = 3;
 
 /// A hazard, and when it happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,188 +48,136 @@ pub struct Wrong {
     pub expected: u32,
 }
 
-/// A run.
+/// What is to be run: a kernel's launches on A, B and C.
 #[derive(Debug)]
-pub struct Run {
+pub struct Setup {
     /// M, N, K.
     pub size: [u32; 3],
     /// What an element is.
     pub dtype: Dtype,
-    /// The order of execution.
-    pub order: Order,
-    /// What was launched.
+    /// What is launched.
     pub plan: Plan,
     /// The lines of the source.
     pub source: Vec<String>,
     /// The source's file.
     pub file: String,
-    /// What happened.
-    pub tape: Tape,
-    /// Hazards by time.
-    pub hazards: Vec<Found>,
-    /// C as it should be.
-    pub expected: Vec<u32>,
-    /// Why the run ended early, if it did.
-    pub stopped: Option<String>,
-    /// It was stopped because it was too long.
-    pub endless: bool,
+    /// The code, which also says what its source files are.
+    pub module: Module,
     /// Extents of shared arrays.
-    pub extents: Vec<(String, Extents)>,
+    pub(crate) extents: Vec<(String, Extents)>,
+    /// C as it should be.
+    pub(crate) expected: Vec<u32>,
+    /// The kernel of each launch.
+    kernels: Vec<Kernel>,
+    arrays: Vec<Array>,
     /// The arguments of pasted PTX, as its launch has them.
     named: Vec<serde_json::Value>,
     limit: u64,
 }
 
-/// Numbers of the arrays.
-pub const A: usize = 0;
-/// See [`A`].
-pub const B: usize = 1;
-/// See [`A`].
-pub const C: usize = 2;
-const WORKSPACE: usize = 3;
-
-impl Run {
-    /// Runs a kernel. The error is a sentence, and nothing was run.
+impl Setup {
+    /// Gets a kernel ready. The error is a sentence.
     pub fn new(request: &RunRequest) -> Result<Self, String> {
-        let RunRequest { kernel, m, n, k, dtype, fill, order, limit } = request;
-        let size = [*m, *n, *k];
-        let plan = kernel.planner.plan(&problem(size, *dtype), &kernel.source)?;
+        let RunRequest { kernel, product, fill, limit, .. } = request;
+        let plan = kernel.planner.plan(&product.problem(), &kernel.source)?;
         let said = |error: Error| error.to_string();
         let module = Module::parse(&kernel.ptx).map_err(said)?;
+        let kernels = plan.launches.iter().map(|launch| module.kernel(&launch.entry)).collect::<Result<_, _>>();
         let defines = &plan.specialisation.defines;
         let constants: Vec<(&str, i64)> =
             defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
-        let extents = shared_extents(&kernel.source, &constants);
 
-        let a = matrices::elements(1, m * k, *dtype, *fill);
-        let b = matrices::elements(2, k * n, *dtype, *fill);
-        let expected = matrices::product(&a, &b, size, *dtype);
-        let unwritten = if *dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
+        let (size, dtype) = (product.size(), product.dtype);
+        let [m, n, k] = size;
+        let (a, b) = (matrices::elements(1, m * k, dtype, *fill), matrices::elements(2, k * n, dtype, *fill));
+        let expected = matrices::product(&a, &b, size, dtype);
+        let unwritten = if dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
+        let workspace = vec![unwritten; plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
-        let mut pointers = vec![];
-        let workspace = plan.workspace_elements.min(1 << 20) as usize;
-        for (name, words) in
-            [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", vec![unwritten; workspace])]
-        {
-            let pointer = memory.alloc(name, (4 * words.len() as u64).max(4), 4).map_err(said)?;
-            memory.upload(pointer, 0, &words).map_err(said)?;
-            pointers.push(pointer);
-        }
-        let mut run = Self {
+        let array = |(name, words): (&str, Vec<u32>)| {
+            let bytes = 4 * words.len() as u64;
+            Ok(Array { name: name.into(), base: memory.alloc(name, bytes, 4)?.0, bytes, words })
+        };
+        let all = [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", workspace)];
+        Ok(Self {
             size,
-            dtype: *dtype,
-            order: *order,
+            dtype,
             source: kernel.source.lines().map(str::to_owned).collect(),
             file: kernel.file.clone(),
-            tape: Tape::default(),
-            hazards: vec![],
+            extents: shared_extents(&kernel.source, &constants),
             expected,
-            stopped: None,
-            endless: false,
-            extents,
-            plan,
+            kernels: kernels.map_err(said)?,
+            arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
             named: kernel.planner.launch.as_ref().map_or_else(Vec::new, |launch| launch.args.clone()),
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
-        };
-        for number in 0..run.plan.launches.len() {
-            let stopped = run.launch(&module, &mut memory, number, &pointers)?;
-            if stopped.is_some() {
-                run.stopped = stopped;
-                break;
-            }
-        }
-        if run.tape.full {
-            run.stopped = Some("the run is too long to be recorded; choose a smaller size".into());
-            run.endless = true;
-        }
-        run.hazards.sort_by_key(|found| found.time);
-        Ok(run)
+            module,
+            plan,
+        })
     }
 
-    /// Runs one launch; why it ended early, if it did. An error if it could not start.
-    fn launch(
-        &mut self,
-        module: &Module,
-        memory: &mut GlobalMemory,
+    /// Memory with A, B and C before the first launch.
+    pub fn memory(&self) -> Result<GlobalMemory, Error> {
+        let mut memory = GlobalMemory::new();
+        for array in &self.arrays {
+            let pointer = memory.alloc(&array.name, array.bytes, 4)?;
+            memory.upload(pointer, 0, &array.words)?;
+        }
+        Ok(memory)
+    }
+
+    /// Whether what is in C is right.
+    pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
+        Ok(self.wrong(&self.c(memory)?).next().is_none())
+    }
+
+    fn c(&self, memory: &GlobalMemory) -> Result<Vec<u32>, Error> {
+        let mut c = vec![0; self.expected.len()];
+        memory.download(DevicePointer(self.arrays[C].base), 0, &mut c)?;
+        Ok(c)
+    }
+
+    /// The search for hazards in a launch.
+    pub fn hazards(&self, number: usize) -> Hazards {
+        let named = |hazards: Hazards, (name, known): &(String, Extents)| hazards.extents(name, known.clone());
+        let hazards = self.extents.iter().fold(Hazards::new(), named);
+        let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).filter(|(_, all)| *all);
+        outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
+    }
+
+    /// Runs a launch, when so many instructions have been executed before it.
+    pub fn launch(
+        &self,
         number: usize,
-        pointers: &[DevicePointer],
-    ) -> Result<Option<String>, String> {
-        let said = |error: Error| error.to_string();
-        let launch = &self.plan.launches[number].clone();
-        let kernel = module.kernel(&launch.entry).map_err(said)?;
-        let mut hazards = Hazards::new();
-        for (name, known) in &self.extents {
-            hazards = hazards.extents(name, known.clone());
-        }
-        for (array, all) in [C, WORKSPACE].into_iter().zip(self.plan.must_write(number)) {
-            if all {
-                hazards = hazards.output(pointers[array]);
-            }
-        }
-        let args = self.arguments(launch, kernel.params(), pointers);
-        let config = self.config(launch, self.order, self.tape.length());
-        let mut tape = std::mem::take(&mut self.tape);
-        if tape.arrays.is_empty() {
-            tape.log.arrays = arrays(memory)?;
-            tape.end = tape.start();
-        }
-        let shared_bytes = if launch.shared_bytes > 0 {
-            let dynamic = kernel.shared_arrays().iter().find(|array| array.bytes == 0).map(|array| array.offset);
-            dynamic.unwrap_or_else(|| kernel.static_shared_bytes()) + launch.shared_bytes
-        } else {
-            kernel.static_shared_bytes()
-        };
-        let program = Program::new(&kernel, &self.file, &mut tape.log.keys);
-        let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>().min(1 << 16) as usize;
-        let before = tape.launches.iter().map(|launch| launch.program.instructions.len() as u32);
-        let first_instruction = before.sum();
-        tape.log.launches.push(LaunchTape {
-            program,
-            first_instruction,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes,
-            events: (tape.length(), u32::MAX),
-            spans: vec![(u32::MAX, u32::MAX); blocks],
-        });
-        let mut recorder = Recorder::new(tape, hazards);
-        let outcome = simt::launch(&kernel, memory, &config, &args, &mut recorder);
-        let found = recorder.hazards.found();
-        self.tape = recorder.finish();
-        let number = self.tape.launches.len() - 1;
-        let stopped = match outcome {
-            Ok(_) => None,
-            Err(error @ (Error::Fault(_) | Error::Limit(_))) => {
-                self.endless = matches!(error, Error::Limit(_));
-                Some(error.to_string())
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        // A launch that was stopped says nothing of how often an element was written.
-        let counts = |hazard: &Hazard| stopped.is_none() || !hazard.kind.is_coverage();
-        for hazard in found.into_iter().filter(counts) {
-            let time = hazard.time.map_or_else(|| self.time_of(number, &hazard), |time| time as u32);
-            self.hazards.push(Found { time: time.min(self.tape.length()), launch: number, hazard });
-        }
-        Ok(stopped)
-    }
-
-    fn config(&self, launch: &plan::Launch, order: Order, used: u32) -> LaunchConfig {
+        (order, used): (Order, u64),
+        memory: &mut GlobalMemory,
+        watch: &mut impl Analysis,
+    ) -> Result<Launched, Error> {
+        let (kernel, launch) = (&self.kernels[number], &self.plan.launches[number]);
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        LaunchConfig {
+        let config = LaunchConfig {
             dynamic_shared_bytes: launch.shared_bytes,
             shared_opt_in: true,
-            instruction_limit: self.limit.saturating_sub(used.into()),
+            instruction_limit: self.limit.saturating_sub(used),
             threads: 1,
             turn: order.turn.into(),
             backwards: order.backwards,
             resident: if order.side_by_side { SIDE_BY_SIDE } else { 0 },
             ..LaunchConfig::new(grid, block)
-        }
+        };
+        simt::launch(kernel, memory, &config, &self.arguments(launch, kernel.params()), watch)
     }
 
-    fn arguments(&self, launch: &plan::Launch, params: &[Param], pointers: &[DevicePointer]) -> Vec<Arg> {
-        let pointer = |array: usize, offset: u64| Arg::Pointer(pointers[array].offset(offset as i64 * 4));
+    /// Runs everything in an order, watched. Gives C at the end.
+    pub(crate) fn again(&self, order: Order, watch: &mut impl Analysis) -> Result<Vec<u32>, Error> {
+        let (mut memory, mut used) = (self.memory()?, 0);
+        for number in 0..self.kernels.len() {
+            used += self.launch(number, (order, used), &mut memory, watch)?.warp_instructions;
+        }
+        self.c(&memory)
+    }
+
+    fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
+        let pointer = |array: usize, offset: u64| Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset));
         let argument = |(at, argument): (usize, &plan::Arg)| match *argument {
             plan::Arg::A(offset) => pointer(A, offset),
             plan::Arg::B(offset) => pointer(B, offset),
@@ -240,53 +197,6 @@ impl Run {
             }
         };
         launch.args.iter().enumerate().map(argument).collect()
-    }
-
-    /// Runs everything once more, in an order, watched by something else. Gives C at the end.
-    pub fn again(&self, order: Order, watch: &mut impl Analysis) -> Result<Vec<u32>, Error> {
-        let mut memory = GlobalMemory::new();
-        let mut pointers = vec![];
-        for array in &self.tape.arrays {
-            pointers.push(memory.alloc(&array.name, array.bytes, 4)?);
-            memory.upload(pointers[pointers.len() - 1], 0, &array.words)?;
-        }
-        let mut used = 0;
-        for (of_tape, launch) in self.tape.launches.iter().zip(&self.plan.launches) {
-            let args = self.arguments(launch, of_tape.program.kernel.params(), &pointers);
-            let config = self.config(launch, order, used);
-            let ended = simt::launch(&of_tape.program.kernel, &mut memory, &config, &args, watch)?;
-            used += ended.warp_instructions as u32;
-        }
-        let mut c = vec![0; self.expected.len()];
-        memory.download(pointers[C], 0, &mut c)?;
-        Ok(c)
-    }
-
-    /// When a hazard happened that was found only at the end: when the later of its threads first executed its line's
-    /// instruction; one without threads shows at the end.
-    fn time_of(&self, launch: usize, hazard: &Hazard) -> u32 {
-        let of_launch = &self.tape.launches[launch];
-        let (first, end) = of_launch.events;
-        let times = hazard.parties.iter().filter_map(|party| {
-            let [x, y, _] = of_launch.grid;
-            let block = party.block.x + x * (party.block.y + y * party.block.z);
-            let [x, y, _] = of_launch.block;
-            let thread = party.thread.x + x * (party.thread.y + y * party.thread.z);
-            let events = self.tape.events.get(first as usize..end as usize)?;
-            let of_thread = events.iter().position(|event| {
-                let text = || of_launch.program.kernel.location(event.instruction).ptx_line;
-                (event.block(), event.warp()) == (block, thread / 32)
-                    && event.lanes >> (thread % 32) & 1 != 0
-                    && text() == party.location.ptx_line
-            });
-            Some(first + of_thread? as u32 + 1)
-        });
-        times.max().unwrap_or(end)
-    }
-
-    /// All counts.
-    pub fn totals(&self) -> &Counts {
-        &self.tape.end.totals
     }
 
     /// The elements of C that are not as they should be, at a time whose values these are.
@@ -332,12 +242,137 @@ impl Run {
     }
 }
 
-/// The arrays of memory, with what they hold.
-fn arrays(memory: &GlobalMemory) -> Result<Vec<Array>, String> {
-    let array = |array: &simt::Allocation| {
-        let mut words = vec![0u32; array.bytes().div_ceil(4) as usize];
-        memory.download(array.base(), 0, &mut words).map_err(|error| error.to_string())?;
-        Ok(Array { name: array.name().into(), base: array.base().0, bytes: array.bytes(), words })
-    };
-    memory.allocations().iter().map(array).collect()
+/// A hazard counts unless it is about how often elements are written, of which a launch that was stopped says nothing.
+pub fn counts(hazard: &Hazard, stopped: Option<&String>) -> bool {
+    stopped.is_none() || !hazard.kind.is_coverage()
+}
+
+/// Why a launch ended early, if it did; an error if it did not start.
+pub fn stopped(outcome: Result<Launched, Error>) -> Result<Option<String>, Error> {
+    match outcome {
+        Ok(_) => Ok(None),
+        Err(error @ (Error::Fault(_) | Error::Limit(_))) => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Run {
+    setup: Setup,
+    /// The order of execution.
+    pub order: Order,
+    /// What happened.
+    pub(crate) tape: Tape,
+    /// Hazards by time.
+    pub hazards: Vec<Found>,
+    /// Why the run ended early, if it did.
+    pub stopped: Option<String>,
+    /// It was stopped because it was too long.
+    pub endless: bool,
+}
+
+impl Deref for Run {
+    type Target = Setup;
+
+    fn deref(&self) -> &Setup {
+        &self.setup
+    }
+}
+
+impl Run {
+    /// Runs a kernel. The error is a sentence, and nothing was run.
+    pub fn new(request: &RunRequest) -> Result<Self, String> {
+        let setup = Setup::new(request)?;
+        let mut tape = Tape::default();
+        tape.log.arrays.clone_from(&setup.arrays);
+        tape.end = tape.start();
+        let (order, hazards) = (request.order, vec![]);
+        let mut run = Self { setup, order, tape, hazards, stopped: None, endless: false };
+        run.record().map_err(|error| error.to_string())?;
+        if run.tape.full {
+            run.stopped = Some("the run is too long to be recorded; choose a smaller size".into());
+            run.endless = true;
+        }
+        run.hazards.sort_by_key(|found| found.time);
+        Ok(run)
+    }
+
+    /// Runs and records all launches, until one is stopped.
+    fn record(&mut self) -> Result<(), Error> {
+        let mut memory = self.memory()?;
+        for number in 0..self.kernels.len() {
+            let (kernel, launch) = (&self.setup.kernels[number], &self.setup.plan.launches[number]);
+            let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| simt::Dim3::new(x, y, z));
+            let mut tape = std::mem::take(&mut self.tape);
+            let program = Program::new(kernel, &self.setup.file, &mut tape.log.keys);
+            let before = tape.launches.iter().map(|launch| launch.program.instructions.len() as u32);
+            let first_instruction = before.sum();
+            let events = tape.length()..u32::MAX;
+            let spans = vec![(u32::MAX, u32::MAX); grid.count().min(1 << 16) as usize];
+            // How much shared memory there is, the recorder will be told.
+            tape.log.launches.push(LaunchTape {
+                program,
+                first_instruction,
+                grid,
+                block,
+                shared_bytes: 0,
+                events,
+                spans,
+            });
+            let used = tape.length().into();
+            let mut recorder = Recorder::new(tape, self.setup.hazards(number));
+            let outcome = self.setup.launch(number, (self.order, used), &mut memory, &mut recorder);
+            let found = recorder.hazards.found();
+            self.tape = recorder.finish();
+            self.endless = matches!(outcome, Err(Error::Limit(_)));
+            self.stopped = stopped(outcome)?;
+            for hazard in found.into_iter().filter(|hazard| counts(hazard, self.stopped.as_ref())) {
+                let time = hazard.time.map_or_else(|| self.time_of(number, &hazard), |time| time as u32);
+                self.hazards.push(Found { time: time.min(self.tape.length()), launch: number, hazard });
+            }
+            if self.stopped.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// When a hazard happened that was found only at the end: when the later of its threads first executed its line's
+    /// instruction; one without threads shows at the end.
+    fn time_of(&self, launch: usize, hazard: &Hazard) -> u32 {
+        let launch = &self.tape.launches[launch];
+        let times = hazard.parties.iter().filter_map(|party| {
+            let is = |event: &u32| self.is_of(launch, party, *event);
+            self.tape.of_warp(launch.warp_of(party), launch.events.clone()).find(is)
+        });
+        times.max().map_or(launch.events.end, |event| event + 1)
+    }
+
+    /// Whether an event of a party's warp is of the party's thread and instruction.
+    pub(crate) fn is_of(&self, launch: &LaunchTape, party: &simt::Party, event: u32) -> bool {
+        let event = self.tape.event(event);
+        lanes(event.lanes).any(|lane| lane as u32 == launch.numbers(party).1 % 32)
+            && launch.program.kernel.location(event.instruction).ptx_line == party.location.ptx_line
+    }
+
+    /// C at the end.
+    pub(crate) fn c_at_end(&self) -> &[u32] {
+        self.tape.end.arrays.get(C).map_or(&[], |words| words)
+    }
+
+    /// Whether the run came to its end, and the product is right.
+    pub fn is_right(&self) -> bool {
+        self.stopped.is_none() && self.wrong(self.c_at_end()).next().is_none()
+    }
+
+    /// All counts.
+    pub fn totals(&self) -> &Counts {
+        &self.tape.end.totals
+    }
+
+    /// The counts of each line by its name, those that are not zero.
+    pub fn by_line(&self) -> impl Iterator<Item = (&String, &Counts)> {
+        self.tape.keys.names.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
+    }
 }

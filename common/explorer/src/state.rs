@@ -1,9 +1,8 @@
 //! What a run looks like at one time, and how an event changes it.
 
-use crate::bits::lanes;
-use crate::effect::{AccessEvent, Effect};
+use crate::effect::{Effect, Touched, lanes};
 use crate::log::Log;
-use simt::{AccessKind, Counts, Space};
+use simt::Counts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,8 +24,8 @@ pub struct Warp {
     pub inputs: [Option<u32>; 2],
     /// Lanes whose threads have ended, and those that there are not.
     pub ended: u32,
-    /// The barrier that it waits at.
-    pub barrier: Option<u32>,
+    /// It waits at a barrier.
+    pub at_barrier: bool,
     /// Groups of copies that it has closed.
     groups: u32,
 }
@@ -36,22 +35,18 @@ pub struct Warp {
 pub struct Flight {
     /// The event that started it.
     pub event: u32,
-    /// The warp.
     pub warp: u32,
     /// Its group by number; it is closed if the warp has closed more.
     group: u32,
-    /// Its group is closed.
     pub closed: bool,
 }
 
 /// A block that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Shared memory.
     pub shared: Vec<u32>,
     /// Whether each word of it has been written, by bits.
     pub written: Vec<u32>,
-    /// Its warps.
     pub warps: Vec<Warp>,
     /// Copies on their way.
     pub flights: Vec<Flight>,
@@ -70,7 +65,6 @@ pub struct State {
     pub blocks: BTreeMap<u32, Block>,
     /// The launch that runs.
     pub launch: usize,
-    /// All counts so far.
     pub totals: Counts,
     /// Counts so far of each line.
     pub lines: Vec<Counts>,
@@ -107,7 +101,7 @@ impl State {
         let Some(block) = self.blocks.get_mut(&block) else { return };
         for (number, warp) in block.warps.iter_mut().enumerate() {
             if warps >> number & 1 != 0 {
-                warp.barrier = None;
+                warp.at_barrier = false;
             }
         }
     }
@@ -123,7 +117,7 @@ impl State {
         self.time = number + 1;
         let of_launch = &log.launches[launch];
         let program = &of_launch.program;
-        let counts = log.counts(&event);
+        let counts = log.counts(number);
         let key = program.instructions.get(event.instruction as usize).map_or(0, |instruction| instruction.key);
         self.totals += counts;
         if self.lines.len() <= key {
@@ -132,7 +126,7 @@ impl State {
         self.lines[key] += counts;
 
         let Self { blocks, arrays, touched, .. } = self;
-        let block = blocks.entry(event.block()).or_insert_with(|| {
+        let block = blocks.entry(event.block).or_insert_with(|| {
             let words = of_launch.shared_bytes.div_ceil(4) as usize;
             let warps = (0..of_launch.warps()).map(|warp| {
                 let threads = (of_launch.threads() - warp * 32).min(32);
@@ -143,7 +137,7 @@ impl State {
                     access: None,
                     inputs: [None; 2],
                     ended: if threads == 32 { 0 } else { u32::MAX << threads },
-                    barrier: None,
+                    at_barrier: false,
                     groups: 0,
                 }
             });
@@ -155,97 +149,72 @@ impl State {
             }
         });
         let Block { shared, written, warps, flights } = block;
-        let Some(warp) = warps.get_mut(event.warp() as usize) else { return };
+        let Some(warp) = warps.get_mut(event.warp as usize) else { return };
         warp.last = Some(number);
-        let effects = log.effects(program, &event, |number, (low, high)| {
+        for (number, low, high) in log.written(number) {
             let register = &program.registers[number];
-            let place = 32 * register.place;
             for lane in lanes(event.lanes) {
-                warp.registers[place + lane] = low[lane];
+                warp.registers[32 * register.place + lane] = low[lane];
                 if register.bytes == 8 {
-                    warp.registers[place + 32 + lane] = high[lane];
+                    warp.registers[32 * register.place + 32 + lane] = high[lane];
                 }
             }
             warp.times[number] = self.time;
-        });
-        let set_shared = |shared: &mut Vec<u32>, written: &mut Vec<u32>, word: usize, value: u32| {
-            if let Some(to) = shared.get_mut(word) {
-                *to = value;
-                written[word / 32] |= 1 << (word % 32);
-            }
-        };
-        for effect in effects {
+        }
+        for effect in log.effects(number) {
             match effect {
-                Effect::Access(access) => {
+                Effect::Access(_) | Effect::Copy(_) => {
                     warp.access = Some(number);
-                    if let Some(input) = warp.inputs.get_mut(access.array.unwrap_or(usize::MAX))
-                        && access.kind == AccessKind::Load
-                    {
-                        *input = Some(number);
-                    }
-                    match (access.space, access.array) {
-                        (Space::Global, Some(array)) => {
-                            touch(&mut touched[array], &access);
-                            store(&access, changed(&mut arrays[array], access.data.is_some()), |_| {});
+                    for Touched { array, word, reads, writes, .. } in effect.touched() {
+                        let Some(array) = array else { continue };
+                        if let Some(input) = warp.inputs.get_mut(array).filter(|_| reads) {
+                            *input = Some(number);
                         }
-                        (Space::Shared, _) => {
-                            store(&access, Some(shared), |word| written[word / 32] |= 1 << (word % 32));
-                        }
-                        _ => {}
-                    }
-                }
-                Effect::Copy(copy) => {
-                    warp.access = Some(number);
-                    if let Some(input) = warp.inputs.get_mut(copy.array.unwrap_or(usize::MAX)) {
-                        *input = Some(number);
-                    }
-                    if let Some([reads, _]) = touched.get_mut(copy.array.unwrap_or(usize::MAX)) {
-                        let reads = Arc::make_mut(reads);
-                        for lane in lanes(copy.lanes) {
-                            let first = copy.from[lane] / 4;
-                            for word in first..first + copy.source_bytes[lane].div_ceil(4) {
-                                if let Some(count) = reads.get_mut(word as usize) {
-                                    *count += 1;
-                                }
+                        for (counts, _) in
+                            touched[array].iter_mut().zip([reads, writes]).filter(|(_, happens)| *happens)
+                        {
+                            if let Some(count) = Arc::make_mut(counts).get_mut(word as usize) {
+                                *count += 1;
                             }
                         }
                     }
-                    flights.push(Flight { event: number, warp: event.warp(), group: warp.groups, closed: false });
+                    if matches!(effect, Effect::Copy(_)) {
+                        flights.push(Flight { event: number, warp: event.warp, group: warp.groups, closed: false });
+                    }
                 }
                 Effect::Writes(None, words) => {
-                    for (word, value) in words {
-                        set_shared(shared, written, word as usize, value);
+                    for &(word, value) in words {
+                        if let Some(to) = shared.get_mut(word as usize) {
+                            *to = value;
+                            written[word as usize / 32] |= 1 << (word % 32);
+                        }
                     }
                 }
                 Effect::Writes(Some(array), words) => {
-                    let (Some(array), Some([_, writes])) = (arrays.get_mut(array), touched.get_mut(array)) else {
-                        continue;
-                    };
-                    let (array, writes) = (Arc::make_mut(array), Arc::make_mut(writes));
-                    for (word, value) in words {
-                        if let (Some(to), Some(count)) = (array.get_mut(word as usize), writes.get_mut(word as usize)) {
+                    let array = Arc::make_mut(&mut arrays[*array]);
+                    for &(word, value) in words {
+                        if let Some(to) = array.get_mut(word as usize) {
                             *to = value;
-                            *count += 1;
                         }
                     }
                 }
                 Effect::Commit => {
                     warp.groups += 1;
-                    let own = |flight: &&mut Flight| flight.warp == event.warp();
+                    let own = |flight: &&mut Flight| flight.warp == event.warp;
                     flights.iter_mut().filter(own).for_each(|flight| flight.closed = true);
                 }
                 Effect::Wait(pending) => {
                     let closed = warp.groups;
                     let lands = |flight: &Flight| pending.is_none_or(|pending| flight.group + pending < closed);
-                    flights.retain(|flight| flight.warp != event.warp() || !lands(flight));
+                    flights.retain(|flight| flight.warp != event.warp || !lands(flight));
                 }
                 Effect::Product(_) => {} // what it writes is in the registers already
-                Effect::Arrive(id) => warp.barrier = Some(id),
+                Effect::Arrive => warp.at_barrier = true,
                 Effect::Exit(lanes) => {
                     warp.ended |= lanes;
                     if warp.ended == u32::MAX {
                         // What nobody waited for never lands.
-                        flights.retain(|flight| flight.warp != event.warp());
+                        flights.retain(|flight| flight.warp != event.warp);
                     }
                 }
             }
@@ -253,44 +222,8 @@ impl State {
         for opened in log.opened_after(number) {
             self.open(opened.block, opened.warps);
         }
-        if of_launch.spans.get(event.block() as usize).is_some_and(|span| span.1 == number) {
-            self.drop_block(event.block());
-        }
-    }
-}
-
-/// The values, if they are going to change.
-fn changed(values: &mut Arc<Vec<u32>>, change: bool) -> Option<&mut Vec<u32>> {
-    change.then(|| Arc::make_mut(values))
-}
-
-/// Counts the words that an access reads or writes.
-fn touch([reads, writes]: &mut [Arc<Vec<u32>>; 2], access: &AccessEvent) {
-    let counts = Arc::make_mut(if access.kind == AccessKind::Store { writes } else { reads });
-    for lane in lanes(access.lanes) {
-        let first = access.addresses[lane] / 4;
-        for word in first..first + access.bytes.div_ceil(4) {
-            if let Some(count) = counts.get_mut(word as usize) {
-                *count += 1;
-            }
-        }
-    }
-}
-
-/// Writes what a store brings, and tells the words.
-fn store(access: &AccessEvent, memory: Option<&mut Vec<u32>>, mut wrote: impl FnMut(usize)) {
-    let (Some(data), Some(memory)) = (&access.data, memory) else { return };
-    for lane in lanes(access.lanes) {
-        let first = access.addresses[lane] as usize / 4;
-        for (part, values) in data.iter().enumerate().take(access.bytes.div_ceil(4) as usize) {
-            let Some(word) = memory.get_mut(first + part) else { continue };
-            if access.bytes >= 4 {
-                *word = values[lane];
-            } else {
-                let (shift, ones) = (8 * (access.addresses[lane] % 4), (1_u32 << (8 * access.bytes)) - 1);
-                *word = *word & !(ones << shift) | (values[lane] & ones) << shift;
-            }
-            wrote(first + part);
+        if of_launch.spans.get(event.block as usize).is_some_and(|span| span.1 == number) {
+            self.drop_block(event.block);
         }
     }
 }

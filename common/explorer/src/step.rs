@@ -1,7 +1,6 @@
 //! What a warp did in one visit to a line of the source, as parts with a verb and in words.
 
-use crate::bits::lanes;
-use crate::effect::Effect;
+use crate::effect::{Effect, lanes};
 use crate::instructions::Instruction;
 use crate::log::LaunchTape;
 use crate::meaning::{Factor, Place, factor};
@@ -25,7 +24,6 @@ struct Part {
 
 /// The events of a warp's visit to a line: the one that is under way at a time, or the last one before; and whether it goes on with another line.
 pub struct Visit {
-    /// Its events.
     pub events: Vec<u32>,
     /// The warp goes on with another line.
     pub complete: bool,
@@ -36,17 +34,13 @@ impl Visit {
     pub fn at(run: &Run, (block, warp): (u32, u32), time: u32) -> Option<Self> {
         let tape = &run.tape;
         let time = time.min(tape.length());
-        let launch = tape.launches.get(tape.launch_of(time.checked_sub(1)?))?;
-        let own = |number: &u32| {
-            let event = &tape.events[*number as usize];
-            (event.block(), event.warp()) == (block, warp)
-        };
-        let line = |number: u32| launch.program.instructions[tape.events[number as usize].instruction as usize].line;
-        let mut before = (launch.events.0..time).rev().filter(own).peekable();
+        let all = tape.launches.get(tape.launch_of(time.checked_sub(1)?))?.events.clone();
+        let line = |number: u32| tape.instruction(number).line;
+        let mut before = tape.of_warp((block, warp), all.start..time).rev().peekable();
         let here = line(*before.peek()?);
         let mut events: Vec<u32> = before.take_while(|&number| line(number) == here).collect();
         events.reverse();
-        let next = (time..launch.events.1.min(tape.length())).find(own);
+        let next = tape.of_warp((block, warp), time..all.end).next();
         Some(Self { events, complete: next.is_none_or(|next| line(next) != here) })
     }
 }
@@ -74,52 +68,46 @@ fn part<'a>(parts: &'a mut Vec<Part>, verb: &'static str, lanes: u32) -> &'a mut
 
 /// What one event adds.
 fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, block: Option<&Followed>, number: u32) {
-    let event = run.tape.events[number as usize];
-    let instruction = &launch.program.instructions[event.instruction as usize];
+    let event = run.tape.event(number);
+    let instruction = run.tape.instruction(number);
     let name = |array: Option<usize>, address: u32| element(run, launch, array, address);
-    let words = |address: u32, bytes: u32| (address / 4..(address + bytes).div_ceil(4)).map(|word| 4 * word);
     let tags = block.map_or_else(Vec::new, |block| block.written(number, event.lanes, instruction.writes.len()));
     let global = |found: Factor| found.element.map(|(array, index)| name(Some(array), 4 * index));
     let held = |tag: u32| global(factor(run, launch, &block?.nodes().value(tag)));
-    for effect in run.tape.effects(&launch.program, &event, |_, _| {}) {
+    for effect in run.tape.effects(number) {
+        let touched = effect.touched();
+        let places = |writes: bool| {
+            let all = touched.iter().filter(move |touched| if writes { touched.writes } else { touched.reads });
+            all.map(|touched| name(touched.array, 4 * touched.word))
+        };
         match effect {
-            Effect::Access(access) => {
-                let places = |array: Option<usize>| {
-                    let all = lanes(access.lanes).flat_map(|lane| words(access.addresses[lane], access.bytes));
-                    all.map(move |address| name(array, address)).collect::<Vec<_>>()
-                };
-                match (access.kind, access.space) {
-                    (_, Space::Local) => {}
-                    (AccessKind::Load, Space::Shared) => {
-                        let part = part(parts, "read", access.lanes);
-                        part.from.extend(places(None));
-                        part.values.extend(
-                            tags.iter().flat_map(|tags| lanes(access.lanes).filter_map(|lane| held(tags[lane]))),
-                        );
-                    }
-                    (AccessKind::Load, _) => part(parts, "load", access.lanes).from.extend(places(access.array)),
-                    (AccessKind::Store, Space::Shared) => {
-                        let part = part(parts, "store", access.lanes);
-                        part.to.extend(places(None));
-                        let placed = block.into_iter().flat_map(|block| block.placed(number..number + 1));
-                        part.values.extend(placed.filter_map(|(_, placed)| held(placed.tag)));
-                    }
-                    (AccessKind::Store, _) => part(parts, "write", access.lanes).to.extend(places(access.array)),
-                    _ => part(parts, "atomic", access.lanes).to.extend(places(access.array)),
+            Effect::Access(access) => match (access.kind, access.space) {
+                (_, Space::Local) => {}
+                (AccessKind::Load, Space::Shared) => {
+                    let part = part(parts, "read", access.lanes);
+                    part.from.extend(places(false));
+                    part.values
+                        .extend(tags.iter().flat_map(|tags| lanes(access.lanes).filter_map(|lane| held(tags[lane]))));
                 }
-            }
+                (AccessKind::Load, _) => part(parts, "load", access.lanes).from.extend(places(false)),
+                (AccessKind::Store, Space::Shared) => {
+                    let part = part(parts, "store", access.lanes);
+                    part.to.extend(places(true));
+                    let placed = block.into_iter().flat_map(|block| block.placed(number..number + 1));
+                    part.values.extend(placed.filter_map(|(_, placed)| held(placed.tag)));
+                }
+                (AccessKind::Store, _) => part(parts, "write", access.lanes).to.extend(places(true)),
+                _ => part(parts, "atomic", access.lanes).to.extend(places(true)),
+            },
             Effect::Copy(copy) => {
                 let part = part(parts, "copy", copy.lanes);
-                for lane in lanes(copy.lanes) {
-                    let from = words(copy.from[lane], copy.source_bytes[lane]).map(|address| name(copy.array, address));
-                    part.from.extend(from.filter(|_| copy.source_bytes[lane] > 0));
-                    part.to.extend(words(copy.to[lane], copy.bytes).map(|address| name(None, address)));
-                }
+                part.from.extend(places(false));
+                part.to.extend(places(true));
             }
             Effect::Commit => drop(part(parts, "commit", event.lanes)),
             Effect::Wait(_) => drop(part(parts, "wait", event.lanes)),
-            Effect::Arrive(_) => drop(part(parts, "barrier", event.lanes)),
-            Effect::Exit(mask) => drop(part(parts, "end", mask)),
+            Effect::Arrive => drop(part(parts, "barrier", event.lanes)),
+            Effect::Exit(mask) => drop(part(parts, "end", *mask)),
             Effect::Writes(..) | Effect::Product(_) => {}
         }
     }
@@ -186,7 +174,7 @@ pub fn step(run: &Run, origins: &Origins, (block, warp): (u32, u32), time: u32) 
     let mut parts = vec![];
     let mut mask = 0;
     for &number in &events {
-        mask |= run.tape.events[number as usize].lanes;
+        mask |= run.tape.event(number).lanes;
         event(&mut parts, run, launch, place.map(|place| place.block), number);
     }
     // What is loaded and stored in shared memory in one line is one thing.
@@ -227,9 +215,8 @@ pub fn step(run: &Run, origins: &Origins, (block, warp): (u32, u32), time: u32) 
         })
         .collect();
     let told: Vec<&str> = parts.iter().filter_map(|part| part["words"].as_str()).collect();
-    let instruction = &launch.program.instructions[run.tape.events[first as usize].instruction as usize];
     json!({
-        "line": instruction.line, "from": first, "to": last + 1, "complete": complete, "instructions": events.len(), "warp": warp,
+        "line": run.tape.instruction(first).line, "from": first, "to": last + 1, "complete": complete, "instructions": events.len(), "warp": warp,
         "lanes": mask, "words": format!("warp {warp} {}", told.join("; ")), "parts": parts,
     })
 }

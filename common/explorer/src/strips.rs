@@ -1,6 +1,6 @@
 //! A model of time: when each warp of a block would issue its recorded instructions, from stated latencies. Not a measurement.
 
-use crate::effect::Effect;
+use crate::effect::{Effect, lanes};
 use crate::instructions::Program;
 use crate::request::StripsRequest;
 use crate::run::Run;
@@ -121,15 +121,12 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
     // By opening of a barrier: who waits for it, and how many have come.
     let mut barriers: HashMap<usize, (u32, u32)> = HashMap::new();
     let openings: Vec<_> = tape.opened.iter().enumerate().filter(|(_, opened)| opened.block == block).collect();
-    for number in of_launch.events.0..of_launch.events.1.min(tape.length()) {
-        let event = &tape.events[number as usize];
-        if event.block() == block {
-            warps[event.warp() as usize].events.push_back(number);
-        }
+    for (number, warp) in (0..).zip(&mut warps) {
+        warp.events.extend(tape.of_warp((block, number), of_launch.events.clone()));
     }
     // When the registers are there that a warp's next instruction reads.
     let needed = |warp: &Warp, from: Ready| {
-        let next = warp.events.front().map(|&number| tape.events[number as usize].instruction);
+        let next = warp.events.front().map(|&number| tape.event(number).instruction);
         let registers = next.iter().flat_map(|&instruction| &reads[instruction as usize]);
         registers.fold(from, |ready, &register| later(ready, warp.registers[register]))
     };
@@ -151,8 +148,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             if time.is_some_and(|time| number < time) {
                 cursor = cursor.max(Some((number, clock)));
             }
-            let event = tape.events[number as usize];
-            let instruction = &program.instructions[event.instruction as usize];
+            let instruction = tape.instruction(number);
             let result = match instruction.kind {
                 "load" | "atomic" if instruction.text.contains(".shared") => (clock + shared, What::Memory),
                 "load" | "atomic" => (clock + global, What::Memory),
@@ -162,7 +158,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             let mut next = (clock + 1, What::Other);
             let mut opening = None;
             if matches!(instruction.kind, "copy" | "commit" | "wait" | "barrier") {
-                for effect in tape.effects(program, &event, |_, _| {}) {
+                for effect in tape.effects(number) {
                     match effect {
                         Effect::Copy(_) => warp.open = clock + global,
                         Effect::Commit => warp.groups.push_back(std::mem::take(&mut warp.open)),
@@ -172,7 +168,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
                             let landed = warp.groups.drain(..warp.groups.len().saturating_sub(keep)).max().unwrap_or(0);
                             next = later(next, (landed.max(open), What::Memory));
                         }
-                        Effect::Arrive(_) => {
+                        Effect::Arrive => {
                             opening = openings
                                 .iter()
                                 .find(|(_, opened)| opened.event >= number && opened.warps >> chosen & 1 != 0);
@@ -188,7 +184,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
                 *come |= 1 << chosen;
                 *waiting += 1;
                 if *waiting == opened.warps.count_ones() {
-                    for other in crate::bits::lanes(*come) {
+                    for other in lanes(*come) {
                         warps[other].next = Some(needed(&warps[other], (clock + 1, What::Barrier)));
                     }
                 }

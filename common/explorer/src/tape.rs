@@ -1,5 +1,6 @@
 //! A whole run: the log of what happened, and a state now and then, so that any time is a short way from one.
 
+use crate::effect::Effect;
 use crate::log::{Log, Opened};
 use crate::state::State;
 use simt::Counts;
@@ -14,7 +15,8 @@ pub struct Tape {
     pub end: State,
     /// The tape was full, and nothing is recorded from there on.
     pub full: bool,
-    kept: Vec<State>,
+    /// The states that were kept while the run was recorded.
+    pub kept: Vec<State>,
     kept_bytes: usize,
     every: u32,
 }
@@ -34,13 +36,13 @@ impl Tape {
     pub fn push(
         &mut self,
         place: (u32, u32),
-        instruction: u32,
-        lanes: u32,
+        instruction: (u32, u32),
         counts: Counts,
-        data: impl FnOnce(&mut Vec<u8>),
+        written: &[[u32; 32]],
+        effects: Vec<Effect>,
     ) {
         let time = self.log.length();
-        if !self.log.push(place, instruction, lanes, counts, data) {
+        if !self.log.push(place, instruction, counts, written, effects) {
             self.full = true;
             return;
         }
@@ -76,9 +78,9 @@ impl Tape {
 
     /// A block of the latest launch has ended, after its latest event.
     pub fn block_ended(&mut self, block: u32) {
-        let last = self.log.events.iter().rposition(|event| event.block() == block);
+        let last = self.log.events.iter().rposition(|event| event.block == block);
         let Some(launch) = self.log.launches.last_mut() else { return };
-        let (first, last) = (launch.events.0, last.map_or(u32::MAX, |last| last as u32));
+        let (first, last) = (launch.events.start, last.map_or(u32::MAX, |last| last as u32));
         if let Some(span) = launch.spans.get_mut(block as usize).filter(|_| last != u32::MAX && last >= first) {
             span.1 = last;
             self.end.drop_block(block);
@@ -92,11 +94,6 @@ impl Tape {
         if let Some(kept) = self.kept.last_mut().filter(|kept| kept.time == time) {
             change(kept);
         }
-    }
-
-    /// The states that were kept while the run was recorded.
-    pub fn kept(&self) -> &[State] {
-        &self.kept
     }
 
     /// The state at the start.

@@ -1,7 +1,7 @@
 //! A witness of a race: an order of warps in which the product is right, and one in which it is wrong.
 
 use crate::request::Order;
-use crate::run::{C, Run};
+use crate::run::Run;
 use serde_json::{Value, json};
 use simt::{Analysis, BlockInfo};
 
@@ -54,7 +54,7 @@ pub fn witness(run: &Run) -> Value {
     let mut known: [Found; 2] = [None; 2];
     for order in orders() {
         let own = order == run.order && run.stopped.is_none();
-        let c = if own { run.tape.end.arrays.get(C).map(|c| c.to_vec()) } else { run.again(order, &mut Steps).ok() };
+        let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
         tried += 1;
         let Some(c) = c else { continue };
         let first = run.wrong(&c).next().map(|wrong| wrong.place);

@@ -5,7 +5,7 @@ use simt::{
     Access, Analysis, Arg, Arrival, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig,
     LaunchInfo, Module, Observer,
 };
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const PTX: &str = include_str!("steps.ptx");
 
@@ -26,6 +26,7 @@ struct Seen {
 
 struct BlockSteps {
     counters: BlockCounters,
+    counted: Arc<Mutex<Counts>>,
     kernel: Option<Kernel>,
     block: u64,
     seen: Seen,
@@ -48,8 +49,9 @@ impl Analysis for Steps {
     }
 
     fn block(&self, block: &BlockInfo) -> BlockSteps {
-        let counters = self.counters.block(block);
-        BlockSteps { counters, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() }
+        let counted = Arc::new(Mutex::new(Counts::default()));
+        let counters = self.counters.block(block).by_step(counted.clone());
+        BlockSteps { counters, counted, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() }
     }
 
     fn end(&self, block: BlockSteps) {
@@ -79,7 +81,8 @@ impl Observer for BlockSteps {
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
-        self.seen.counts += &self.counters.take_step(step.instruction, step.lanes);
+        self.counters.executed(step);
+        self.seen.counts += &self.counted.lock().unwrap();
         self.seen.warps.push((self.block, step.warp));
         let Some(kernel) = &self.kernel else { return };
         for register in kernel.registers_written(step.instruction).filter(|register| register.name == "%f3") {

@@ -1,4 +1,4 @@
-//! What a page carries: steps, smaller tiles where the usual ones show one block, questions, counters.
+//! What a page carries: steps, smaller tiles where the usual ones show one block, tours, counters.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::data::{Chapter, Counter, Data, Form, Kernel};
 use super::forms;
-use super::kernels::{self, OfStep};
+use super::kernels;
 use crate::files;
+use crate::record::{self, Record};
 use crate::steps::{self, STEPS};
 
 /// What the page of the book carries: everything. A step whose code cannot be had is left out.
@@ -41,14 +42,14 @@ pub fn without_kernels() -> Result<Data> {
     Ok(Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() })
 }
 
-/// A kernel of the course, and its chapter with the questions that are about it.
+/// A kernel of the course, and its chapter with the stops that are about it.
 pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     let id = kernel.name();
     let (chapters, kernels) = of_step(kernel.step, &mut tours()?)?;
     let found = kernels.into_iter().find(|kernel| kernel.id == id);
     let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
     let (kernel, mut chapter) = found.zip(chapter).with_context(|| format!("the explorer has no kernel {id}"))?;
-    chapter.questions.retain(|question| question["kernel"] == id.as_str());
+    chapter.tour.retain(|stop| stop["kernel"] == id.as_str());
     Ok((kernel, chapter))
 }
 
@@ -60,33 +61,40 @@ const BEYOND: &str = "tensor_cores";
 
 /// The chapters of a step and its kernels.
 pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
-    let mut of_step = kernels::of_step(step)?;
-    for (kernel, specialisations) in of_step.kernels.iter_mut().zip(&of_step.specialisations) {
-        add_smaller(kernel, specialisations)?;
+    let (mut chapter, mut kernels) = kernels::of_step(step)?;
+    let records = record::all()?;
+    for kernel in &mut kernels {
+        add_smaller(kernel)?;
+        kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();
     }
-    let beyond = split_off(&mut of_step);
-    let mut chapters: Vec<Chapter> = std::iter::once(of_step.chapter).chain(beyond).collect();
+    let beyond = split_off(&mut chapter, &kernels);
+    let mut chapters: Vec<Chapter> = std::iter::once(chapter).chain(beyond).collect();
     for chapter in &mut chapters {
-        chapter.questions = tours.remove(&chapter.id).unwrap_or_default();
+        chapter.tour = tours.remove(&chapter.id).unwrap_or_default();
     }
-    Ok((chapters, of_step.kernels))
+    Ok((chapters, kernels))
+}
+
+/// How long a kernel took at the largest size of a record.
+fn measured(record: &Record, kernel: &str) -> Option<String> {
+    let times = record.sizes.iter().filter_map(|size| {
+        let entry = size.entries.iter().find(|entry| entry.name == kernel)?;
+        Some((size, entry.spread()?.median))
+    });
+    let (size, ms) = times.max_by_key(|(size, _)| size.m * size.n * size.k)?;
+    let date = record.date.split('T').next().unwrap_or_default();
+    Some(format!("{ms:.2} ms for {} on an {} ({date})", size.words(), record.device.name))
 }
 
 /// The chapter on the kernels of a step that run on tensor cores, which goes beyond the course; none if there are no such kernels.
-fn split_off(of_step: &mut OfStep) -> Option<Chapter> {
-    let on_tensor_cores = of_step.kernels.iter().zip(&of_step.specialisations);
-    let on_tensor_cores = on_tensor_cores.filter(|(_, all)| all.iter().any(|known| known.only));
+fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
+    let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
     let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
-        on_tensor_cores.map(|(kernel, _)| kernel).partition(|kernel| kernel.role == "beyond");
+        all.iter().filter(needs).partition(|kernel| kernel.role == "beyond");
     let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
-    of_step.chapter.kernels.retain(|id| !kernels.contains(id));
-    let chapter = Chapter {
-        id: BEYOND.into(),
-        title: "Beyond step 6: products on tensor cores".into(),
-        kernels,
-        ..Chapter::default()
-    };
-    (!chapter.kernels.is_empty()).then_some(chapter)
+    chapter.kernels.retain(|id| !kernels.contains(id));
+    let title = "Beyond step 6: products on tensor cores".into();
+    (!kernels.is_empty()).then(|| Chapter { id: BEYOND.into(), title, kernels, ..Chapter::default() })
 }
 
 /// The tours, each written by its chapter: a file beside the step's kernel, and one for the chapter beyond the course.
@@ -135,20 +143,13 @@ pub fn smaller_folder() -> PathBuf {
 }
 
 /// Smaller tiles to try for a form, the first choice first: each with the file of its PTX.
-pub fn smaller(
-    kernel: &Kernel,
-    form: &Form,
-    specialisation: &Specialisation,
-    source: &Source,
-) -> Vec<(Specialisation, PathBuf)> {
+pub fn smaller(kernel: &Kernel, form: &Form, source: &Source) -> Vec<(Specialisation, PathBuf)> {
     let named = |smaller: Specialisation| {
         let name = [&form.specialisation, &smaller.name.replace(' ', "")].map(String::as_str).concat();
-        let file = smaller_folder()
-            .join(&kernel.step)
-            .join(source.committed_name(&Specialisation { name, ..smaller.clone() }));
-        (smaller, file)
+        let file = source.committed_name(&Specialisation { name, ..smaller.clone() });
+        (smaller, smaller_folder().join(&kernel.step).join(file))
     };
-    forms::smaller(specialisation, form).into_iter().map(named).collect()
+    forms::smaller(form).into_iter().map(named).collect()
 }
 
 /// The form of a smaller tile of this PTX.
@@ -162,12 +163,12 @@ pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result
 }
 
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
-fn add_smaller(kernel: &mut Kernel, specialisations: &[Specialisation]) -> Result<()> {
+fn add_smaller(kernel: &mut Kernel) -> Result<()> {
     let source = Source::read(&workspace::root().join(&kernel.file))?;
     let mut added = vec![];
-    for (form, specialisation) in kernel.forms.iter().zip(specialisations) {
-        let candidates = smaller(kernel, form, specialisation, &source);
-        if let Some((smaller, file)) = candidates.into_iter().find(|(_, file)| file.is_file()) {
+    for form in &kernel.forms {
+        let found = smaller(kernel, form, &source).into_iter().find(|(_, file)| file.is_file());
+        if let Some((smaller, file)) = found {
             added.push(smaller_form(&smaller, form, &files::read(&file)?)?);
         }
     }
@@ -183,44 +184,33 @@ mod tests {
 
     use super::*;
 
-    /// Each question asks about something that there is, and the run has an answer and a place to look at.
+    /// Each stop asks about something that there is, and the run has an answer.
     #[test]
-    fn every_question_is_answered_by_its_run() {
+    fn every_stop_of_a_tour_is_answered_by_its_run() {
         let data = of_book().unwrap();
-        let mut asked = 0;
-        for (chapter, all) in tours().unwrap() {
-            for question in all {
-                let name = format!("{chapter}: {}", question["words"]);
-                let id = question["kernel"].as_str().unwrap();
-                let kernel = data.kernels.iter().find(|kernel| kernel.id == id).unwrap_or_else(|| panic!("{name}"));
-                let size: Option<[u32; 3]> = serde_json::from_value(question["size"].clone()).unwrap();
-                let wanted = question["form"].as_str().or(size.is_none().then_some(kernel.form.as_str()));
-                let size = size.unwrap_or(kernel.size);
-                let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
-                let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
-                let form = form.unwrap_or_else(|| panic!("{name}: no such form"));
-                let [m, n, k] = size;
-                let mut engine = Engine::new();
-                let order = question["order"].as_str().unwrap_or("warps");
-                let run = json!({
-                    "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order,
-                    "kernel": { "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner },
-                });
-                let ask = |engine: &mut Engine, request: &Value| {
-                    let answer: Value = serde_json::from_str(&engine.answer(&request.to_string())).unwrap();
-                    assert!(answer.get("error").is_none(), "{name}: {answer}");
-                    answer
-                };
-                ask(&mut engine, &run);
-                let mut request = json!({ "do": "question" });
-                for part in ["metric", "per", "line", "contains", "array"] {
-                    request[part] = question[part].clone();
-                }
-                let answer = ask(&mut engine, &request);
-                assert!(answer["value"].is_number(), "{name}: {answer}");
-                asked += 1;
-            }
+        let stops = data.chapters.iter().flat_map(|chapter| &chapter.tour);
+        assert!(stops.clone().count() > 15);
+        for stop in stops {
+            let kernel = data.kernels.iter().find(|kernel| stop["kernel"] == kernel.id.as_str());
+            let kernel = kernel.unwrap_or_else(|| panic!("no such kernel: {stop}"));
+            let size: Option<[u32; 3]> = serde_json::from_value(stop["size"].clone()).unwrap();
+            let wanted = stop["form"].as_str().or(size.is_none().then_some(kernel.form.as_str()));
+            let size = size.unwrap_or(kernel.size);
+            let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
+            let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
+            let form = form.unwrap_or_else(|| panic!("no such form: {stop}"));
+            let [m, n, k] = size;
+            let kernel =
+                json!({ "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner });
+            let order = stop["order"].as_str().unwrap_or("warps");
+            let run =
+                json!({ "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order, "kernel": kernel });
+            let mut engine = Engine::new();
+            engine.answer(&run.to_string());
+            let mut count = stop.clone();
+            count["do"] = "count".into();
+            let answer = engine.answer(&count.to_string());
+            assert!(serde_json::from_str::<Value>(&answer).unwrap()["value"].is_number(), "{stop}: {answer}");
         }
-        assert!(asked > 15, "{asked}");
     }
 }

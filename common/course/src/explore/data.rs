@@ -2,8 +2,8 @@
 
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner};
-use explorer::request::{self, RunRequest, problem};
-use plan::{Dtype, Plan};
+use explorer::request::{self, Product, RunRequest};
+use plan::{Dtype, Plan, Specialisation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub struct Chapter {
     /// Its kernels, in the order of the path.
     pub kernels: Vec<String>,
     /// The stops of its tour: what to look at, and what the reader is asked there.
-    pub questions: Vec<Value>,
+    pub tour: Vec<Value>,
 }
 
 /// A kernel.
@@ -66,6 +66,9 @@ pub struct Kernel {
     pub form: String,
     /// What it is compiled to.
     pub forms: Vec<Form>,
+    /// Times that were measured, each with its size, GPU and date.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<String>,
 }
 
 impl Kernel {
@@ -82,6 +85,7 @@ impl Kernel {
             size: [0; 3],
             form: String::new(),
             forms,
+            measured: vec![],
         };
         kernel.choose_first();
         kernel
@@ -110,10 +114,10 @@ impl Kernel {
     }
 
     /// A request to run a form of the kernel.
-    pub fn request(&self, form: &Form, [m, n, k]: [u32; 3]) -> RunRequest {
+    pub fn request(&self, form: &Form, size: [u32; 3]) -> RunRequest {
         let (source, file) = (self.source.clone(), self.file.clone());
         let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
-        RunRequest { kernel, m, n, k, dtype: form.dtype, ..RunRequest::default() }
+        RunRequest { kernel, product: Product::new(size, form.dtype), ..RunRequest::default() }
     }
 }
 
@@ -135,6 +139,9 @@ pub struct Form {
     pub usual: bool,
     /// Who plans its launches.
     pub planner: Planner,
+    /// What it was compiled for; a page need not know it.
+    #[serde(skip)]
+    pub code: Option<Specialisation>,
     /// The sizes that it is for, if it is not for all: M, N, K.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<[u32; 3]>,
@@ -143,7 +150,7 @@ pub struct Form {
 impl Form {
     /// The plan of a product in this form; none if it is run in another one, or not at all. `text` is the kernel's source.
     pub fn plan(&self, size: [u32; 3], text: &str) -> Option<Plan> {
-        let plan = self.planner.plan(&problem(size, self.dtype), text).ok()?;
+        let plan = self.planner.plan(&Product::new(size, self.dtype).problem(), text).ok()?;
         (plan.specialisation.name == self.specialisation).then_some(plan)
     }
 }

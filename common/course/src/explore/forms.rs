@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use explorer::planner::{Planner, SmallerTile};
-use explorer::request::problem;
+use explorer::request::Product;
 use plan::{Dtype, Specialisation};
 
 use super::data::Form;
@@ -16,7 +16,7 @@ pub fn specialisations(planner: &Planner, dtype: Dtype, text: &str) -> Vec<Speci
     for m in SIDES {
         for n in SIDES {
             for k in SIDES {
-                let plan = planner.plan(&problem([m, n, k], dtype), text);
+                let plan = planner.plan(&Product::new([m, n, k], dtype).problem(), text);
                 found.extend(plan.ok().map(|plan| plan.specialisation).filter(|one| !found.contains(one)));
             }
         }
@@ -34,6 +34,7 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
         ptx,
         usual: true,
         planner: planner.clone(),
+        code: Some(specialisation.clone()),
         sizes: vec![],
     }
 }
@@ -53,7 +54,8 @@ fn side(of: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
 }
 
 /// Specialisations with smaller tiles, if the form's own is large. They are yet to be tried.
-pub fn smaller(specialisation: &Specialisation, form: &Form) -> Vec<Specialisation> {
+pub fn smaller(form: &Form) -> Vec<Specialisation> {
+    let Some(specialisation) = &form.code else { return vec![] };
     // A product of an N that is no multiple of 4 takes any form.
     let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| form.plan(size, ""));
     if plan.is_none_or(|plan| plan.tile.iter().any(|&side| side < 32)) {
@@ -84,7 +86,14 @@ pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result
     let block = kernel.max_threads().map_or(tile, |threads| [threads.iter().product::<u32>(), 1]);
     let tile = SmallerTile { tile, tile_k: value("TILE_K")?, block, defines: smaller.defines.clone() };
     let planner = Planner { smaller: Some(tile), ..usual.planner.clone() };
-    let form = Form { id: smaller.name.clone(), usual: false, ptx: ptx.to_owned(), planner, ..usual.clone() };
+    let form = Form {
+        id: smaller.name.clone(),
+        usual: false,
+        ptx: ptx.to_owned(),
+        planner,
+        code: Some(smaller.clone()),
+        ..usual.clone()
+    };
     ensure!(
         form.plan([64, 64, 64], "").or(form.plan([64, 63, 64], "")).is_some(),
         "the smaller tile cannot be launched"
@@ -116,7 +125,7 @@ mod tests {
         let forms = |step: &str| {
             let planner = of(step, None);
             let all = specialisations(&planner, Dtype::F32, "");
-            let forms = all.iter().map(|one| smaller(one, &form(&planner, one, String::new())).len());
+            let forms = all.iter().map(|one| smaller(&form(&planner, one, String::new())).len());
             forms.collect::<Vec<_>>()
         };
         assert_eq!(forms("step04_tiled"), [1]);

@@ -6,58 +6,39 @@ use explorer::planner::Planner;
 use plan::{DeviceInfo, Dtype, Specialisation, Step};
 
 use super::data::{Chapter, Kernel};
-use super::forms;
+use super::forms::{self, specialisations};
 use crate::steps::{self, Role};
-
-/// The kernels of a step, its chapter, and the specialisations of each form.
-pub struct OfStep {
-    /// The chapter, without questions.
-    pub chapter: Chapter,
-    /// The kernels, in the order of the path: rungs, the step's own, counter-examples, what lies beyond.
-    pub kernels: Vec<Kernel>,
-    /// The specialisation of each form of each kernel.
-    pub specialisations: Vec<Vec<Specialisation>>,
-}
 
 /// The simulator as a device that compiles nothing: plans then choose among what is committed.
 pub fn device() -> DeviceInfo {
     DeviceInfo::simulated(1 << 32)
 }
 
-/// Reads a step.
-pub fn of_step(step: &'static Step) -> Result<OfStep> {
+/// Reads a step: the chapter, without its tour, and the kernels in the order of the path: rungs, the step's own, counter-examples, what
+/// lies beyond.
+pub fn of_step(step: &'static Step) -> Result<(Chapter, Vec<Kernel>)> {
     let number = steps::number(step).parse().unwrap_or(0);
-    let (kernels, specialisations): (Vec<_>, Vec<_>) = steps::Kernel::of(step)
-        .filter(|kernel| kernel.role() != Role::Rust)
-        .map(of_course)
-        .collect::<Result<Vec<_>>>()?
-        .into_iter()
-        .unzip();
+    let kernels = steps::Kernel::of(step).filter(|kernel| kernel.role() != Role::Rust).map(of_course);
+    let kernels = kernels.collect::<Result<Vec<_>>>()?;
     let ids = kernels.iter().map(|kernel| kernel.id.clone()).collect();
     let chapter =
         Chapter { id: step.name.into(), title: step.title.into(), number, kernels: ids, ..Chapter::default() };
-    Ok(OfStep { chapter, kernels, specialisations })
+    Ok((chapter, kernels))
 }
 
-/// A kernel with its forms, and the specialisation of each.
-fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
+/// A kernel with its forms.
+fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let source = Source::read(&kernel.file())?;
     let committed = kernel.committed();
     let variant = kernel.variant_name();
     let planner =
         Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
-    let (mut all, mut specialisations) = (vec![], vec![]);
-    let ptx = |one: &Specialisation| -> Result<String> {
-        Ok(source.code(one, &device(), source.committed_folder().as_deref())?.ptx)
+    let taken = [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| specialisations(&planner, dtype, &source.text));
+    let form = |one: Specialisation| {
+        let code = source.code(&one, &device(), source.committed_folder().as_deref())?;
+        Ok(forms::form(&planner, &one, code.ptx))
     };
-    for dtype in [Dtype::F32, Dtype::I32] {
-        for one in forms::specialisations(&planner, dtype, &source.text) {
-            if committed.contains(&one) {
-                all.push(forms::form(&planner, &one, ptx(&one)?));
-                specialisations.push(one);
-            }
-        }
-    }
+    let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
     let role = match kernel.role() {
@@ -68,5 +49,5 @@ fn of_course(kernel: steps::Kernel) -> Result<(Kernel, Vec<Specialisation>)> {
         Role::Beyond => "beyond",
     };
     let name = variant.unwrap_or("kernel").to_owned();
-    Ok((Kernel::new(id, kernel.step.name.into(), name, role, &source, all), specialisations))
+    Ok(Kernel::new(id, kernel.step.name.into(), name, role, &source, all))
 }

@@ -109,8 +109,8 @@ const IN_PAGE = [
   [
     "predict",
     "the answer stands below the question",
-    "fill(body, form(question))",
-    'fill(body, form(question), "Counted")',
+    "fill(body, form(stop))",
+    'fill(body, form(stop), "Counted")',
   ],
   ["predict", "predictions are not kept", "localStorage.setItem(KEY", "localStorage.getItem(KEY"],
   ["compare", "the second kernel stays behind", "if (other && travels)", "if (other && !travels)"],

@@ -104,7 +104,7 @@ export async function checkMeaning(opened, check) {
   const cell = await pointAt(opened, "As", 2, 5);
   check(/it holds A\[2\]\[5\], which warp 0 stored in line 26; warp 0 has read it, in line 34/.test(cell), `of As[2][5] it says: ${cell}`);
   // A race: what is multiplied with a wrong partner is red.
-  await opened.follow("#step04_tiled/no_second_barrier");
+  await opened.follow("#step04_tiled/no_second_barrier?panel=matrices");
   await opened.jump();
   await opened.drawn();
   const race = await pointAt(opened, "C", 5, 4);

@@ -43,8 +43,8 @@ const traced = (opened) =>
 
 /// A race: both threads, the cell, the missing barrier between the two accesses, and the element that goes wrong.
 async function checkRace(opened, id, check) {
-  await opened.follow(`#${id}?panel=hazards`);
-  await opened.do(() => window.explorer.goTo({ to: "hazard" }));
+  // It opens on a race between warps that spoils the product.
+  await opened.follow(`#${id}`);
   await opened.page.waitForSelector(".hazard-picture");
   await opened.drawn();
   const drawn = await pictureOf(opened);
@@ -60,6 +60,7 @@ async function checkRace(opened, id, check) {
     picture.old.value === null || drawn.held[0].includes(String(Number(held[0].toPrecision(5)))),
     `${id}: the old value is ${held[0]}, and the picture says ${drawn.held[0]}`,
   );
+  check(picture.wrong && picture.first.warp !== picture.second.warp, `${id} opens on a race of no consequence`);
   check(picture.wrong === wrong, `${id}: the element is said to be ${picture.wrong ? "wrong" : "right"}, and is not`);
   check(
     drawn.words.some((words) => new RegExp(wrong ? "becomes wrong" : "by luck").test(words)),
@@ -117,6 +118,12 @@ async function checkStrips(opened, check) {
   const waits = all.map((text) => Number(/(\d+) % for memory/.exec(text)?.[1]));
   const single = all.findIndex((text) => text.startsWith("single_buffer"));
   check(waits[single] > waits[0], `waiting for memory: ${all.join("; ")}`);
+  check(/Measured: [\d.,]+ ms for .* on an NVIDIA .* \(\d{4}-\d\d-\d\d\)/.test(await page.locator(".strips").textContent()), "no measured time stands beside the strips");
+  // Warps that share a scheduler come to a barrier one after the other.
+  await opened.follow("#step06_prefetch/single_buffer?size=64x64x64&form=64x128v4&panel=time");
+  await page.locator("[data-latency=schedulers]").fill("1");
+  await page.locator("[data-latency=schedulers]").press("Enter");
+  await page.waitForFunction(() => / [1-9]\d* % at barriers/.test(document.querySelector(".strips figcaption")?.textContent));
 }
 
 /// PTX that is pasted, with a launch, runs like any other kernel; what cannot be launched is refused in a sentence.

@@ -64,7 +64,7 @@ await report.group("opening", async (check) => {
 await report.group("first minute", (check) => checkFirstMinute(browser, address, check));
 
 const chaptersOf = (opened) =>
-  opened.do(() => window.explorer.data.chapters.map(({ id, questions }) => ({ id, questions })));
+  opened.do(() => window.explorer.data.chapters.map(({ id, tour }) => ({ id, tour })));
 
 await withPage("forward and back", async (opened, check) => {
   const lengths = [];

@@ -87,11 +87,11 @@ export async function checkNames(opened, check) {
 export async function checkPredict(opened, chapters, check) {
   const { page } = opened;
   let asked = 0;
-  for (const { id, questions } of chapters) {
-    for (const [index, question] of questions.entries()) {
+  for (const { id, tour } of chapters) {
+    for (const [index, stop] of tour.entries()) {
       await opened.follow(`#${id}?predict=${index + 1}`);
       const text = () => page.locator("#predict").textContent();
-      check((await text()).includes(question.words.replaceAll("`", "")), `${id}: question ${index + 1} is not shown`);
+      check((await text()).includes(stop.words.replaceAll("`", "")), `${id}: question ${index + 1} is not shown`);
       check(!(await text()).includes("Counted"), `${id}: question ${index + 1} is answered before it is asked`);
       await opened.do(() => window.explorer.choosePanel("counts"));
       check(!(await page.locator(".totals").isVisible()), `${id}: the counts tell the answer of question ${index + 1}`);
@@ -102,7 +102,7 @@ export async function checkPredict(opened, chapters, check) {
       await field.fill("987654");
       await field.press("Enter");
       await page.waitForSelector("#predict .not, #predict .right, #predict .fault:not(.prediction *)");
-      const counted = await opened.do((question) => window.explorer.runs[0]?.question(question), question);
+      const counted = await opened.do((stop) => window.explorer.runs[0]?.count(stop), stop);
       const digits = (value) =>
         Number.isInteger(value) ? value.toLocaleString("en-US") : String(Math.round(value * 100) / 100);
       check(typeof counted?.value === "number", `${id}: question ${index + 1} has no answer: ${await text()}`);

@@ -7,7 +7,8 @@ use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::lower::Merged;
 use crate::observe::{
-    Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer, SharedLoads, WarpgroupStep,
+    Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads,
+    WarpgroupStep,
 };
 use crate::{AccessKind, Kernel, LaunchConfig, SharedLoad, Space};
 use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sectors_and_lines, wavefronts};
@@ -255,6 +256,7 @@ impl Analysis for Counters {
             before: Work::default(),
             works: Works::default(),
             blueprint: self.blueprint.clone(),
+            by_step: None,
         })
     }
 
@@ -289,6 +291,7 @@ pub struct BlockCounters {
     before: Work,
     works: Works,
     blueprint: Arc<Blueprint>,
+    by_step: Option<Arc<Mutex<Counts>>>,
 }
 
 /// The latest request of an instruction: the next is most often the same but for a shift, and then counts the same.
@@ -348,9 +351,15 @@ fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option
 }
 
 impl BlockCounters {
-    /// Takes out what was counted of the instruction that the lanes have just executed. An observer that is told of each
-    /// instruction calls this after each: together they are what [`Counters::total`] says of a launch.
-    pub fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
+    /// After each executed instruction, what was counted of it lies there: together that is what [`Counters::total`] says of a
+    /// launch. For observers that are told of each instruction.
+    #[must_use]
+    pub fn by_step(mut self, counted: Arc<Mutex<Counts>>) -> Self {
+        self.by_step = Some(counted);
+        self
+    }
+
+    fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
         let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
         let index = instruction as usize;
         counts.instructions = 1;
@@ -393,6 +402,12 @@ impl BlockCounters {
 }
 
 impl Observer for BlockCounters {
+    fn executed(&mut self, step: &Executed<'_>) {
+        if let Some(counted) = self.by_step.clone() {
+            *counted.lock().unwrap_or_else(PoisonError::into_inner) = self.take_step(step.instruction, step.lanes);
+        }
+    }
+
     #[inline]
     fn enter(&mut self, _: u32, block: u32, _: u32, _: u32, lanes: u32) {
         let (executed, sum) = &mut self.executed[block as usize];

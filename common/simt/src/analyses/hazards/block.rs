@@ -63,11 +63,6 @@ impl BlockHazards {
         }
     }
 
-    /// Tells the time, in whatever unit: what is found from now on has it.
-    pub fn at(&mut self, time: u64) {
-        self.log.now = Some(time);
-    }
-
     /// Bytes for a block, without its shadow of global memory.
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let parts = [

@@ -175,7 +175,7 @@ pub struct Hazard {
     pub parties: Vec<Party>,
     /// How many times the same lines met in this way.
     pub count: u64,
-    /// The time at which the representative was found, if it was told ([`super::BlockHazards::at`]).
+    /// The time at which the representative was found, if somebody keeps it ([`super::Hazards::clock`]).
     pub time: Option<u64>,
 }
 

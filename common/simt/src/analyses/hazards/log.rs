@@ -5,6 +5,8 @@ use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::{Action, HazardKind};
 use super::setup::Setup;
 use crate::{Access, AccessKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What one thread does, apart from where.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +55,8 @@ pub(super) struct Log {
     /// The block's number.
     pub block: u64,
     pub found: Found,
-    /// The time, if somebody keeps it.
-    pub now: Option<u64>,
+    /// Tells the time, if somebody keeps it.
+    pub clock: Option<Arc<AtomicU64>>,
 }
 
 impl Log {
@@ -67,7 +69,12 @@ impl Log {
     }
 
     pub(super) fn add(&mut self, kind: HazardKind, spot: Spot, first: Side, second: Option<Side>) {
-        self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now });
+        self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now() });
+    }
+
+    /// The time, if somebody keeps it.
+    pub(super) fn now(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock.load(Ordering::Relaxed))
     }
 
     /// Notes a hazard that one access alone is.

@@ -85,6 +85,7 @@ use global::GlobalShadow;
 use naming::Naming;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The analysis. Pass it to [`crate::launch`], then call [`Hazards::found`].
@@ -97,6 +98,7 @@ pub struct Hazards {
     coverage: Arc<Coverage>,
     /// The launch runs for the second time.
     again: bool,
+    clock: Option<Arc<AtomicU64>>,
 }
 
 /// What a launch accesses of global memory, as far as one can say before it.
@@ -153,6 +155,13 @@ impl Hazards {
     #[must_use]
     pub fn extents(mut self, name: &str, extents: Extents) -> Self {
         self.extents.insert(name.into(), extents);
+        self
+    }
+
+    /// What is found has the time of this clock, in whatever unit.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<AtomicU64>) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -255,6 +264,7 @@ impl Analysis for Hazards {
             BlockHazards::new(setup.clone(), coverage.clone(), global)
         });
         observer.start(block.number);
+        observer.log.clock.clone_from(&self.clock);
         Some(observer)
     }
 

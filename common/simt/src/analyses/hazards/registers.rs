@@ -152,6 +152,7 @@ fn read(log: &mut Log, warp: u32, instruction: u32, register: Register, lanes: u
             None => (HazardKind::UnsetRegister, reads, None),
         };
         let count = u64::from(unset.count_ones());
-        log.found.add(kind, Finding { spot: Spot::Register(register.origin), first, second, count, time: log.now });
+        let time = log.now();
+        log.found.add(kind, Finding { spot: Spot::Register(register.origin), first, second, count, time });
     }
 }

@@ -1,0 +1,306 @@
+//! Runs of kernels, and what is asked about them: `tests/cases.txt` says what must come.
+
+use crate::engine::Engine;
+use crate::request::RunRequest;
+use crate::run::Run;
+use serde_json::{Value, json};
+use simt::Counts;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A file of the workspace; what is none is a text.
+fn read(path: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(file).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A request to run a kernel: of step 4 by its name, or as JSON that names files.
+fn request(kernel: &str, size: &str, order: &str, more: &str) -> Value {
+    let mut kernel: Value = serde_json::from_str(kernel).unwrap_or_else(|_| {
+        let file = match kernel {
+            "kernel" => "step04_tiled/kernel.cu".to_owned(),
+            rung if rung.starts_with('1') => format!("step04_tiled/rungs/{rung}.cu"),
+            variant => format!("step04_tiled/variants/{variant}.cu"),
+        };
+        let variant = Some(kernel).filter(|variant| *variant != "kernel");
+        json!({
+            "ptx": format!("step04_tiled/ptx/{kernel}-f32.sm75.ptx"), "source": file, "file": file,
+            "planner": { "step": "step04_tiled", "variant": variant },
+        })
+    });
+    for part in ["ptx", "source"] {
+        kernel[part] = read(kernel[part].as_str().unwrap()).into();
+    }
+    let [m, n, k] = size.split('x').map(|side| side.parse::<u32>().unwrap()).collect::<Vec<_>>()[..] else {
+        panic!("{size}")
+    };
+    let request = json!({ "do": "run", "kernel": kernel, "m": m, "n": n, "k": k, "order": order });
+    crate::answer::with(request, serde_json::from_str(more).unwrap_or_default())
+}
+
+fn run(kernel: &str, size: &str, order: &str) -> Run {
+    Run::new(&serde_json::from_value::<RunRequest>(request(kernel, size, order, "")).unwrap()).unwrap()
+}
+
+fn ask(engine: &mut Engine, request: &Value) -> Value {
+    serde_json::from_str(&engine.answer(&request.to_string())).unwrap()
+}
+
+/// A case on its way.
+#[derive(Default)]
+struct Walk {
+    engine: Engine,
+    source: Vec<String>,
+    answer: Value,
+    known: BTreeMap<String, Value>,
+}
+
+impl Walk {
+    /// Puts in what is known: `$length`, `$length-1`, `$length/4`.
+    fn filled(&self, line: &str) -> String {
+        let mut parts = line.split('$');
+        let mut filled = parts.next().unwrap().to_owned();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let value = self.known.get(name).unwrap_or_else(|| panic!("nothing is known of ${name}"));
+            let digits = rest.chars().skip(1).take_while(char::is_ascii_digit).count();
+            let number = rest.get(1..=digits).and_then(|digits| digits.parse::<u64>().ok());
+            let (value, rest) = match (rest.chars().next(), value.as_u64(), number) {
+                (Some('-'), Some(value), Some(number)) => ((value - number).to_string(), &rest[1 + digits..]),
+                (Some('/'), Some(value), Some(number)) => ((value / number).to_string(), &rest[1 + digits..]),
+                _ => (value.to_string(), rest),
+            };
+            filled += &(value + rest);
+        }
+        filled
+    }
+
+    /// What is said of the latest answer: `/place == JSON`, `!=`, `> NUMBER`, `~ TEXT in it`, `@ TEXT in that line of the source`, or
+    /// `name = /place`.
+    fn check(&mut self, line: &str) {
+        let line = self.filled(line);
+        let [left, how, right] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let at = |place: &str| self.answer.pointer(place).cloned().unwrap_or_default();
+        let found = at(left);
+        let json = || serde_json::from_str::<Value>(right).unwrap_or_else(|_| panic!("no JSON: {right}"));
+        let holds = match how {
+            "==" => found == json(),
+            "!=" => found != json(),
+            ">" => found.as_f64() > json().as_f64(),
+            "~" => found.as_str().map_or_else(|| found.to_string(), str::to_owned).contains(right),
+            "@" => self.source[found.as_u64().unwrap() as usize - 1].contains(right),
+            "=" => {
+                let value = at(right);
+                self.known.insert(left.into(), value);
+                true
+            }
+            _ => panic!("{line}"),
+        };
+        assert!(holds, "{line}\nfound {found}\nin {}", self.answer);
+    }
+
+    /// The sentences of a warp, step after step, and back through the same places.
+    fn steps(&mut self, [block, warp]: [u32; 2], words: &[&str]) {
+        let mut times = vec![json!(0)];
+        let seek = |engine: &mut Engine, from: &Value, back: bool| {
+            let seek = json!({ "do": "seek", "from": from, "back": back, "to": "step", "block": block, "warp": warp });
+            ask(engine, &seek)["time"].clone()
+        };
+        for words in words {
+            times.push(seek(&mut self.engine, &times[times.len() - 1], false));
+            let step = json!({ "do": "step", "time": times[times.len() - 1], "block": block, "warp": warp });
+            let step = ask(&mut self.engine, &step);
+            assert_eq!((&step["words"], &step["complete"]), (&json!(words), &json!(true)), "{step}");
+        }
+        for pair in times[1..].windows(2).rev() {
+            assert_eq!(seek(&mut self.engine, &pair[1], true), pair[0]);
+        }
+    }
+
+    fn statement(&mut self, line: &str, below: &[&str]) {
+        let line = self.filled(line);
+        let (verb, rest) = line.split_once(' ').unwrap();
+        match verb {
+            "run" => {
+                let [kernel, size, order, more @ ..] = &rest.split(" | ").collect::<Vec<_>>()[..] else {
+                    panic!("{line}")
+                };
+                let order = order.trim_matches('"');
+                let request = request(kernel, size, order, more.first().unwrap_or(&""));
+                let source = request["kernel"]["source"].as_str().unwrap_or_default();
+                self.source = source.lines().map(str::to_owned).collect();
+                self.answer = ask(&mut self.engine, &request);
+            }
+            "ask" => {
+                let text = rest.replace("\"PASTED\"", &json!(read("common/explorer/tests/pasted.ptx")).to_string());
+                self.answer = serde_json::from_str(&self.engine.answer(&text)).unwrap();
+            }
+            "steps" => return self.steps(serde_json::from_str(rest).unwrap(), below),
+            _ => panic!("{line}"),
+        }
+        for line in below {
+            self.check(line);
+        }
+    }
+}
+
+#[test]
+fn every_case_is_answered_as_it_says() {
+    let cases = include_str!("../tests/cases.txt");
+    for case in cases.split("\n\n") {
+        let mut walk = Walk::default();
+        let lines: Vec<&str> = case.lines().filter(|line| !line.starts_with('#')).collect();
+        for group in lines.chunk_by(|_, next| next.starts_with(' ')) {
+            println!("{}", group[0]);
+            walk.statement(group[0], &group[1..].iter().map(|line| line.trim()).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_state_is_the_same_from_wherever_it_is_reached() {
+    // Warps that wait at a barrier in some state that was kept.
+    let mut waiting = 0;
+    for order in ["warps", "turns", "blocks"] {
+        let run = run("kernel", "40x64x40", order);
+        let length = run.tape.length();
+        let times: Vec<u32> = (0..=12).map(|part| (u64::from(length) * part / 12) as u32).collect();
+        let mut forwards = run.tape.start();
+        let states: Vec<_> = times
+            .iter()
+            .map(|&time| {
+                run.tape.seek(&mut forwards, time);
+                forwards.clone()
+            })
+            .collect();
+        assert!(states[12] == run.tape.end, "{order}: the end is what the recorder saw");
+        // What was kept while the run was recorded is what the log gives from its start.
+        let mut replayed = run.tape.start();
+        assert!(run.tape.kept.len() > 1, "{}", run.tape.kept.len());
+        for kept in &run.tape.kept {
+            while replayed.time < kept.time {
+                replayed.apply(&run.tape.log, replayed.time);
+            }
+            assert!(replayed == *kept, "{order}: time {} of {length}", kept.time);
+            waiting += kept.blocks.values().flat_map(|block| &block.warps).filter(|warp| warp.at_barrier).count();
+        }
+        // Back again, and to and fro.
+        let mut other = run.tape.start();
+        for step in [12, 5, 11, 0, 7, 3, 9, 1, 10, 2, 8, 4, 6] {
+            run.tape.seek(&mut other, times[step]);
+            assert!(other == states[step], "{order}: time {} of {length}", times[step]);
+        }
+    }
+    assert!(waiting > 0);
+}
+
+#[test]
+fn the_order_changes_who_is_next_and_neither_totals_nor_product() {
+    let changes = ["warps", "turns", "blocks"].map(|order| {
+        let run = run("kernel", "64x64x64", order);
+        assert!(run.is_right() && run.totals().fma_threads == 64 * 64 * 64, "{order}");
+        assert!(run.tape.memory() < 25 << 20, "{}", run.tape.memory());
+        let pairs = run.tape.events.windows(2);
+        let warps = pairs.clone().filter(|pair| pair[0].place() != pair[1].place()).count();
+        let blocks = pairs.filter(|pair| pair[0].block != pair[1].block).count();
+        (warps * 100 / run.tape.events.len(), blocks, *run.totals())
+    });
+    let [in_order, by_turns, side_by_side] = changes;
+    assert!(in_order.0 < 5 && in_order.1 == 3, "{in_order:?}");
+    assert!(by_turns.0 > 80 && by_turns.1 == 3, "{by_turns:?}");
+    assert!(side_by_side.0 > 80 && side_by_side.1 > 100, "{side_by_side:?}");
+    assert!(by_turns.2 == in_order.2 && side_by_side.2 == in_order.2);
+}
+
+/// The counts of a look's events add up to its totals, by line too, and a request shows what is counted of it.
+#[test]
+fn what_is_shown_is_what_is_counted() {
+    let mut engine = Engine::new();
+    let summary = ask(&mut engine, &request("bank_conflicts", "32x40x32", "turns", ""));
+    let length = summary["length"].as_u64().unwrap();
+    for time in [0, 1, length / 3, length / 2, length] {
+        let frame = ask(&mut engine, &json!({ "do": "look", "time": time }));
+        for (name, _) in Counts::default().entries() {
+            let lines = frame["by_line"].as_object().unwrap().values();
+            let sum: u64 = lines.map(|line| line[name].as_u64().unwrap_or(0)).sum();
+            assert_eq!(frame["totals"][name].as_u64(), Some(sum), "{name} at {time}");
+        }
+        assert_eq!(frame["totals"]["instructions"], time);
+        assert!(time != length || frame["totals"] == summary["totals"]);
+    }
+    let (mut seen, mut time) = ([0; 3], 0);
+    while let Some(next) =
+        ask(&mut engine, &json!({ "do": "seek", "from": time, "to": "access", "block": 1, "warp": 2 }))["time"].as_u64()
+    {
+        assert!(next > time && next <= length);
+        time = next;
+        let request =
+            ask(&mut engine, &json!({ "do": "look", "time": time, "block": 1, "warp": 2 }))["request"].clone();
+        let count = |name: &str| request["counts"][name].as_u64().unwrap_or(0);
+        let sectors = count("global_load_sectors") + count("global_store_sectors");
+        let wavefronts = count("shared_load_wavefronts") + count("shared_store_wavefronts");
+        let shown = ["sectors", "wavefronts"].map(|name| request[name].as_array().unwrap().len() as u64);
+        assert_eq!((shown, &request["now"]), ([sectors, wavefronts], &json!(true)), "{request}");
+        for (seen, is) in seen.iter_mut().zip([sectors > 0, wavefronts > 0, wavefronts == 32]) {
+            *seen += u32::from(is);
+        }
+    }
+    assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
+}
+
+/// The kernel on tensor cores, for one tile. Its sums are held as the PTX manual draws them, and both operands lie in shared memory.
+#[test]
+fn a_product_of_four_warps_is_shown_with_its_fragments() {
+    let kernel = json!({
+        "ptx": "step06_prefetch/beyond/ptx/tensor_cores-f32-64p16v1.sm90a.ptx",
+        "source": "step06_prefetch/beyond/tensor_cores.cu", "file": "step06_prefetch/beyond/tensor_cores.cu",
+        "planner": { "step": "step06_prefetch", "variant": "tensor_cores" },
+    });
+    let mut engine = Engine::new();
+    let facts = ask(&mut engine, &request(&kernel.to_string(), "64x64x64", "warps", ""));
+    assert_eq!((&facts["outcome"]["right"], &facts["hazards"]), (&json!(true), &json!([])), "{facts}");
+    assert_eq!((&facts["launches"][2]["entry"], facts["products"].as_object().unwrap().len()), (&json!("again"), 12));
+    // At the end of a launch the next one begins.
+    let time = facts["launches"][1]["to"].as_u64().unwrap() - 1;
+    let look = ask(&mut engine, &json!({ "do": "look", "time": time, "warp": 2 }));
+    let product = &look["product"];
+    let shape = &facts["products"][product["instruction"].to_string()];
+    assert_eq!((&shape["columns"], &shape["length"], &shape["left"]), (&json!(128), &json!(16), &json!([])), "{look}");
+    for lane in 0..32_usize {
+        for register in 0..64 {
+            let [row, column] = [lane / 4 + register / 2 % 2 * 8, lane % 4 * 2 + register / 4 * 8 + register % 2];
+            assert_eq!(shape["sums"][register][lane], json!([row, column]));
+        }
+    }
+    let sums = product["sums"].as_array().unwrap();
+    assert!(sums.len() == 64 && sums.iter().all(|sum| sum["values"].as_array().unwrap().len() == 32));
+    assert!(!product["pieces"].as_array().unwrap().is_empty(), "{product}");
+    assert_eq!(ask(&mut engine, &json!({ "do": "look", "time": 0 }))["product"], Value::Null);
+}
+
+/// Step 6's reason to be: the waits for memory of the same product become shorter, from a single buffer to asynchronous copies.
+#[test]
+fn two_buffers_wait_less_than_one() {
+    let waits = ["variants/single_buffer", "rungs/1_two_buffers", "rungs/2_async_copies"].map(|path| {
+        let variant = path.split_once('/').unwrap().1;
+        let launch = json!({ "entry": "matmul", "grid": [2, 4, 1], "block": [32, 1, 1], "args": ["A", "B", "C", "M", "N", "K"], "tile": [32, 16] });
+        let kernel = json!({
+            "ptx": format!("common/explorer/ptx/step06_prefetch/{variant}-f32-64x128v4small16x32.sm80.ptx"),
+            "source": format!("step06_prefetch/{path}.cu"), "file": path, "planner": { "launch": launch },
+        });
+        let mut engine = Engine::new();
+        let summary = ask(&mut engine, &request(&kernel.to_string(), "64x64x64", "warps", ""));
+        assert_eq!(summary["outcome"]["right"], true, "{variant}: {}", summary["outcome"]);
+        let strips = ask(&mut engine, &json!({ "do": "strips" }));
+        let all = strips["warps"].as_array().unwrap();
+        for warp in all {
+            let segments = warp["segments"].as_array().unwrap();
+            let edges = segments.windows(2).all(|pair| pair[0][1] == pair[1][0] && pair[0][2] != pair[1][2]);
+            assert!(edges && segments[0][0] == 0 && segments.len() <= 400, "{warp}");
+        }
+        let sum: u64 = all.iter().map(|warp| warp["memory"].as_u64().unwrap()).sum();
+        (variant, sum, strips["clocks"].as_u64().unwrap())
+    });
+    assert!(waits.is_sorted_by(|one, other| one.1 > other.1 && one.2 > other.2), "{waits:?}");
+}
