@@ -13,11 +13,11 @@ use crate::observe::{Analysis, BlockInfo};
 /// The simulator's own analyses, each of them if it is asked for.
 pub type Analyses = (Option<Counters>, (Option<Hazards>, Option<Trace>));
 
-/// Runs a grid, or some of its blocks, as [`launch`] and [`launch_some`] do, with the simulator's own analyses, and calls `ended`
+/// Runs a grid, or some of its blocks, as [`launch`] does, with the simulator's own analyses, and calls `ended`
 /// after each block. It is compiled in this crate, so that its callers need not be optimised.
 ///
 /// # Errors
-/// Those of [`launch_some`].
+/// Those of [`launch`], and [`Error::Usage`] for a block that the grid has not.
 #[inline(never)]
 pub fn analyse(
     kernel: &Kernel,
