@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "the library takes matrices by their addresses")]
 
+use std::sync::atomic::{AtomicPtr, Ordering};
+
 use rayon::prelude::*;
 
 /// What the library multiplies: sizes, a factor, A and B with their strides, a factor, and C with its strides.
@@ -24,18 +26,27 @@ impl Element for f64 {
     const ONE: Self = 1.0;
 }
 
-/// `c` (m×n) += `a` (m×k) · `b` (k×n), all row-major, a band of rows on each core.
+/// `c` (m×n) += `a` (m×k) · `b` (k×n), all row-major, a tile of `c` at a time on each core.
 pub fn add_product<T: Element>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]) {
     let rows = c.len() / n;
-    // Not fewer rows than a kernel of the library packs at once, so that B is not packed more often than it is used.
-    let band = rows.div_ceil(rayon::current_num_threads()).max(64);
     assert!(a.len() == rows * k && b.len() == k * n && c.len() == rows * n, "matrices of other sizes");
-    let [width, depth] = [n, k].map(usize::cast_signed);
-    c.par_chunks_mut(band * n).zip(a.par_chunks(band * k)).for_each(|(c, a)| {
-        let rows = c.len() / n;
-        let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        // SAFETY: by the lengths above, `a` holds rows × k elements, `b` k × n and `c` rows × n, with these strides, and
-        // `c` is borrowed mutably, so that it overlaps neither.
-        unsafe { (T::GEMM)(rows, k, n, T::ONE, a, depth, 1, b, width, 1, T::ONE, c, width, 1) }
+    let cores = rayon::current_num_threads();
+    // Bands of rows, and of columns where there are too few rows for all cores. Not fewer rows than a kernel of the library packs
+    // at once, so that B is not packed more often than it is used.
+    let height = rows.div_ceil(cores).max(64);
+    let bands = rows.div_ceil(height);
+    let width = n.div_ceil(cores.div_ceil(bands)).max(256);
+    let [across, depth] = [n, k].map(usize::cast_signed);
+    let c = AtomicPtr::new(c.as_mut_ptr());
+    (0..bands * n.div_ceil(width)).into_par_iter().for_each(|tile| {
+        let (row, col) = (tile % bands * height, tile / bands * width);
+        let (height, width) = (height.min(rows - row), width.min(n - col));
+        let (a, b) = (a[row * k..].as_ptr(), b[col..].as_ptr());
+        // SAFETY: by the lengths above, `a` holds height × k elements from `row` on, `b` k × width and `c` height × width from
+        // there on, with these strides. `c` is borrowed mutably, so that it overlaps neither, and no two tiles overlap.
+        unsafe {
+            let c = c.load(Ordering::Relaxed).add(row * n + col);
+            (T::GEMM)(height, k, width, T::ONE, a, depth, 1, b, across, 1, T::ONE, c, across, 1);
+        }
     });
 }
