@@ -33,17 +33,6 @@ impl SmLimits {
         Self { threads: 2048, blocks: 32, registers: 65_536, shared_bytes: 228 * 1024, reserved_shared_bytes: 1024 };
 }
 
-/// What a block takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockNeeds {
-    /// Threads.
-    pub threads: u32,
-    /// Registers per thread, if they are known.
-    pub registers: Option<u32>,
-    /// Static and dynamic shared memory in bytes.
-    pub shared_bytes: u32,
-}
-
 /// Occupancy of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
@@ -61,23 +50,30 @@ pub struct Occupancy {
     pub limited_by: String,
 }
 
-/// The occupancy of blocks on an SM. `counted` is the driver's number of blocks, if there is a driver.
-pub fn occupancy(needs: BlockNeeds, sm: &SmLimits, counted: Option<u32>) -> Occupancy {
-    let warps = needs.threads.div_ceil(WARP).max(1);
+/// The occupancy of blocks on an SM, by a block's threads and bytes of shared memory, static and dynamic, and by the registers of a
+/// thread, if they are known. `counted` is the driver's number of blocks, if there is a driver.
+pub fn occupancy(
+    threads: u32,
+    registers: Option<u32>,
+    shared_bytes: u32,
+    sm: &SmLimits,
+    counted: Option<u32>,
+) -> Occupancy {
+    let warps = threads.div_ceil(WARP).max(1);
     let mut limits = vec![("threads", sm.threads / (warps * WARP)), ("blocks", sm.blocks)];
-    if let Some(registers) = needs.registers.filter(|&registers| registers > 0) {
+    if let Some(registers) = registers.filter(|&registers| registers > 0) {
         let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
         // An SM is four partitions with a quarter of the registers each; a warp lives in one of them.
         limits.push(("registers", sm.registers / 4 / per_warp * 4 / warps));
     }
-    let shared = (needs.shared_bytes + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
+    let shared = (shared_bytes + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
     limits.extend(sm.shared_bytes.checked_div(shared).map(|blocks| ("shared memory", blocks)));
     let (limited_by, computed) = limits.into_iter().min_by_key(|&(_, blocks)| blocks).unwrap_or(("blocks", sm.blocks));
     let blocks = counted.unwrap_or(computed);
     Occupancy {
-        threads_per_block: needs.threads,
-        shared_bytes_per_block: needs.shared_bytes,
-        registers_per_thread: needs.registers,
+        threads_per_block: threads,
+        shared_bytes_per_block: shared_bytes,
+        registers_per_thread: registers,
         blocks_per_sm: blocks,
         occupancy: f64::from(blocks * warps) / f64::from(sm.threads / WARP),
         limited_by: limited_by.into(),
@@ -87,10 +83,8 @@ pub fn occupancy(needs: BlockNeeds, sm: &SmLimits, counted: Option<u32>) -> Occu
 impl Occupancy {
     /// In words.
     pub fn words(&self) -> String {
-        let registers = match self.registers_per_thread {
-            Some(registers) => format!("{registers} registers a thread"),
-            None => "registers unknown".into(),
-        };
+        let known = |registers| format!("{registers} registers a thread");
+        let registers = self.registers_per_thread.map_or_else(|| "registers unknown".into(), known);
         format!(
             "{} blocks an SM, {:.0} % of its warps; limited by {} ({} threads, {} bytes of shared memory a block, {registers})",
             self.blocks_per_sm,
@@ -118,7 +112,7 @@ mod tests {
             (1024, None, 0, None, 2, "threads"),
             (1024, Some(32), 0, Some(1), 1, "threads"),
         ] {
-            let found = occupancy(BlockNeeds { threads, registers, shared_bytes }, &SmLimits::H100, counted);
+            let found = occupancy(threads, registers, shared_bytes, &SmLimits::H100, counted);
             assert_eq!((found.blocks_per_sm, found.limited_by.as_str()), (blocks, limited_by));
         }
     }

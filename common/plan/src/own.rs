@@ -1,10 +1,7 @@
 //! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel; and the
 //! constants that their kernel sets itself.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context, Result, anyhow, bail, ensure};
-
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Plan, Specialisation};
@@ -25,44 +22,30 @@ pub struct OwnLaunch {
 const BLOCK: [u32; 2] = [32, 32];
 
 impl OwnLaunch {
-    /// The launch that a learner's file asks for; nothing if it has no launch line. The error names file and line.
+    /// The launch that a learner's file asks for in a line such as `// launch: block 32,4 tile 32,32 shared 4096`; nothing if it has
+    /// no such line. The error names file and line.
     pub fn of(file: &str, text: &str) -> Result<Self> {
-        let launch = Self::read(text).map_err(|error| anyhow!("{file}: {error}"))?;
-        Ok(launch.unwrap_or_default())
-    }
-
-    /// Reads it from a line of a kernel: `// launch: block 32,4 tile 32,32 shared 4096`. `None` if there is no such
-    /// line.
-    pub fn read(source: &str) -> Result<Option<Self>> {
-        let mut lines = (1..).zip(source.lines().map(str::trim));
+        let mut lines = (1..).zip(text.lines().map(str::trim));
         let found = lines
             .find_map(|(number, line)| Some((number, line.strip_prefix("//")?.trim_start().strip_prefix("launch:")?)));
-        let Some((number, line)) = found else { return Ok(None) };
+        let Some((number, line)) = found else { return Ok(Self::default()) };
         let example = "write for example // launch: block 32,4 tile 32,32 shared 0";
+        let wrong = |why: &str| anyhow!("{file}: line {number} is not a launch{why}; {example}");
         let words: Vec<&str> = line.split_whitespace().collect();
-        let mut values = BTreeMap::new();
+        let mut launch = Self::default();
         for pair in words.chunks(2) {
-            let [name, value] = pair else { bail!("line {number} is not a launch; {example}") };
+            let [name, value] = pair else { return Err(wrong("")) };
             let numbers: Option<Vec<u32>> = value.split(',').map(|number| number.parse().ok()).collect();
-            let numbers =
-                numbers.with_context(|| format!("line {number} is not a launch: {value:?} is no number; {example}"))?;
-            values.insert(*name, numbers);
+            match (*name, &numbers.ok_or_else(|| wrong(&format!(": {value:?} is no number")))?[..]) {
+                ("block", &[x, y]) if x > 0 && y > 0 => launch.block = Some([x, y]),
+                ("tile", &[x, y]) if x > 0 && y > 0 => launch.tile = Some([x, y]),
+                ("shared", &[bytes]) => launch.shared = Some(bytes),
+                ("block" | "tile", _) => return Err(wrong(&format!(": {name} takes two numbers from 1 on"))),
+                ("shared", _) => return Err(wrong(": shared takes one number")),
+                _ => return Err(wrong(&format!(": {name:?} is unknown"))),
+            }
         }
-        let unknown = values.keys().find(|name| !["block", "tile", "shared"].contains(name));
-        ensure!(unknown.is_none(), "line {number} is not a launch: {:?} is unknown; {example}", unknown.unwrap_or(&""));
-        let pair = |name: &str| match values.get(name).map(Vec::as_slice) {
-            Some(&[x, y]) if x > 0 && y > 0 => Ok(Some([x, y])),
-            None => Ok(None),
-            _ => bail!("line {number} is not a launch: {name} takes two numbers from 1 on; {example}"),
-        };
-        let block = pair("block")?;
-        ensure!(block.is_some(), "line {number} is not a launch: block is missing; {example}");
-        let shared = match values.get("shared").map(Vec::as_slice) {
-            None => None,
-            Some(&[bytes]) => Some(bytes),
-            _ => bail!("line {number} is not a launch: shared takes one number; {example}"),
-        };
-        Ok(Some(Self { block, tile: pair("tile")?, shared }))
+        if launch.block.is_none() { Err(wrong(": block is missing")) } else { Ok(launch) }
     }
 
     /// This launch, and the other one's where this says nothing.
@@ -76,19 +59,15 @@ impl OwnLaunch {
     /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
     /// refusal counts only if the learner gives neither a block nor a tile.
     pub fn plan<E>(&self, text: &str, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
-        let mut plan = match (self.block, self.tile) {
-            (None, None) => steps?,
-            (block, tile) => {
-                let (specialisation, steps_block, tile_k) = match steps {
-                    Ok(steps) => {
-                        let block = steps.launches.first().map_or(BLOCK, |launch| [launch.block[0], launch.block[1]]);
-                        (steps.specialisation, block, steps.tile_k)
-                    }
-                    Err(_) => (Specialisation::single(problem.dtype, &[]), BLOCK, 1),
-                };
-                let block = block.unwrap_or(steps_block);
-                Plan::tiled(problem, specialisation, block, tile.unwrap_or(block)).with_tile_k(tile_k)
-            }
+        let mut plan = if self.block.or(self.tile).is_none() {
+            steps?
+        } else {
+            let single = || Specialisation::single(problem.dtype, &[]);
+            let steps = steps.unwrap_or_else(|_| Plan::tiled(problem, single(), BLOCK, BLOCK));
+            let steps_block = steps.launches.first().map_or(BLOCK, |launch| [launch.block[0], launch.block[1]]);
+            let block = self.block.unwrap_or(steps_block);
+            let tile = self.tile.unwrap_or(block);
+            Plan::tiled(problem, steps.specialisation, block, tile).with_tile_k(steps.tile_k)
         };
         if let Some(bytes) = self.shared {
             plan = plan.with_shared_bytes(bytes);
@@ -128,17 +107,19 @@ mod tests {
 
     #[test]
     fn a_launch_is_read_from_a_comment() {
-        let launch = OwnLaunch::read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
-        assert_eq!(launch, Some(OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) }));
-        let launch = OwnLaunch::read("// launch: block 8,8").unwrap();
-        assert_eq!(launch, Some(OwnLaunch { block: Some([8, 8]), tile: None, shared: None }));
-        assert_eq!(OwnLaunch::read("//launch: block 8,8").unwrap(), launch, "a blank more or less is no matter");
-        assert_eq!(OwnLaunch::read("int x;").unwrap(), None);
+        let read = |text: &str| OwnLaunch::of("k.cu", text);
+        let launch = read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
+        assert_eq!(launch, OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) });
+        // A blank more or less is no matter.
+        for line in ["// launch: block 8,8", "//launch: block 8,8"] {
+            assert_eq!(read(line).unwrap(), OwnLaunch { block: Some([8, 8]), tile: None, shared: None });
+        }
+        assert_eq!(read("int x;").unwrap(), OwnLaunch::default());
         for wrong in
             ["block", "block 8", "block 8,x", "tile 8,8", "block 0,8", "block 8,8 size 3,3", "block 8,8 shared 1,2"]
         {
-            let error = OwnLaunch::read(&format!("// launch: {wrong}")).unwrap_err().to_string();
-            assert!(error.contains("line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
+            let error = read(&format!("// launch: {wrong}")).unwrap_err().to_string();
+            assert!(error.starts_with("k.cu: line 1 is not a launch") && error.contains("; write"), "{wrong}: {error}");
         }
     }
 

@@ -173,19 +173,13 @@ impl Plan {
             .map(|i| {
                 let first = i * band;
                 let rows = (m - first).min(band);
+                let sizes = [rows, n, k].map(|size| Arg::Int(size as i32));
                 Launch {
                     entry: "matmul".into(),
                     grid: [n.div_ceil(tile_x) as u32, rows.div_ceil(tile_y) as u32, 1],
                     block: [block[0], block[1], 1],
                     shared_bytes: 0,
-                    args: vec![
-                        Arg::A(first * k),
-                        Arg::B(0),
-                        Arg::C(first * n),
-                        Arg::Int(rows as i32),
-                        Arg::Int(n as i32),
-                        Arg::Int(k as i32),
-                    ],
+                    args: [Arg::A(first * k), Arg::B(0), Arg::C(first * n)].into_iter().chain(sizes).collect(),
                 }
             })
             .collect();

@@ -19,19 +19,13 @@ pub enum Dtype {
 impl Dtype {
     /// The C type, as the kernel's `ELEMENT`.
     pub fn c_type(self) -> &'static str {
-        match self {
-            Self::F32 => "float",
-            Self::I32 => "int",
-        }
+        if self == Self::F32 { "float" } else { "int" }
     }
 
     /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident. It makes an
     /// `f32` NaN, and an `i32` 2139062143, which no small product is.
     pub fn poison_byte(self) -> u8 {
-        match self {
-            Self::F32 => 0xFF,
-            Self::I32 => 0x7F,
-        }
+        if self == Self::F32 { 0xFF } else { 0x7F }
     }
 
     /// The 32-bit word that marks an element of C as never written.
@@ -42,10 +36,7 @@ impl Dtype {
 
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::I32 => "i32",
-        })
+        f.write_str(if *self == Self::F32 { "f32" } else { "i32" })
     }
 }
 
@@ -63,10 +54,7 @@ pub enum Fill {
 
 impl fmt::Display for Fill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Uniform => "uniform",
-            Self::Integers => "integers",
-        })
+        f.write_str(if *self == Self::Uniform { "uniform" } else { "integers" })
     }
 }
 

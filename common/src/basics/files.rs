@@ -140,8 +140,8 @@ fn not_ours(path: &Path, remedy: &str) -> anyhow::Error {
     }
 }
 
-/// The folder of a file.
-fn folder_of(path: &Path) -> &Path {
+/// The folder of a file; a bare name lies in the current one.
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,9 +1,13 @@
 //! Where NVIDIA's libraries lie on this machine: as pip, conda, a CUDA toolkit or the system puts them.
 
+#![allow(unsafe_code, reason = "opens libraries, and finds C functions in them")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::basics::workspace;
+use anyhow::{Result, anyhow};
+
+use crate::basics::workspace::{self, escaped};
 
 /// A library that NVIDIA ships in several ways.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,12 @@ impl Library {
         folders.flat_map(|folder| self.files_in(&folder)).collect()
     }
 
+    /// The first of its files that opens, those in likely places before those of Python.
+    pub fn first<T>(&self, open: impl Fn(&Path) -> Result<T>) -> Option<T> {
+        let first = |files: Vec<PathBuf>| files.iter().find_map(|path| open(path).ok());
+        first(self.likely_files()).or_else(|| first(self.python_files()))
+    }
+
     /// Folders of Python packages and CUDA toolkits, the most specific first.
     fn likely_folders(&self) -> Vec<PathBuf> {
         let mut sites = Vec::new();
@@ -94,6 +104,34 @@ impl Library {
     }
 }
 
+/// A library that is open.
+pub struct Opened {
+    library: libloading::Library,
+    /// Where it was found.
+    pub path: PathBuf,
+    name: &'static str,
+}
+
+impl Opened {
+    /// Opens the file, which must be one of this library of NVIDIA's.
+    pub fn new(path: &Path, name: &'static str) -> Result<Self> {
+        // SAFETY: the file is named as the library is; its initialisers are NVIDIA's.
+        let library = unsafe { libloading::Library::new(path) };
+        let library = library.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
+        Ok(Self { library, path: path.to_owned(), name })
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// `T` must be the C signature of the function, and must not be called when this is gone.
+    pub unsafe fn get<T: Copy>(&self, function: &[u8]) -> Result<T> {
+        // SAFETY: the caller vouches for the signature, and for when it is called.
+        let symbol = unsafe { self.library.get::<T>(function) };
+        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not {}: {error}", escaped(&self.path), self.name))?)
+    }
+}
+
 fn children(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -108,23 +146,14 @@ mod tests {
 
     #[test]
     fn only_the_library_itself_is_taken_the_newest_first() {
-        let folder = std::env::temp_dir().join(format!("course-libraries-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let names = [
-            "libcublas.so.12",
-            "libcublas.so.13",
-            "libcublasLt.so.12",
-            "libnvrtc-builtins.so.12.1",
-            "libnvrtc.so.12",
-            "libnvrtc.alt.so.12",
-        ];
-        for name in names {
-            std::fs::write(folder.join(name), "").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let cublas = ["libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12"];
+        for name in ["libnvrtc-builtins.so.12.1", "libnvrtc.so.12", "libnvrtc.alt.so.12"].into_iter().chain(cublas) {
+            std::fs::write(at(name), "").unwrap();
         }
-        let of = |so, dll| Library { so, dll, wheels: &[], names: &[] }.files_in(&folder);
-        let newest = ["libcublas.so.13", "libcublas.so.12"].map(|name| folder.join(name));
-        assert_eq!(of("libcublas.so", "cublas64_"), newest);
-        assert_eq!(of("libnvrtc.so", "nvrtc64_"), [folder.join("libnvrtc.so.12")]);
-        std::fs::remove_dir_all(&folder).unwrap();
+        let of = |so, dll| Library { so, dll, wheels: &[], names: &[] }.files_in(folder.path());
+        assert_eq!(of("libcublas.so", "cublas64_"), ["libcublas.so.13", "libcublas.so.12"].map(at));
+        assert_eq!(of("libnvrtc.so", "nvrtc64_"), [at("libnvrtc.so.12")]);
     }
 }

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use libloading::Library;
 use serde::{Deserialize, Serialize};
 
 use crate::basics::output::escape;
 use crate::basics::workspace::escaped;
 use crate::code::headers;
 use crate::code::includes::Headers;
-use crate::code::libraries;
+use crate::code::libraries::{Library, Opened};
 
 /// The environment variable that points to an NVRTC library.
 pub const PATH_VARIABLE: &str = "NVRTC_PATH";
@@ -34,9 +33,12 @@ pub fn remedy() -> String {
 
 type Program = *mut c_void;
 
+/// A text of C.
+type Text = *const c_char;
+
 /// An open NVRTC library.
 pub struct Nvrtc {
-    library: Library,
+    library: Opened,
     /// Where it was found.
     pub path: PathBuf,
     /// Its version, e.g. (12, 1).
@@ -74,7 +76,7 @@ pub fn find() -> Result<&'static Nvrtc> {
 }
 
 /// Where NVRTC may be.
-const LIBRARY: libraries::Library = libraries::Library {
+const LIBRARY: Library = Library {
     so: "libnvrtc.so",
     dll: "nvrtc64_",
     wheels: &["cuda_nvrtc", "cu12", "cu13"],
@@ -89,11 +91,7 @@ fn search() -> Result<Nvrtc> {
             found.with_context(|| format!("{PATH_VARIABLE} points to {}, which holds no NVRTC", escaped(&path)))?;
         return Nvrtc::open(&file).with_context(|| format!("{PATH_VARIABLE} points to {}", escaped(&path)));
     }
-    if let Some(nvrtc) = LIBRARY.likely_files().iter().find_map(|path| Nvrtc::open(path).ok()) {
-        return Ok(nvrtc);
-    }
-    let found = LIBRARY.python_files().iter().find_map(|path| Nvrtc::open(path).ok());
-    found.ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
+    LIBRARY.first(Nvrtc::open).ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
 }
 
 /// NVRTC's status when there is no memory.
@@ -139,18 +137,12 @@ pub fn first_errors(log: &str, most: usize) -> String {
 impl Nvrtc {
     /// Opens the library of this path.
     pub fn open(path: &Path) -> Result<Self> {
-        // SAFETY: the file is named as NVRTC's library is; its initialisers are NVIDIA's.
-        let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
+        let library = Opened::new(path, "NVRTC")?;
         let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the signature is NVRTC's; both pointers are to live integers.
-        nvrtc.check(unsafe {
-            nvrtc.get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")?(
-                &raw mut major,
-                &raw mut minor,
-            )
-        })?;
+        type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        nvrtc.check(unsafe { nvrtc.get::<Version>(b"nvrtcVersion\0")?(&raw mut major, &raw mut minor) })?;
         nvrtc.version = (major as u32, minor as u32);
         nvrtc.targets = nvrtc.supported_targets()?;
         ensure!(!nvrtc.targets.is_empty(), "this NVRTC compiles for no GPU");
@@ -163,8 +155,7 @@ impl Nvrtc {
     /// `T` must be the C signature of the function `name`.
     unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature; the library stays open as long as `self`.
-        let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not NVRTC: {error}", escaped(&self.path)))?)
+        unsafe { self.library.get(name) }
     }
 
     fn check(&self, status: c_int) -> Result<()> {
@@ -173,22 +164,19 @@ impl Nvrtc {
         }
         // SAFETY: the signature is NVRTC's; it returns a string that lives as long as the library.
         let text = unsafe {
-            CStr::from_ptr(self.get::<unsafe extern "C" fn(c_int) -> *const c_char>(b"nvrtcGetErrorString\0")?(status))
+            CStr::from_ptr(self.get::<unsafe extern "C" fn(c_int) -> Text>(b"nvrtcGetErrorString\0")?(status))
         };
         bail!("NVRTC fails ({})", text.to_string_lossy())
     }
 
     fn supported_targets(&self) -> Result<Vec<u32>> {
+        type Get = unsafe extern "C" fn(*mut c_int) -> c_int;
         let mut count = 0;
         // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
-        self.check(unsafe {
-            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count)
-        })?;
+        self.check(unsafe { self.get::<Get>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
         let mut targets: Vec<c_int> = vec![0; count.max(0) as usize];
         // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
-        self.check(unsafe {
-            self.get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr())
-        })?;
+        self.check(unsafe { self.get::<Get>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr()) })?;
         let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
         targets.sort_unstable();
         Ok(targets)
@@ -230,27 +218,13 @@ impl Nvrtc {
         let (source, name_c) = (no_text(source)?, no_text(name)?);
         let texts: Vec<CString> = headers.iter().map(|[_, text, _]| no_text(text)).collect::<Result<_>>()?;
         let names: Vec<CString> = headers.iter().map(|[name, ..]| no_text(name)).collect::<Result<_>>()?;
-        let pointers = |all: &[CString]| all.iter().map(|text| text.as_ptr()).collect::<Vec<*const c_char>>();
-        let (text_pointers, name_pointers) = (pointers(&texts), pointers(&names));
+        let (texts, names, count) = (pointers(&texts), pointers(&names), headers.len() as c_int);
         let mut program: Program = std::ptr::null_mut();
-        type Create = unsafe extern "C" fn(
-            *mut Program,
-            *const c_char,
-            *const c_char,
-            c_int,
-            *const *const c_char,
-            *const *const c_char,
-        ) -> c_int;
+        type Create = unsafe extern "C" fn(*mut Program, Text, Text, c_int, *const Text, *const Text) -> c_int;
         // SAFETY: the signature is NVRTC's; all strings end in zero and live through the call; there are as many headers as names.
         self.check(unsafe {
-            self.get::<Create>(b"nvrtcCreateProgram\0")?(
-                &raw mut program,
-                source.as_ptr(),
-                name_c.as_ptr(),
-                headers.len() as c_int,
-                text_pointers.as_ptr(),
-                name_pointers.as_ptr(),
-            )
+            let create = self.get::<Create>(b"nvrtcCreateProgram\0")?;
+            create(&raw mut program, source.as_ptr(), name_c.as_ptr(), count, texts.as_ptr(), names.as_ptr())
         })?;
         let result = self.compile_program(program, name, options);
         type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
@@ -262,12 +236,10 @@ impl Nvrtc {
     fn compile_program(&self, program: Program, name: &str, options: &[String]) -> Result<Compiled> {
         let options: Vec<CString> =
             options.iter().map(|option| CString::new(option.as_str())).collect::<Result<_, _>>()?;
-        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+        let (options, count) = (pointers(&options), options.len() as c_int);
+        type Compile = unsafe extern "C" fn(Program, c_int, *const Text) -> c_int;
         // SAFETY: the signature is NVRTC's; the program is live and the option strings outlive the call.
-        let status = unsafe {
-            self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, pointers.len() as c_int, pointers.as_ptr())
-        };
+        let status = unsafe { self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, count, options.as_ptr()) };
         if status != 0 {
             let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
             bail!("{}", refusal(status, &log, name, &self.path));
@@ -285,21 +257,20 @@ impl Nvrtc {
     }
 
     fn bytes(&self, program: Program, size_name: &[u8], bytes_name: &[u8]) -> Result<Vec<u8>> {
+        type Get<T> = unsafe extern "C" fn(Program, *mut T) -> c_int;
         let mut size = 0_usize;
         // SAFETY: the signature is NVRTC's; the program is live and the pointer is to a live integer.
-        self.check(unsafe {
-            self.get::<unsafe extern "C" fn(Program, *mut usize) -> c_int>(size_name)?(program, &raw mut size)
-        })?;
+        self.check(unsafe { self.get::<Get<usize>>(size_name)?(program, &raw mut size) })?;
         let mut bytes = vec![0_u8; size];
         // SAFETY: the signature is NVRTC's; it writes `size` bytes, for which there is room.
-        self.check(unsafe {
-            self.get::<unsafe extern "C" fn(Program, *mut c_char) -> c_int>(bytes_name)?(
-                program,
-                bytes.as_mut_ptr().cast(),
-            )
-        })?;
+        self.check(unsafe { self.get::<Get<u8>>(bytes_name)?(program, bytes.as_mut_ptr()) })?;
         Ok(bytes)
     }
+}
+
+/// What C takes for these texts, as long as they live.
+fn pointers(texts: &[CString]) -> Vec<Text> {
+    texts.iter().map(|text| text.as_ptr()).collect()
 }
 
 #[cfg(test)]

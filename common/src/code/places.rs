@@ -49,6 +49,11 @@ pub fn triple([x, y, z]: [u32; 3]) -> String {
     if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
 }
 
+/// A thread of a launch for people.
+pub fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
+    format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

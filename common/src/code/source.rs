@@ -118,11 +118,7 @@ impl Source {
     }
 
     fn own_folders(&self) -> Vec<PathBuf> {
-        // A bare name lies in the current folder.
-        self.path
-            .parent()
-            .map(|folder| folders(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }))
-            .unwrap_or_default()
+        folders(files::folder_of(&self.path))
     }
 
     /// Finds the headers in these folders. Their lines and its own may be shown from now on.
@@ -199,31 +195,23 @@ impl Source {
             let other = Self::read(&self.path.with_file_name(format!("{other}.cu")))?;
             return other.code(specialisation, device, committed);
         }
-        let stored = committed.map(|folder| self.committed(specialisation, device, folder));
-        if self.is_rust() {
-            // Both devices run what is committed: compilers differ, and nobody needs one for the course's own kernels.
-            return match (stored, rustc::find()) {
-                (Some(Ok(code)), _) => Ok(code),
-                (_, Ok(rustc)) => self.compile_rust(specialisation, device, rustc),
-                (Some(Err(reason)), Err(error)) => Err(anyhow!("{reason}, and {error}")),
-                (None, Err(error)) => Err(anyhow!("{} must be compiled, and {error}", self.display)),
-            };
-        }
-        match (device.kind, stored) {
-            // The simulator runs what is committed, so that its counts are the same on every machine.
-            (Kind::Sim | Kind::Host, Some(Ok(code))) => Ok(code),
-            (_, stored) => match nvrtc::find() {
-                Ok(nvrtc) => match (self.compile_for(specialisation, device, nvrtc), stored) {
-                    // What has compiled before is not to blame: this NVRTC is incomplete, or it is too new for the GPU.
-                    (Err(_), Some(Ok(code))) => Ok(code),
-                    (compiled, _) => compiled,
-                },
-                Err(error) => match stored {
-                    Some(Ok(code)) => Ok(code),
-                    Some(Err(reason)) => Err(anyhow!("{reason}, and {error}")),
-                    None => Err(anyhow!("{} must be compiled, and {error}", self.display)),
-                },
-            },
+        let stored = match committed.map(|folder| self.committed(specialisation, device, folder)) {
+            // The simulator runs what is committed, so that its counts are the same on every machine. Of a kernel in Rust both
+            // devices do: compilers differ, and nobody needs one for the course's own kernels.
+            Some(Ok(code)) if self.is_rust() || device.kind != Kind::Cuda => return Ok(code),
+            stored => stored,
+        };
+        let compiled = if self.is_rust() {
+            rustc::find().map(|rustc| self.compile_rust(specialisation, device, rustc))
+        } else {
+            nvrtc::find().map(|nvrtc| self.compile_for(specialisation, device, nvrtc))
+        };
+        match (compiled, stored) {
+            // What has compiled before is not to blame: there is no NVRTC, it is incomplete, or it is too new for the GPU.
+            (Err(_) | Ok(Err(_)), Some(Ok(code))) => Ok(code),
+            (Ok(compiled), _) => compiled,
+            (Err(error), Some(Err(reason))) => Err(anyhow!("{reason}, and {error}")),
+            (Err(error), None) => Err(anyhow!("{} must be compiled, and {error}", self.display)),
         }
     }
 
@@ -292,15 +280,12 @@ impl Source {
     }
 
     fn committed(&self, specialisation: &Specialisation, device: &DeviceInfo, folder: &Path) -> Result<Code> {
-        let (needed, found) = (specialisation.target, device.compute_capability);
+        let [needed, found] =
+            [specialisation.target, device.compute_capability].map(|of| format!("{}.{}", of / 10, of % 10));
         ensure!(
-            needed <= found,
-            "the committed PTX of {} is for compute capability {}.{} and newer, this device has {}.{}",
-            self.display,
-            needed / 10,
-            needed % 10,
-            found / 10,
-            found % 10
+            specialisation.target <= device.compute_capability,
+            "the committed PTX of {} is for compute capability {needed} and newer, this device has {found}",
+            self.display
         );
         let name = self.committed_name(specialisation);
         let path = folder.join(&name);
@@ -443,27 +428,21 @@ mod tests {
             let specialisation = Specialisation::single(dtype, &[]).for_target(80);
             source.committed(&specialisation, &device, Path::new("nowhere")).unwrap_err().to_string()
         };
-        let folder = std::env::temp_dir().join(format!("course-forms-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
-        let of_form = |name: &str| {
-            let specialisation = Specialisation::named(name.to_owned(), Dtype::F32, &[]);
-            source.committed(&specialisation, &DeviceInfo::simulated(0), &folder).unwrap_err().to_string()
-        };
-        let errors = ["64x64v1", "32x32v1"].map(of_form);
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert!(errors[0].starts_with("slow.cu is committed for an N that is a multiple of 4 only"), "{}", errors[0]);
-        assert!(errors[1].starts_with("slow.cu has no PTX at"), "{}", errors[1]);
         let nowhere = |file: &str| Path::new("nowhere").join(file).display().to_string();
         assert_eq!(error(Dtype::F32, 80), format!("slow.cu has no PTX at {}", nowhere("slow-f32.sm80.ptx")));
-        assert_eq!(
-            error(Dtype::I32, 90),
-            format!("slow.cu is committed for --dtype f32 only (there is no {})", nowhere("slow-i32.sm80.ptx"))
-        );
-        assert_eq!(
-            error(Dtype::F32, 75),
-            "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5"
-        );
+        let of_f32 = "slow.cu is committed for --dtype f32 only";
+        assert_eq!(error(Dtype::I32, 90), format!("{of_f32} (there is no {})", nowhere("slow-i32.sm80.ptx")));
+        let older = "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5";
+        assert_eq!(error(Dtype::F32, 75), older);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
+        let of_form = |name: &str| {
+            let specialisation = Specialisation::named(name, Dtype::F32, &[]);
+            source.committed(&specialisation, &DeviceInfo::simulated(0), folder.path()).unwrap_err().to_string()
+        };
+        let errors = ["64x64v1", "32x32v1"].map(of_form);
+        assert!(errors[0].starts_with("slow.cu is committed for an N that is a multiple of 4 only"), "{}", errors[0]);
+        assert!(errors[1].starts_with("slow.cu has no PTX at"), "{}", errors[1]);
     }
 
     const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";

@@ -1,24 +1,25 @@
-//! cuBLAS, the vendor's library: what the last step is measured against.
+//! cuBLAS, the vendor's library: what the last step is measured against, on a CUDA device, in matrices that are there already.
 //!
 //! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
 //! Function signatures: NVIDIA's cuBLAS documentation, "Using the cuBLAS API".
 
 #![allow(unsafe_code, reason = "calls the C functions of cuBLAS's library")]
 
-use std::ffi::{c_float, c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::path::Path;
 use std::sync::OnceLock;
 
-use anyhow::{Result, anyhow, bail, ensure};
-use libloading::Library;
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::basics::driver::driver_version;
-use crate::basics::workspace::escaped;
-use crate::code::libraries;
+use crate::code::libraries::{Library, Opened};
+use crate::device::product::{FirstRun, Matrices, Product};
+use crate::device::{CudaDevice, Device};
 use plan::{Dtype, Problem};
 
 /// Where cuBLAS may be.
-const LIBRARY: libraries::Library = libraries::Library {
+const LIBRARY: Library = Library {
     so: "libcublas.so",
     dll: "cublas64_",
     wheels: &["cublas", "cu12", "cu13"],
@@ -26,20 +27,19 @@ const LIBRARY: libraries::Library = libraries::Library {
 };
 
 /// The part of cuBLAS that holds its kernels; cuBLAS itself looks for it by name.
-const LT: libraries::Library = libraries::Library { so: "libcublasLt.so", dll: "cublasLt64_", wheels: &[], names: &[] };
+const LT: Library = Library { so: "libcublasLt.so", dll: "cublasLt64_", wheels: &[], names: &[] };
 
 /// An open cuBLAS library.
-struct Open {
-    library: Library,
+struct Found {
+    library: Opened,
     /// Opened before, so that the loader finds it.
-    _lt: Option<Library>,
-    path: PathBuf,
+    _lt: Option<Opened>,
     version: String,
 }
 
 /// The version of the cuBLAS that is installed, or how to get one.
 pub fn find() -> Result<String> {
-    open().map(|open| open.version.clone())
+    found().map(|found| found.version.clone())
 }
 
 /// How to get cuBLAS, as the end of an error's sentence.
@@ -53,52 +53,31 @@ pub fn refuses(problem: &Problem) -> Option<&'static str> {
         .then_some("cuBLAS does not multiply 32-bit integers; leave --dtype i32 out to compare")
 }
 
-fn open() -> Result<&'static Open> {
-    static FOUND: OnceLock<Result<Open, String>> = OnceLock::new();
+fn found() -> Result<&'static Found> {
+    static FOUND: OnceLock<Result<Found, String>> = OnceLock::new();
     FOUND.get_or_init(|| search().map_err(|error| format!("{error:#}"))).as_ref().map_err(|error| anyhow!("{error}"))
 }
 
-fn search() -> Result<Open> {
+fn search() -> Result<Found> {
     // Without a driver it does not load, and a Python need not be started to say so.
     ensure!(driver_version().is_some(), "cuBLAS needs an NVIDIA driver; install one from nvidia.com/drivers");
-    first_of(&LIBRARY.likely_files()).or_else(|_| first_of(&LIBRARY.python_files()))
+    LIBRARY.first(Found::open).ok_or_else(|| anyhow!("no cuBLAS was found; {}", remedy()))
 }
 
-/// The first of the files that is cuBLAS.
-fn first_of(files: &[PathBuf]) -> Result<Open> {
-    let found = files.iter().find_map(|path| Open::new(path).ok());
-    found.ok_or_else(|| anyhow!("no cuBLAS was found; {}", remedy()))
-}
-
-impl Open {
-    fn new(path: &Path) -> Result<Self> {
+impl Found {
+    fn open(path: &Path) -> Result<Self> {
         let beside = path.parent().filter(|folder| folder.is_absolute()).map(|folder| LT.files_in(folder));
-        // SAFETY: the file is named as cuBLAS's library is and lies beside it; its initialisers are NVIDIA's.
-        let lt = beside.unwrap_or_default().iter().find_map(|lt| unsafe { Library::new(lt) }.ok());
-        // SAFETY: the file is named as cuBLAS's library is; its initialisers are NVIDIA's.
-        let library =
-            unsafe { Library::new(path) }.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
-        let mut open = Self { library, _lt: lt, path: path.to_owned(), version: String::new() };
+        let lt = beside.unwrap_or_default().iter().find_map(|lt| Opened::new(lt, "cuBLAS").ok());
+        let library = Opened::new(path, "cuBLAS")?;
         type Property = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
         let mut parts = [0; 3];
         for (property, part) in parts.iter_mut().enumerate() {
             // SAFETY: the signature is cuBLAS's; the pointer is to a live integer, and the call needs no handle.
-            let status =
-                unsafe { open.get::<Property>(b"cublasGetProperty\0")?(property as c_int, std::ptr::from_mut(part)) };
+            let status = unsafe { library.get::<Property>(b"cublasGetProperty\0")?(property as c_int, part) };
             ensure!(status == 0, "cuBLAS tells no version; {}", remedy());
         }
-        open.version = format!("{}.{}.{}", parts[0], parts[1], parts[2]);
-        Ok(open)
-    }
-
-    /// A function of the library.
-    ///
-    /// # Safety
-    /// `T` must be the C signature of the function `name`.
-    unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
-        // SAFETY: the caller vouches for the signature; the library stays open as long as the program runs.
-        let symbol = unsafe { self.library.get::<T>(name) };
-        Ok(*symbol.map_err(|error| anyhow!("{} is too old or not cuBLAS: {error}", escaped(&self.path)))?)
+        let [major, minor, patch] = parts;
+        Ok(Self { library, _lt: lt, version: format!("{major}.{minor}.{patch}") })
     }
 }
 
@@ -119,101 +98,100 @@ fn check(status: c_int, doing: &str) -> Result<()> {
 
 type Handle = *mut c_void;
 
-/// cuBLAS on a device's stream.
-pub struct Cublas {
-    open: &'static Open,
+/// `cublasSgemm`: the handle, two operations, three sizes, a factor, two matrices with their columns, a factor, and the product.
+type Sgemm =
+    unsafe extern "C" fn(Handle, i32, i32, i32, i32, i32, *const f32, u64, i32, u64, i32, *const f32, u64, i32) -> i32;
+
+/// The vendor's library, ready to multiply matrices that belong to the caller.
+pub struct CublasProduct {
+    found: &'static Found,
     handle: Handle,
-    /// Version of the library.
-    pub version: String,
+    matrices: Matrices,
+    first_run: FirstRun,
 }
 
-impl Cublas {
-    /// Opens the library for the current CUDA context; its work goes to `stream`, a `CUstream`.
-    ///
-    /// # Safety
-    /// `stream` must be a live stream of the current context, and outlive the result.
-    pub unsafe fn new(stream: *mut c_void) -> Result<Self> {
-        let open = open()?;
+impl CublasProduct {
+    /// Opens cuBLAS on the device's stream, in the library's default arithmetic: true FP32, no tensor cores. Fails if there is no
+    /// cuBLAS, or if it has no such product.
+    pub fn new(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
+        if let Some(reason) = refuses(&matrices.problem) {
+            bail!("{reason}");
+        }
+        let stream = of(device)?.raw_stream()?;
+        let library = &found()?.library;
         type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
         type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
         let mut handle: Handle = std::ptr::null_mut();
         // SAFETY: the signature is cuBLAS's; the pointer is to a live handle.
-        check(unsafe { open.get::<Create>(b"cublasCreate_v2\0")?(&raw mut handle) }, "starting")?;
-        let cublas = Self { open, handle, version: open.version.clone() };
-        // SAFETY: the signature is cuBLAS's; the handle was created above, and the caller vouches for the stream.
-        check(unsafe { open.get::<SetStream>(b"cublasSetStream_v2\0")?(handle, stream) }, "taking the stream")?;
-        Ok(cublas)
+        check(unsafe { library.get::<Create>(b"cublasCreate_v2\0")?(&raw mut handle) }, "starting")?;
+        let product = Self { found: found()?, handle, matrices: *matrices, first_run: FirstRun::default() };
+        // SAFETY: the signature is cuBLAS's; the handle was created above; the stream is the device's own and lives as long as the
+        // device, which outlives its products.
+        check(unsafe { library.get::<SetStream>(b"cublasSetStream_v2\0")?(handle, stream) }, "taking the stream")?;
+        Ok(product)
     }
 
-    /// Lets the library's products round A and B to TF32, 11 bits, and multiply on tensor cores.
-    pub fn round_to_tf32(&self) -> Result<()> {
+    /// Rounds A and B to TF32, 11 bits, and multiplies on tensor cores: faster than FP32, and far less accurate.
+    pub fn in_tf32(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
         const TF32_TENSOR_OP_MATH: c_int = 3;
         type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
+        let product = Self::new(device, matrices)?;
         // SAFETY: the signature is cuBLAS's; the handle is live.
-        let set = unsafe { self.open.get::<SetMathMode>(b"cublasSetMathMode\0")? };
+        let set = unsafe { product.found.library.get::<SetMathMode>(b"cublasSetMathMode\0")? };
         // SAFETY: as above.
-        check(unsafe { set(self.handle, TF32_TENSOR_OP_MATH) }, "choosing TF32")
+        check(unsafe { set(product.handle, TF32_TENSOR_OP_MATH) }, "choosing TF32")?;
+        Ok(product)
     }
 
-    /// Starts C = A·B on the stream, in the library's default arithmetic for `f32` (true FP32, no tensor cores) unless
-    /// [`Self::round_to_tf32`] was called.
-    ///
-    /// cuBLAS knows columns first. Row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ in the same memory: the operands swap.
-    ///
-    /// # Safety
-    /// `a`, `b` and `c` must be device addresses of M×K, K×N and M×N elements of type `f32`.
-    pub unsafe fn product(&self, problem: &Problem, a: u64, b: u64, c: u64) -> Result<()> {
-        type Sgemm = unsafe extern "C" fn(
-            Handle,
-            c_int,
-            c_int,
-            c_int,
-            c_int,
-            c_int,
-            *const c_float,
-            u64,
-            c_int,
-            u64,
-            c_int,
-            *const c_float,
-            u64,
-            c_int,
-        ) -> c_int;
-        if let Some(reason) = refuses(problem) {
-            bail!("{reason}");
-        }
-        const NOT_TRANSPOSED: c_int = 0;
-        let [m, n, k] = [problem.m, problem.n, problem.k].map(|size| size as c_int);
-        let (one, zero) = (1.0_f32, 0.0_f32);
-        // SAFETY: the signature is cuBLAS's, device pointers being 64-bit addresses; the caller vouches for them.
-        let status = unsafe {
-            self.open.get::<Sgemm>(b"cublasSgemm_v2\0")?(
-                self.handle,
-                NOT_TRANSPOSED,
-                NOT_TRANSPOSED,
-                n,
-                m,
-                k,
-                &raw const one,
-                b,
-                n,
-                a,
-                k,
-                &raw const zero,
-                c,
-                n,
-            )
-        };
-        check(status, "multiplying")
+    /// The library's version.
+    pub fn version(&self) -> &str {
+        &self.found.version
     }
 }
 
-impl Drop for Cublas {
+/// The device as the CUDA device that it is.
+fn of(device: &dyn Device) -> Result<&CudaDevice> {
+    (device as &dyn Any).downcast_ref().context("cuBLAS runs on CUDA only; take --device cuda")
+}
+
+impl Product for CublasProduct {
+    fn matrices(&self) -> &Matrices {
+        &self.matrices
+    }
+
+    /// cuBLAS knows columns first. Row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ in the same memory: the operands swap.
+    fn launch(&self, device: &mut dyn Device) -> Result<()> {
+        let (device, Matrices { problem, a, b, c }) = (of(device)?, self.matrices);
+        let address = |buffer, elements: u64| {
+            let fits = device.bytes(buffer)? >= elements * 4;
+            ensure!(fits, "the matrices are smaller than the problem; allocate them for it");
+            device.address(buffer)
+        };
+        let (a, b) = (address(a, problem.a_elements())?, address(b, problem.b_elements())?);
+        let c = address(c, problem.c_elements())?;
+        const NOT: c_int = 0; // transposed
+        let [m, n, k] = [problem.m, problem.n, problem.k].map(|size| size as c_int);
+        let (one, zero) = (&1.0_f32, &0.0_f32);
+        // SAFETY: the signature is cuBLAS's, device pointers being 64-bit addresses; these are addresses of live allocations of this
+        // device, as large as the problem's matrices.
+        let status = unsafe {
+            let multiply = self.found.library.get::<Sgemm>(b"cublasSgemm_v2\0")?;
+            multiply(self.handle, NOT, NOT, n, m, k, one, b, n, a, k, zero, c, n)
+        };
+        check(status, "multiplying")
+    }
+
+    fn first_run(&self) -> &FirstRun {
+        &self.first_run
+    }
+}
+
+impl Drop for CublasProduct {
     fn drop(&mut self) {
         type Destroy = unsafe extern "C" fn(Handle) -> c_int;
         // SAFETY: the signature is cuBLAS's; the handle was created by it and is not used again.
         unsafe {
-            if let Ok(destroy) = self.open.get::<Destroy>(b"cublasDestroy_v2\0") {
+            if let Ok(destroy) = self.found.library.get::<Destroy>(b"cublasDestroy_v2\0") {
                 destroy(self.handle);
             }
         }
@@ -223,13 +201,20 @@ impl Drop for Cublas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{SimDevice, SimOptions};
 
     #[test]
-    fn a_machine_without_it_says_how_to_get_it() {
-        let no_library = std::env::current_exe().unwrap();
-        for files in [vec![], vec![PathBuf::from("/no/such/libcublas.so.12")], vec![no_library]] {
-            let error = first_of(&files).err().unwrap().to_string();
-            assert!(error.starts_with("no cuBLAS was found; pip install "), "{error}");
+    fn what_is_no_cublas_is_not_taken_and_what_it_cannot_do_is_refused_in_one_sentence() {
+        for file in [Path::new("/no/such/libcublas.so.12"), &std::env::current_exe().unwrap()] {
+            assert!(Found::open(file).is_err());
         }
+        let mut device = SimDevice::new(SimOptions::default());
+        let mut refused = |dtype| {
+            let problem = Problem { dtype, ..Problem::uniform([2, 3, 4]) };
+            let matrices = Matrices::allocate(&mut device, &problem).unwrap();
+            CublasProduct::new(&device, &matrices).err().unwrap().to_string()
+        };
+        assert_eq!(refused(Dtype::F32), "cuBLAS runs on CUDA only; take --device cuda");
+        assert!(refused(Dtype::I32).contains("does not multiply 32-bit integers; leave"));
     }
 }

@@ -20,11 +20,10 @@ use cudarc::nvrtc::Ptx;
 use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, nvrtc};
-use crate::device::cublas::Cublas;
 use crate::findings::fault::KernelFault;
+use plan::Launch;
 use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
 use plan::occupancy::SmLimits;
-use plan::{Launch, Problem};
 
 /// Shared memory that every kernel may have without asking, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
@@ -159,6 +158,17 @@ impl CudaDevice {
     /// Address of a buffer in the device's memory.
     pub fn address(&self, buffer: Buffer) -> Result<u64> {
         Ok(self.slice(buffer)?.device_ptr(&self.stream).0)
+    }
+
+    /// Bytes of a buffer.
+    pub(super) fn bytes(&self, buffer: Buffer) -> Result<u64> {
+        Ok(self.slice(buffer)?.len() as u64)
+    }
+
+    /// The stream as a library takes it that works in this thread's context: the device's, from here on.
+    pub(super) fn raw_stream(&self) -> Result<*mut c_void> {
+        self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
+        Ok(self.stream.cu_stream().cast())
     }
 
     /// A number the driver knows of the device, e.g. its clock in kHz.
@@ -385,21 +395,5 @@ impl Device for CudaDevice {
             memory_gb_per_s: 2.0 * memory_khz * bus_bits / 8.0 / 1e6,
             l2_bytes: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).unwrap_or(0.0) as u64,
         })
-    }
-
-    fn cublas(&self) -> Result<Cublas> {
-        self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
-        // SAFETY: the stream is the device's own and lives as long as the device, which outlives its sessions.
-        unsafe { Cublas::new(self.stream.cu_stream().cast()) }
-    }
-
-    fn launch_cublas(&self, cublas: &Cublas, problem: &Problem, [a, b, c]: [Buffer; 3]) -> Result<()> {
-        let bytes = |buffer| self.slice(buffer).map(|slice| slice.len() as u64);
-        let fits = bytes(a)? >= problem.a_elements() * 4
-            && bytes(b)? >= problem.b_elements() * 4
-            && bytes(c)? >= problem.c_elements() * 4;
-        ensure!(fits, "the matrices are smaller than the problem; allocate them for it");
-        // SAFETY: the addresses are those of live allocations of this device, as large as the problem's matrices.
-        unsafe { cublas.product(problem, self.address(a)?, self.address(b)?, self.address(c)?) }
     }
 }

@@ -4,10 +4,9 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::code::Code;
-use crate::device::cublas::Cublas;
 use crate::findings::analysis::Observations;
 use plan::info::{DeviceInfo, Figures, KernelResources};
 use plan::{Launch, Plan, Problem};
@@ -115,15 +114,5 @@ pub trait Device: Any {
     /// How fast the device can be, if it has a speed of its own (not the simulator).
     fn figures(&self) -> Option<Figures> {
         None
-    }
-
-    /// Opens cuBLAS on the device's stream.
-    fn cublas(&self) -> Result<Cublas> {
-        bail!("cuBLAS runs on CUDA only; take --device cuda")
-    }
-
-    /// Starts C = A·B with cuBLAS; the buffers are those of the problem's A, B and C.
-    fn launch_cublas(&self, _cublas: &Cublas, _problem: &Problem, _matrices: [Buffer; 3]) -> Result<()> {
-        bail!("cuBLAS runs on CUDA only; take --device cuda")
     }
 }

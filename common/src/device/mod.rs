@@ -3,7 +3,6 @@
 //! Choosing a device never panics: what is missing is said in a sentence with its remedy.
 
 pub mod cublas;
-pub mod cublas_product;
 mod cuda;
 mod interface;
 pub mod product;

@@ -1,7 +1,7 @@
 //! What computes C = A·B in a device's memory, and the three matrices there.
 //!
 //! A step's kernels do ([`crate::device::session::Session`]) and so does the vendor's library
-//! ([`crate::device::cublas_product::CublasProduct`]). Whoever verifies or times a product need not know which it is.
+//! ([`crate::device::cublas::CublasProduct`]). Whoever verifies or times a product need not know which it is.
 
 use std::cell::Cell;
 use std::time::Instant;

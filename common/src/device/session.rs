@@ -8,7 +8,7 @@ use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
 use crate::device::product::{FirstRun, Matrices, Product};
 use crate::device::{Buffer, Device, Kernel, Value};
-use plan::occupancy::{self, BlockNeeds, Occupancy};
+use plan::occupancy::{self, Occupancy};
 use plan::{Arg, Launch, Plan, Problem, Shape};
 
 /// A plan's kernels, and the memory that they work on.
@@ -56,12 +56,10 @@ impl Session {
         let (kernel, launch) = (self.main_kernel()?, self.plan.main()?);
         let resources = device.resources(kernel);
         let assembled = || self.machine.get(&launch.entry).map(|code| code.registers);
-        let needs = BlockNeeds {
-            threads: launch.block.iter().product(),
-            registers: resources.registers.or_else(assembled),
-            shared_bytes: resources.static_shared_bytes + launch.shared_bytes,
-        };
-        Some(occupancy::occupancy(needs, &device.info().sm, device.resident_blocks(kernel, launch)))
+        let (threads, registers) = (launch.block.iter().product(), resources.registers.or_else(assembled));
+        let shared = resources.static_shared_bytes + launch.shared_bytes;
+        let counted = device.resident_blocks(kernel, launch);
+        Some(occupancy::occupancy(threads, registers, shared, &device.info().sm, counted))
     }
 
     /// The plan that is run.

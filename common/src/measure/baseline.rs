@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basics::matrix::Operands;
 use crate::basics::units::ms;
-use crate::device::cublas_product::CublasProduct;
+use crate::device::cublas::CublasProduct;
 use crate::device::product::Matrices;
 use crate::device::{Device, cublas};
 use crate::measure::timing::{self, Cache, Timing};

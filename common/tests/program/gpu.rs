@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
-use common::device::cublas_product::CublasProduct;
+use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::{CudaDevice, cublas};
 use common::measure::baseline::Baseline;

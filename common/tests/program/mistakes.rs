@@ -34,7 +34,7 @@ fn said(name: &str, ptx: &str) -> Result<String> {
         bail!("{name}.cu has no size in its second line");
     };
     let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
-    let launch = OwnLaunch::read(&source)?.unwrap_or_default();
+    let launch = OwnLaunch::of(name, &source)?;
     let plan = launch.plan(&source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let mut code = Code::of_ptx(ptx.to_owned(), format!("{name}.cu"));
     code.source = (source, Vec::new());

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use common::basics::progress::Progress;
 use common::device::Device;
-use common::device::cublas_product::CublasProduct;
+use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::measure::timing::{Cache, Spread};

@@ -3,11 +3,10 @@
 use simt::{Hazard, HazardKind, Place, Space};
 
 /// The hazards that follow from none of the others, in their order.
-pub fn roots<T>(found: Vec<(Hazard, T)>) -> Vec<(Hazard, T)> {
+pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
     let follows = |at: usize| {
-        let others = found.iter().enumerate().filter(|&(other, _)| other != at);
-        let mut causes = others.filter(|&(other, (cause, _))| explains(cause, &found[at].0, other < at));
-        causes.next().is_some()
+        let mut others = found.iter().enumerate().filter(|&(other, _)| other != at);
+        others.any(|(other, cause)| explains(cause, &found[at], other < at))
     };
     let keep: Vec<bool> = (0..found.len()).map(|at| !follows(at)).collect();
     found.into_iter().zip(keep).filter_map(|(hazard, keep)| keep.then_some(hazard)).collect()
@@ -106,9 +105,7 @@ mod tests {
         ];
         for (found, stay) in cases {
             let expected: Vec<Hazard> = stay.iter().map(|&at| found[at].clone()).collect();
-            let found = found.into_iter().map(|hazard| (hazard, ())).collect();
-            let roots: Vec<Hazard> = roots(found).into_iter().map(|(hazard, ())| hazard).collect();
-            assert_eq!(roots, expected);
+            assert_eq!(roots(found), expected);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Hazards and faults in a report: each once for each pair of source lines, and none that follows from another.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::causes::roots;
 use crate::code::places::{self, index};
@@ -18,11 +18,13 @@ pub struct HazardReport {
     pub threads: Vec<HazardThread>,
     /// How often the same lines met in this way.
     pub count: u64,
-    /// What to do, in a sentence.
-    pub remedy: String,
-    /// All of it for people, with the kernel's lines.
-    #[serde(skip)]
+    /// All of it for people, with the kernel's lines; in JSON, what to do in a sentence.
+    #[serde(rename = "remedy", serialize_with = "remedy")]
     pub diagnostic: Diagnostic,
+}
+
+fn remedy<S: Serializer>(diagnostic: &Diagnostic, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&diagnostic.help)
 }
 
 /// One side of a hazard.
@@ -49,73 +51,64 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     let [x, y, z] = block;
     let block = simt::Dim3::new(x, y, z);
     // An unrolled loop has many instructions for one line.
-    let mut merged: Vec<(simt::Hazard, Vec<HazardThread>)> = Vec::new();
+    let mut merged: Vec<simt::Hazard> = Vec::new();
     for hazard in found {
-        let threads: Vec<HazardThread> = hazard.parties.iter().map(side).collect();
-        match merged.iter_mut().find(|(known, sides)| is_like(known, sides, &hazard, &threads)) {
-            Some((known, known_threads)) => {
+        match merged.iter_mut().find(|known| is_like(known, &hazard)) {
+            Some(known) => {
                 let count = known.count + hazard.count;
                 if known.is_within_warp(block) && !hazard.is_within_warp(block) {
-                    (*known, *known_threads) = (hazard, threads);
+                    *known = hazard;
                 }
                 known.count = count;
             }
-            None => merged.push((hazard, threads)),
+            None => merged.push(hazard),
         }
     }
-    let report = |(hazard, threads): (simt::Hazard, Vec<HazardThread>)| {
-        let diagnostic = diagnostic::hazard(&hazard, hazard.is_within_warp(block));
-        HazardReport {
-            kind: ReportKind::Hazard(hazard.kind),
-            place: hazard.place.to_string(),
-            threads,
-            count: hazard.count,
-            remedy: diagnostic.help.clone(),
-            diagnostic,
-        }
+    let side = |party: &simt::Party| {
+        HazardThread::at(&party.location, index(party.block), index(party.thread), party.action.to_string())
+    };
+    let report = |hazard: simt::Hazard| HazardReport {
+        kind: ReportKind::Hazard(hazard.kind),
+        place: hazard.place.to_string(),
+        threads: hazard.parties.iter().map(side).collect(),
+        count: hazard.count,
+        diagnostic: diagnostic::hazard(&hazard, hazard.is_within_warp(block)),
     };
     let mut roots = roots(merged);
-    roots.sort_by_key(|(hazard, _)| hazard.kind == simt::HazardKind::Race && hazard.is_within_warp(block));
+    roots.sort_by_key(|hazard| hazard.kind == simt::HazardKind::Race && hazard.is_within_warp(block));
     roots.into_iter().map(report).collect()
 }
 
-fn side(party: &simt::Party) -> HazardThread {
-    let (file, line, text) = places::place(&party.location);
-    let (block, thread) = (index(party.block), index(party.thread));
-    HazardThread { block, thread, action: party.action.to_string(), file, line, text }
-}
-
-/// Whether two hazards are the same but for threads and element.
-fn is_like(one: &simt::Hazard, sides: &[HazardThread], other: &simt::Hazard, others: &[HazardThread]) -> bool {
-    let actions = |hazard: &simt::Hazard| hazard.parties.iter().map(|party| party.action).collect::<Vec<_>>();
-    let line = |thread: &HazardThread| (thread.file.clone(), thread.line);
-    one.kind == other.kind
-        && one.place.is_beside(&other.place)
-        && actions(one) == actions(other)
-        && sides.iter().map(line).eq(others.iter().map(line))
-        // Without lines all one can tell instructions by is their text.
-        && sides.iter().zip(others).all(|(a, b)| a.file.is_some() || a.text == b.text)
+/// Whether two hazards are the same but for threads and element. Without lines all one can tell instructions by is their text.
+fn is_like(one: &simt::Hazard, other: &simt::Hazard) -> bool {
+    let side = |party: &simt::Party| {
+        let simt::Location { file, line, ptx_line, instruction, .. } = party.location.clone();
+        let known = file.zip(line);
+        let unknown = known.is_none().then_some((ptx_line, instruction));
+        (party.action, known, unknown)
+    };
+    let is_beside = one.kind == other.kind && one.place.is_beside(&other.place);
+    is_beside && one.parties.iter().map(side).eq(other.parties.iter().map(side))
 }
 
 /// A fault that ended a launch, in the form of a hazard.
 pub fn fault(fault: &simt::Fault) -> HazardReport {
-    let (file, line, text) = places::place(&fault.location);
-    let at = HazardThread {
-        block: index(fault.block),
-        thread: fault.thread.map_or([0; 3], index),
-        action: if fault.thread.is_some() { "stands".into() } else { "and all others stand".into() },
-        file,
-        line,
-        text,
-    };
-    let diagnostic = diagnostic::fault(fault);
+    let action = if fault.thread.is_some() { "stands" } else { "and all others stand" };
+    let thread = fault.thread.map_or([0; 3], index);
     HazardReport {
         kind: ReportKind::Fault(FaultClass::of(&fault.kind)),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),
-        threads: vec![at],
+        threads: vec![HazardThread::at(&fault.location, index(fault.block), thread, action.into())],
         count: 1,
-        remedy: diagnostic.help.clone(),
-        diagnostic,
+        diagnostic: diagnostic::fault(fault),
+    }
+}
+
+impl HazardThread {
+    /// What a thread did at a place in the kernel.
+    pub(crate) fn at(place: &simt::Location, block: [u32; 3], thread: [u32; 3], action: String) -> Self {
+        let (file, line, text) = places::place(place);
+        Self { block, thread, action, file, line, text }
     }
 }
 

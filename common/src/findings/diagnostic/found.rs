@@ -10,11 +10,7 @@ use super::texts::of_kind;
 use super::underline::{Use, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
-use crate::code::places::{self, index, triple};
-
-fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
-    format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
-}
+use crate::code::places::{self, index, triple, who};
 
 /// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
 pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {

@@ -6,37 +6,27 @@ use simt::Location;
 
 use super::asked::Side;
 use super::element::{Element, Factor, Pair};
-use super::teller::{Teller, Told, listed};
+use super::teller::{Teller, Told, add, listed};
 use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
     pub fn empty(&self) -> Told {
-        let name = self.element.name();
-        let mut marks: Vec<Mark> = self.store_mark("this sum is 0").into_iter().collect();
-        if let Some(store) = &self.element.store {
-            self.set_by(store.instruction, true, &mut marks);
-        }
-        Told::of_kind(Mistake::Empty, format!("nothing was multiplied for {name}"), marks, "")
+        let mut marks = vec![];
+        self.store_marks("this sum is 0", &mut marks);
+        Told::of_kind(Mistake::Empty, format!("nothing was multiplied for {}", self.element.name), marks, "")
     }
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
         let line = self.line(pair.term.instruction);
         let need = self.asked.name(side, (self.element.own(side), k));
-        let zero = pair
-            .factors
-            .iter()
-            .find(|(factor, _)| *factor == Factor::Zero)
-            .map(|(_, value)| *value)
-            .unwrap_or_default();
+        let zero = pair.factors.iter().find(|(factor, _)| *factor == Factor::Zero).map(|(_, value)| *value);
+        let zero = zero.unwrap_or_default();
         let mut marks = self.read(&zero, "holds 0 here");
         let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
-        marks.push(Mark {
-            writes: true,
-            ..self.mark(stored, Some(self.cell(&zero)), &format!("0 is taken here for {need}"))
-        });
+        marks.push(self.stores(stored, Some(self.cell(&zero)), format!("0 is taken here for {need}")));
         self.set_by(stored, false, &mut marks);
-        let name = self.element.name();
+        let name = &self.element.name;
         let what = format!("{line} multiplies 0 for {name} in place of {need}, which lies inside the matrix");
         let help = of_kind(Mistake::Zero.name(), &[("sizes", &self.asked.sizes())]).1;
         Told::new(Mistake::Zero, what, marks, help)
@@ -56,14 +46,9 @@ impl Teller<'_> {
         let mut marks = self.read(value, "has no value yet");
         let told = |mistake, what, marks, help| Some(Told::new(mistake, what, marks, help));
         let Some((side, place)) = needed else {
-            for stored in Side::BOTH
-                .iter()
-                .flat_map(|&side| self.arrived(side))
-                .map(|(_, arrived)| arrived.stored)
-                .collect::<BTreeSet<u32>>()
-            {
-                marks.push(Mark { writes: true, ..self.mark(stored, None, "this stores to shared memory") });
-            }
+            let arrived = Side::BOTH.iter().flat_map(|&side| self.arrived(side));
+            let stores: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.stored).collect();
+            marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
             let help = "let the threads of the block store every element of both tiles before any of them is read, each to its own array; beyond the \
                         edge of a matrix it is 0";
             return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
@@ -71,13 +56,9 @@ impl Teller<'_> {
         let need = self.asked.name(side, place);
         if let Some(arrived) = self.arrival(side, place, value) {
             let (there, stored) = (self.word(arrived.position), self.line(arrived.stored));
-            marks.push(Mark {
-                writes: true,
-                ..self.mark(arrived.stored, Some(there.clone()), &format!("{need} is stored in {there}"))
-            });
-            for (instruction, stores) in [(arrived.stored, true), (value.shared?.loaded, false)] {
-                self.set_by(instruction, stores, &mut marks);
-            }
+            marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
+            self.set_by(arrived.stored, true, &mut marks);
+            self.set_by(value.shared?.loaded, false, &mut marks);
             let buffer = self.same_but_for_buffer(value.shared?.position, arrived.position);
             let mistake = if buffer { Mistake::Stale } else { Mistake::Misplaced };
             let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
@@ -93,11 +74,9 @@ impl Teller<'_> {
             if !lines.insert(location.line.unwrap_or_default()) {
                 continue;
             }
-            let label = format!("elements of {name} are stored here, but not {need}");
-            marks.push(Mark { writes: true, ..self.mark(stored, None, &label) });
-            for line in around(&location, &["for", "while", "if"]) {
-                marks.push(at_line(&location, line, "it depends on this".into()));
-            }
+            marks.push(self.stores(stored, None, format!("elements of {name} are stored here, but not {need}")));
+            let depends = around(&location, &["for", "while", "if"]).into_iter();
+            marks.extend(depends.map(|line| at_line(&location, line, "it depends on this".into())));
             self.set_by(stored, true, &mut marks);
         }
         let help = if stores.is_empty() {
@@ -117,7 +96,6 @@ impl Teller<'_> {
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
     pub fn undefined(&self) -> Option<Told> {
-        let name = self.element.name();
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
         let formed = self.origins.products(self.asked, self.element);
         if let Some((pair, _)) = formed.first() {
@@ -127,7 +105,7 @@ impl Teller<'_> {
                 marks.extend(self.passage(pair, side).into_iter().take(1));
             }
         }
-        let what = format!("{name} follows from a variable of the thread that has no value");
+        let what = format!("{} follows from a variable of the thread that has no value", self.element.name);
         let note = Some("the compiler may take anything for it, and has taken NaN".into());
         Some(Told { note, ..Told::of_kind(Mistake::Unset, what, marks, "") })
     }
@@ -144,7 +122,7 @@ impl Teller<'_> {
             None => around(&at, &["for", "while"]),
         };
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
-        let ([a, b], name, k) = (pair.names(self.asked), self.element.name(), self.element.depth);
+        let ([a, b], name, k) = (pair.names(self.asked), &self.element.name, self.element.depth);
         let (all, help) = if k == self.asked.problem.k {
             (format!("below K = {k}"), "let k stay below K, or take 0 for what lies beyond the edge")
         } else {
@@ -156,7 +134,7 @@ impl Teller<'_> {
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
         let element = self.element;
-        let name = element.name();
+        let name = &element.name;
         let mut what = match (missing, repeated) {
             ([], repeated) => format!("{} {} multiplied more than once for {name}", ranges(repeated), are(repeated)),
             (missing, []) => format!("{} {} never multiplied for {name}", ranges(missing), are(missing)),
@@ -181,43 +159,29 @@ impl Teller<'_> {
         {
             let at = self.line(pair.term.instruction);
             let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
-            marks.extend(self.store_mark(if *later {
-                "the sum is stored before it is complete"
-            } else {
-                "this sum lacks it"
-            }));
-            let (mistake, help) = if *later {
-                (Mistake::Early, format!("store {name} once, after the loop over k has ended"))
-            } else {
-                let location = self.origins.location(pair.term.instruction);
-                marks.extend(declared(&location));
-                let keeps = code_at(&location).contains("+=");
-                let once = "set the sum to 0 once, before the loop over k, and never in it";
-                (
-                    Mistake::Lost,
-                    if keeps {
-                        once.to_owned()
-                    } else {
-                        format!("add to the sum in {at}, with += in place of =; {once}")
-                    },
-                )
-            };
             what += &format!(", although {at} forms the products");
-            return Told::new(mistake, what, marks, help);
+            if *later {
+                marks.extend(self.store_mark("the sum is stored before it is complete"));
+                let help = format!("store {name} once, after the loop over k has ended");
+                return Told::new(Mistake::Early, what, marks, help);
+            }
+            marks.extend(self.store_mark("this sum lacks it"));
+            let location = self.origins.location(pair.term.instruction);
+            marks.extend(declared(&location));
+            let keeps = code_at(&location).contains("+=");
+            let add = if keeps { String::new() } else { format!("add to the sum in {at}, with += in place of =; ") };
+            let help = add + "set the sum to 0 once, before the loop over k, and never in it";
+            return Told::new(Mistake::Lost, what, marks, help);
         }
         let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
         let loops = around(&place, &["for", "while"]);
         let first = missing.first().copied();
         let there = |side: Side, k: u64| {
-            let value = element.pairs.iter().find_map(|pair| pair.of(side)).map(|(_, value)| value);
-            value
-                .filter(|value| value.shared.is_some())
-                .and_then(|value| self.arrival(side, (element.own(side), k), &value))
+            let (_, value) = element.pairs.iter().find_map(|pair| pair.of(side))?;
+            value.shared.and_then(|_| self.arrival(side, (element.own(side), k), &value))
         };
-        let shared = element
-            .pairs
-            .iter()
-            .any(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some())));
+        let is_shared = |pair: &Pair, side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some());
+        let shared = element.pairs.iter().any(|pair| Side::BOTH.iter().any(|&side| is_shared(pair, side)));
         let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
         let mut marks = vec![];
         let (mistake, help) = match arrived {
@@ -225,11 +189,8 @@ impl Teller<'_> {
             Some([a, b])
                 if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
             {
-                let again = element
-                    .pairs
-                    .iter()
-                    .rfind(|pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k)));
-                let pair = again.or(element.pairs.last());
+                let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k));
+                let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
                 marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
                 let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.position).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
@@ -247,10 +208,8 @@ impl Teller<'_> {
             _ if !repeated.is_empty() && !missing.is_empty() => {
                 let pair = element.pairs.last();
                 marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
-                let loads = pair
-                    .map(|pair| pair.factors.map(|(_, value)| value.loaded.map(|at| self.line(at))))
-                    .unwrap_or_default();
-                let lines: std::collections::BTreeSet<String> = loads.into_iter().flatten().collect();
+                let loads = pair.iter().flat_map(|pair| pair.factors).filter_map(|(_, value)| value.loaded);
+                let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
                 let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
                 let help = format!(
                     "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
@@ -314,10 +273,8 @@ impl Teller<'_> {
                 (Mistake::Part, help)
             }
         };
-        if let Some(at) = multiply
-            && marks.iter().all(|mark| mark.location.line != self.origins.location(at).line)
-        {
-            marks.push(self.mark(at, None, "the products are added here"));
+        if let Some(at) = multiply {
+            add(&mut marks, self.mark(at, None, "the products are added here"));
         }
         Told::new(mistake, what, marks, help)
     }

@@ -81,10 +81,6 @@ pub struct Element {
 }
 
 impl Element {
-    pub fn name(&self) -> String {
-        self.name.clone()
-    }
-
     /// The row of A, or column of B, that it needs.
     pub fn own(&self, side: Side) -> u64 {
         [self.row, self.col][side as usize]

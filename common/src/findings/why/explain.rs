@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use simt::analyses::provenance::Source;
+use simt::analyses::provenance::{Source, Store, Value};
 
 use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair, global};
 use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
-use super::teller::{Teller, Told, listed};
-use crate::code::places::{self, index, triple};
+use super::teller::{Teller, Told, add, listed};
+use crate::code::places::{index, who};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
@@ -31,14 +31,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         if matches!(verdict, Verdict::Right | Verdict::Unknown) {
             continue;
         }
-        let key = key(&element, &verdict);
-        let at = counts.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-            counts.push((key, 0));
-            counts.len() - 1
-        });
-        counts[at].1 += 1;
-        let count = counts[at].1;
-        if count <= MOST_KEPT {
+        if count(&mut counts, key(&element, &verdict)) <= MOST_KEPT {
             kept.push((element, verdict));
         }
     }
@@ -48,19 +41,12 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         .filter(|_| asked.batch == 1)
         .filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
     if moved.is_some() {
-        let elsewhere = |(element, verdict): (Element, Verdict)| {
-            let of = whole(&element).filter(|of| *of != (element.row, element.col));
-            let verdict = of.map_or(verdict, Verdict::Elsewhere);
-            (element, verdict)
-        };
-        kept = kept.into_iter().map(elsewhere).collect();
-        counts = vec![];
-        for (element, verdict) in &kept {
-            let key = key(element, verdict);
-            match counts.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((key, 1)),
+        counts.clear();
+        for (element, verdict) in &mut kept {
+            if let Some(of) = whole(element).filter(|of| *of != (element.row, element.col)) {
+                *verdict = Verdict::Elsewhere(of);
             }
+            count(&mut counts, key(element, verdict));
         }
     }
     let weight = |(key, count): &(Key, u64)| (key.0, *count);
@@ -99,22 +85,32 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
     (says, std::mem::discriminant(verdict), side)
 }
 
+/// Counts one more of a kind, and returns how many there are.
+fn count(counts: &mut Vec<(Key, u64)>, key: Key) -> u64 {
+    match counts.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, count)) => {
+            *count += 1;
+            *count
+        }
+        None => {
+            counts.push((key, 1));
+            1
+        }
+    }
+}
+
 fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardReport {
     let store = element.store.as_ref();
-    let thread = |mark: &Mark| {
-        let (file, line, text) = places::place(&mark.location);
-        let (block, at) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
-        HazardThread { block, thread: at, action: mark.label.clone(), file, line, text }
-    };
-    let threads = told.marks.iter().map(thread).collect();
-    let share = format!("so it is in {count} of {looked_at} elements of C; {} is shown", element.name());
+    let (block, thread) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
+    let side = |mark: &Mark| HazardThread::at(&mark.location, block, thread, mark.label.clone());
+    let threads = told.marks.iter().map(side).collect();
+    let share = format!("so it is in {count} of {looked_at} elements of C; {} is shown", element.name);
     let note = told.note.map_or_else(|| share.clone(), |note| format!("{note}; {share}"));
     HazardReport {
         kind: ReportKind::Product(told.mistake),
-        place: element.name(),
+        place: element.name.clone(),
         threads,
         count,
-        remedy: told.help.clone(),
         diagnostic: Diagnostic {
             title: format!("{}: {}", told.mistake.name(), told.what),
             marks: told.marks,
@@ -127,7 +123,7 @@ fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardRe
 
 impl Teller<'_> {
     fn tell(&self, verdict: &Verdict) -> Option<Told> {
-        let (element, name) = (self.element, self.element.name());
+        let (element, name) = (self.element, &self.element.name);
         Some(match verdict {
             Verdict::Right | Verdict::Unknown => return None,
             Verdict::Unwritten => self.unwritten()?,
@@ -176,17 +172,13 @@ impl Teller<'_> {
     }
 
     fn unwritten(&self) -> Option<Told> {
-        let name = self.element.name();
+        let name = &self.element.name;
         let instruction = self.origins.store_of_c()?;
         let place = self.origins.location(instruction);
-        let mut marks = vec![Mark {
-            writes: true,
-            ..self.mark(instruction, Some(global("C", &[])), &format!("no thread comes here for {name}"))
-        }];
+        let label = format!("no thread comes here for {name}");
+        let mut marks = vec![self.stores(instruction, Some(global("C", &[])), label)];
         let lines: BTreeSet<u32> = around(&place, &["for", "while", "if"]).into_iter().collect();
-        for &line in &lines {
-            marks.push(at_line(&place, line, "it depends on this".into()));
-        }
+        marks.extend(lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
         self.set_by(instruction, true, &mut marks);
         let help = match lines.len() {
             0 => "let row follow from blockIdx.y and threadIdx.y, and col from blockIdx.x and threadIdx.x, so that the threads of the grid cover \
@@ -219,51 +211,44 @@ impl Teller<'_> {
         if marks.is_empty() {
             marks.push(self.mark(pair.term.instruction, None, "multiplies"));
         }
-        let name = self.element.name();
+        let name = &self.element.name;
         let what = format!("{line} multiplies {one} by {other}, and {name} needs an element of A times one of B");
         Told::of_kind(Mistake::Operands, what, marks, &line)
     }
 
     fn beginning(&self) -> Option<Told> {
-        let name = self.element.name();
         let rest = self.element.formed.rest.iter().find(|value| value.bits as u32 & 0x7fff_ffff != 0);
-        if rest
-            .is_some_and(|value| matches!(value.source, Source::Constant(bits) if f32::from_bits(bits as u32).is_nan()))
-        {
+        let of_nan =
+            |value: &Value| matches!(value.source, Source::Constant(bits) if f32::from_bits(bits as u32).is_nan());
+        if rest.is_some_and(of_nan) {
             return self.undefined();
         }
-        let (with, instruction) = if let Some(value) = rest {
-            match self.origins.factor(self.asked, value) {
-                Factor::Other => ("what was in C before".to_owned(), value.loaded),
-                factor => (factor.name(self.asked), value.loaded),
+        let first = self.element.pairs.first();
+        let with = match rest.map(|value| self.origins.factor(self.asked, value)) {
+            Some(Factor::Other) => "what was in C before".to_owned(),
+            Some(factor) => factor.name(self.asked),
+            None => {
+                let other = first.and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
+                format!("the sum of {}", self.asked.name_of(other.unwrap_or_default()))
             }
-        } else {
-            let other =
-                self.element.pairs.first().and_then(|pair| Some((pair.of(Side::A)?.0.0, pair.of(Side::B)?.0.0)));
-            (format!("the sum of {}", self.asked.name_of(other.unwrap_or_default())), None)
         };
-        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
+        let multiply = first.map(|pair| pair.term.instruction);
         let mut marks = vec![];
-        if let Some(at) = instruction.or(multiply) {
+        if let Some(at) = rest.and_then(|value| value.loaded).or(multiply) {
             marks.push(self.mark(at, None, "it comes from here"));
             marks.extend(declared(&self.origins.location(multiply.unwrap_or(at))));
         }
-        let what = format!("the sum for {name} begins with {with} and not with 0");
+        let what = format!("the sum for {} begins with {with} and not with 0", self.element.name);
         Some(Told::of_kind(Mistake::Beginning, what, marks, ""))
     }
 
     fn overwritten(&self) -> Told {
-        let name = self.element.name();
+        let name = &self.element.name;
         let (last, earlier) = (self.element.store.as_ref(), self.element.earlier.last());
-        let who = |store: &simt::analyses::provenance::Store| {
-            format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)))
-        };
         let mut marks: Vec<Mark> = vec![];
-        for (store, label) in [(earlier, "stores the right sum"), (last, "stores another one later")] {
-            marks.extend(store.map(|store| Mark {
-                writes: true,
-                ..self.mark(store.instruction, Some(global("C", &[])), &format!("{} {label}", who(store)))
-            }));
+        for (store, does) in [(earlier, "stores the right sum"), (last, "stores another one later")] {
+            let label = |store: &Store| format!("{} {does}", who(store.block, store.thread));
+            marks.extend(store.map(|store| self.stores(store.instruction, Some(global("C", &[])), label(store))));
         }
         if let Some(last) = last {
             self.set_by(last.instruction, true, &mut marks);
@@ -275,7 +260,7 @@ impl Teller<'_> {
     }
 
     fn elsewhere(&self, place: Place) -> Told {
-        let (name, of) = (self.element.name(), self.asked.name_of(place));
+        let (name, of) = (&self.element.name, self.asked.name_of(place));
         let note = self.moved.map(|strides| {
             format!(
                 "C is stored as C[{}]; C has N columns, so its elements are C[row * N + col]",
@@ -284,9 +269,8 @@ impl Teller<'_> {
         });
         let label = format!("the sum for {of} is stored in {name}");
         let mut marks: Vec<Mark> = self.store_mark(&label).into_iter().collect();
-        marks.extend(
-            self.element.pairs.first().map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")),
-        );
+        let first = self.element.pairs.first();
+        marks.extend(first.map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")));
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
@@ -328,7 +312,7 @@ impl Teller<'_> {
         let (mistake, what) = if different {
             (Mistake::Pairing, format!("{line} multiplies {one} by {other}, and their k must be the same"))
         } else {
-            (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name()))
+            (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name))
         };
         let mut marks = self.way(&name, self.asked.array(side), &value);
         // The other factor may be a wrong one, too.
@@ -364,9 +348,8 @@ impl Teller<'_> {
                 let (here, there) = (self.word(passage.position), self.word(arrived.position));
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
                 if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
-                    for (instruction, stores) in [(passage.loaded, false), (arrived.stored, true)] {
-                        self.set_by(instruction, stores, &mut marks);
-                    }
+                    self.set_by(passage.loaded, false, &mut marks);
+                    self.set_by(arrived.stored, true, &mut marks);
                     let help = format!(
                         "{need} is stored in {there} in {stored}, and {read} reads {here}: look at which buffer is stored to and which is read"
                     );
@@ -416,14 +399,9 @@ impl Teller<'_> {
                 (mistake, help)
             }
         };
-        if marks.iter().all(|mark| mark.location.line != self.origins.location(pair.term.instruction).line) {
-            marks.push(self.mark(pair.term.instruction, None, "they are multiplied here"));
-        }
+        add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
         if mistake == Mistake::Line {
-            marks.extend(self.store_mark(&format!("{} is stored here", element.name())));
-            if let Some(store) = &element.store {
-                self.set_by(store.instruction, true, &mut marks);
-            }
+            self.store_marks(&format!("{} is stored here", element.name), &mut marks);
         }
         Told { note, ..Told::new(mistake, what, marks, help) }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::asked::Asked;
 use super::element::{Element, Factor, Origins, Pair};
-use crate::code::places::{index, triple};
+use crate::code::places::{index, triple, who};
 
 /// Products that are written out at the beginning of a sum; the last one follows.
 const SHOWN: usize = 2;
@@ -16,8 +16,7 @@ pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String
     let Some(store) = element.store else {
         return format!("  C[{row}][{col}] was never stored\n");
     };
-    let name = element.name();
-    let who = format!("thread {} of block {}", triple(index(store.thread)), triple(index(store.block)));
+    let (name, who) = (&element.name, who(store.block, store.thread));
     let line = |instruction| origins.line(instruction).map_or_else(|| "?".to_owned(), |line| line.to_string());
     let mut text = format!("  {name} = {}\n", sum(element, asked));
     let count = element.pairs.len();

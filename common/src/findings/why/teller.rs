@@ -48,8 +48,13 @@ impl Teller<'_> {
         self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
     }
 
-    pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: &str) -> Mark {
+    pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
         Mark { location: self.origins.location(instruction), element, writes: false, label: label.into(), aside: false }
+    }
+
+    /// An instruction that stores.
+    pub fn stores(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
+        Mark { writes: true, ..self.mark(instruction, element, label) }
     }
 
     /// The word of shared memory that a value was read from.
@@ -93,7 +98,7 @@ impl Teller<'_> {
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
         let cell = self.cell(value);
-        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} {label}"));
+        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"));
         value.shared.iter().map(mark).collect()
     }
 
@@ -111,17 +116,14 @@ impl Teller<'_> {
         let mut marks = vec![];
         if let Some(passage) = value.shared {
             let cell = self.cell(value);
-            marks.push(self.mark(passage.loaded, Some(cell.clone()), &format!("{cell} holds {name}")));
+            marks.push(self.mark(passage.loaded, Some(cell.clone()), format!("{cell} holds {name}")));
             if let Some(stored) = passage.stored {
                 let thread = triple(index(self.origins.thread(passage.by)));
-                let label = format!("thread {thread} has put {name} there");
-                marks.push(Mark { writes: true, ..self.mark(stored, Some(cell), &label) });
+                marks.push(self.stores(stored, Some(cell), format!("thread {thread} has put {name} there")));
             }
         }
-        if let Some(loaded) = value.loaded
-            && marks.iter().all(|mark| mark.location.line != self.origins.location(loaded).line)
-        {
-            marks.push(self.mark(loaded, Some(global(array, &[])), &format!("{name} is read here")));
+        if let Some(loaded) = value.loaded {
+            add(&mut marks, self.mark(loaded, Some(global(array, &[])), format!("{name} is read here")));
         }
         marks
     }
@@ -129,15 +131,18 @@ impl Teller<'_> {
     /// The lines that set what the line of an instruction uses, but for those that are marked already.
     pub fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
         for mark in set_by(&self.origins.location(instruction), stores) {
-            if marks.iter().all(|known| known.location.line != mark.location.line) {
-                marks.push(mark);
-            }
+            add(marks, mark);
         }
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
-        let store = self.element.store.as_ref()?;
-        Some(Mark { writes: true, ..self.mark(store.instruction, Some(global("C", &[])), label) })
+        self.element.store.map(|store| self.stores(store.instruction, Some(global("C", &[])), label))
+    }
+
+    /// The store of the element, and the lines that set what it uses.
+    pub fn store_marks(&self, label: &str, marks: &mut Vec<Mark>) {
+        marks.extend(self.store_mark(label));
+        self.element.store.inspect(|store| self.set_by(store.instruction, true, marks));
     }
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
@@ -180,6 +185,13 @@ impl Teller<'_> {
         let mut seen = BTreeSet::new();
         let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.position));
         rule::affine(&arrived.map(|(place, arrived)| (place, arrived.position.into())).collect::<Vec<_>>()).is_some()
+    }
+}
+
+/// Adds a mark, if its line has none.
+pub fn add(marks: &mut Vec<Mark>, mark: Mark) {
+    if marks.iter().all(|known| known.location.line != mark.location.line) {
+        marks.push(mark);
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use common::basics::matrix::Operands;
 use common::device::Device;
-use common::device::cublas_product::CublasProduct;
+use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::measure::timing::{self, Cache, Spread};

@@ -10,7 +10,7 @@ use common::basics::files::write;
 use common::basics::json;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
-use common::device::cublas_product::CublasProduct;
+use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::verify::on_device::verify_c;
 use serde::{Deserialize, Serialize};
