@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::code::Code;
 use crate::findings::analysis::Observations;
@@ -81,7 +81,9 @@ pub trait Device: Any {
     fn resources(&self, kernel: Kernel) -> KernelResources;
 
     /// Blocks of a launch that one SM holds at a time, if the device can be asked.
-    fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32>;
+    fn resident_blocks(&self, _kernel: Kernel, _launch: &Launch) -> Option<u32> {
+        None
+    }
 
     /// Starts a launch. On CUDA it returns before the kernel ends.
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
@@ -97,13 +99,19 @@ pub trait Device: Any {
     }
 
     /// Waits for all work, and says what went wrong with it.
-    fn synchronize(&mut self) -> Result<()>;
+    fn synchronize(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Marks this point of the stream; `None` if the device has no clock of its own (the simulator).
-    fn mark(&mut self) -> Result<Option<Mark>>;
+    fn mark(&mut self) -> Result<Option<Mark>> {
+        Ok(None)
+    }
 
     /// Milliseconds of device time between two marks; waits for the second.
-    fn elapsed_ms(&self, from: Mark, to: Mark) -> Result<f64>;
+    fn elapsed_ms(&self, _from: Mark, _to: Mark) -> Result<f64> {
+        bail!("the simulator has no clock; its speed is not a GPU's")
+    }
 
     /// Holds work on the stream back until the result is dropped, so that what is timed waits for no launch of the host;
     /// `None` if the device cannot.

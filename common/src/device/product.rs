@@ -70,8 +70,7 @@ impl Matrices {
 }
 
 /// Milliseconds that the first product took on the host's clock, launch to end: the driver loads the kernel then.
-#[derive(Debug, Default)]
-pub struct FirstRun(Cell<Option<f64>>);
+pub type FirstRun = Cell<Option<f64>>;
 
 /// Something that computes C = A·B in a device's memory.
 pub trait Product {
@@ -122,13 +121,13 @@ pub trait Product {
         let begin = Instant::now();
         self.launch(device)?;
         device.synchronize()?;
-        let first = &self.first_run().0;
+        let first = self.first_run();
         first.set(first.get().or(Some(begin.elapsed().as_secs_f64() * 1e3)));
         Ok(())
     }
 
     /// Milliseconds that the first run took on the host's clock; `None` before it.
     fn first_launch_ms(&self) -> Option<f64> {
-        self.first_run().0.get()
+        self.first_run().get()
     }
 }

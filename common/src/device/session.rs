@@ -26,28 +26,28 @@ pub struct Session {
 impl Session {
     /// Loads the kernels, then allocates; copies nothing yet.
     pub fn new(device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Self> {
-        Self::with(device, plan, code, false, |device| Matrices::allocate(device, problem))
+        Self::with(device, problem, plan, code, None)
     }
 
     /// A session on the matrices of another: the same data for several kernels.
     pub fn sharing(device: &mut dyn Device, plan: Plan, code: &Code, matrices: &Matrices) -> Result<Self> {
-        Self::with(device, plan, code, true, |_| Ok(*matrices))
+        Self::with(device, &matrices.problem, plan, code, Some(*matrices))
     }
 
     fn with(
         device: &mut dyn Device,
+        problem: &Problem,
         plan: Plan,
         code: &Code,
-        borrowed: bool,
-        matrices: impl FnOnce(&mut dyn Device) -> Result<Matrices>,
+        others: Option<Matrices>,
     ) -> Result<Self> {
         let kernels = load(device, &plan, code)?;
-        let matrices = matrices(device)?;
+        let matrices = others.map_or_else(|| Matrices::allocate(device, problem), Ok)?;
         let workspace = match plan.workspace_elements {
             0 => None,
             elements => Some(device.alloc("workspace", elements * 4)?),
         };
-        let machine = code.machine.clone();
+        let (machine, borrowed) = (code.machine.clone(), others.is_some());
         Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
     }
 
@@ -166,11 +166,8 @@ fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
         threads <= u64::from(limit),
         "a block of {x}×{y}×{z} has {threads} threads and this device allows {limit}; choose a smaller --block"
     );
-    ensure!(
-        launch.shared_bytes <= info.max_shared_bytes,
-        "{} bytes of shared memory are more than a block of this device can have ({}); choose less",
-        launch.shared_bytes,
-        info.max_shared_bytes
-    );
+    let (shared, most) = (launch.shared_bytes, info.max_shared_bytes);
+    let words = "bytes of shared memory are more than a block of this device can have";
+    ensure!(shared <= most, "{shared} {words} ({most}); choose less");
     Ok(())
 }

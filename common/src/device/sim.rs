@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::interface::{Buffer, Device, Kernel, Mark, Value};
+use super::interface::{Buffer, Device, Kernel, Value};
 use crate::basics::host;
 use crate::basics::output::{escape, print_whole};
 use crate::basics::progress::Progress;
@@ -276,24 +276,16 @@ impl Device for SimDevice {
         }
     }
 
-    fn resident_blocks(&self, _kernel: Kernel, _launch: &Launch) -> Option<u32> {
-        None
-    }
-
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
         let mut config = self.config(launch);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
         let seconds = SECONDS + config.instruction_limit / INSTRUCTIONS_A_SECOND;
         config.deadline = Instant::now().checked_add(Duration::from_secs(seconds)).map(|end| (end, seconds));
-        let pointers: Vec<simt::Arg> = args
-            .iter()
-            .map(|arg| {
-                Ok(match *arg {
-                    Value::Pointer(buffer, offset) => simt::Arg::Pointer(self.pointer(buffer)?.offset(offset as i64)),
-                    Value::Int(value) => simt::Arg::U32(value as u32),
-                })
-            })
-            .collect::<Result<_>>()?;
+        let argument = |arg: &Value| match *arg {
+            Value::Pointer(buffer, offset) => Ok(simt::Arg::Pointer(self.pointer(buffer)?.offset(offset as i64))),
+            Value::Int(value) => Ok(simt::Arg::U32(value as u32)),
+        };
+        let pointers: Vec<simt::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
         let hazards = if self.options.check { Some(self.watch(kernel, launch, args)?) } else { None };
         let trace = (!self.options.trace.is_empty()).then(|| {
             let at = |[x, y, z]: [u32; 3]| simt::Dim3::new(x, y, z);
@@ -367,17 +359,5 @@ impl Device for SimDevice {
             hazards: self.options.check.then_some(hazards),
             trace: (!self.options.trace.is_empty()).then(|| std::mem::take(&mut self.trace)),
         }
-    }
-
-    fn synchronize(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn mark(&mut self) -> Result<Option<Mark>> {
-        Ok(None)
-    }
-
-    fn elapsed_ms(&self, _from: Mark, _to: Mark) -> Result<f64> {
-        Err(anyhow!("the simulator has no clock; its speed is not a GPU's"))
     }
 }

@@ -24,5 +24,7 @@ pub use found::{fault, hazard, limit};
 pub(crate) use race::code_at;
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
+#[cfg(feature = "testing")]
+pub(crate) use situation::is_barrier;
 pub(crate) use texts::of_kind;
 pub(crate) use underline::{has_word, uses};

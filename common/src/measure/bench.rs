@@ -21,7 +21,7 @@ use crate::device::{self, Choice, Device, SimDevice, SimOptions};
 use crate::findings::analysis::RATIOS;
 use crate::measure::timing::{self, Cache};
 use crate::measure::{capacity, verify_on_host};
-use crate::verify::on_device::verify_on;
+use crate::verify::on_device::{multiply, verify_on};
 use plan::{HostProduct, Kind, Plan, Problem, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
@@ -154,7 +154,7 @@ fn on_device(
     let source = Source::read(&file_of(step, variant))?;
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     if device.info().kind == Kind::Sim {
-        eprintln!("{}", counted(&problem, plan.clone(), &code)?);
+        eprintln!("{}", counted(&problem, &plan, &code)?);
     }
     let session = Session::new(device, &problem, plan, &code)?;
     let verified = Operands::new(&problem).and_then(|operands| verify_on(device, &session, &problem, &operands));
@@ -167,11 +167,9 @@ fn on_device(
 }
 
 /// What the simulator shows of the kernel: its counters take the place of a GPU's time.
-fn counted(problem: &Problem, plan: Plan, code: &Code) -> Result<String> {
+fn counted(problem: &Problem, plan: &Plan, code: &Code) -> Result<String> {
     let mut device = SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
-    let session = Session::new(&mut device, problem, plan, code)?;
-    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
-    session.run(&mut device)?;
+    multiply(&mut device, problem, plan, code)?;
     let counters = device.observations().counters.unwrap_or_default();
     let ratios = RATIOS.iter().filter_map(|(name, value)| Some(format!("{name} {}", number(value(&counters)?))));
     Ok(format!("  {}", ratios.collect::<Vec<_>>().join(", ")))

@@ -133,24 +133,23 @@ pub type ThreadIndex = ([u32; 3], [u32; 3]);
 
 /// `BX,BY:TX,TY`; the third coordinates may be given, too.
 fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
-    let wrong = || "not a thread; give block and thread index, e.g. 0,0:3,1".to_owned();
-    let index = |text: &str| -> Option<[u32; 3]> {
-        let numbers: Vec<u32> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
-        match numbers.as_slice() {
-            [x, y] => Some([*x, *y, 0]),
-            [x, y, z] => Some([*x, *y, *z]),
-            _ => None,
-        }
+    let index = |text: &str| match numbers(text)?[..] {
+        [x, y] => Some([x, y, 0]),
+        [x, y, z] => Some([x, y, z]),
+        _ => None,
     };
-    let (block, thread) = text.split_once(':').ok_or_else(wrong)?;
-    Ok((index(block).ok_or_else(wrong)?, index(thread).ok_or_else(wrong)?))
+    let thread = text.split_once(':').and_then(|(block, thread)| Some((index(block)?, index(thread)?)));
+    thread.ok_or_else(|| "not a thread; give block and thread index, e.g. 0,0:3,1".into())
+}
+
+/// Numbers with commas between them.
+fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
+    text.split(',').map(|part| part.trim().parse().ok()).collect()
 }
 
 fn parse_element(text: &str) -> Result<[u64; 2], String> {
-    let numbers: Option<Vec<u64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    numbers
-        .and_then(|numbers| numbers.try_into().ok())
-        .ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
+    let element = numbers(text).and_then(|numbers| numbers.try_into().ok());
+    element.ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
 }
 
 fn parse_samples(text: &str) -> Result<usize, String> {
@@ -184,10 +183,9 @@ pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
 }
 
 fn parse_pair(text: &str) -> Result<[u32; 2], String> {
-    let numbers: Vec<Option<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    match numbers.as_slice() {
-        [Some(0), Some(_)] | [Some(_), Some(0)] => Err("both numbers must be at least 1; e.g. 16,16".into()),
-        [Some(x), Some(y)] => Ok([*x, *y]),
+    match numbers(text).as_deref() {
+        Some([0, _] | [_, 0]) => Err("both numbers must be at least 1; e.g. 16,16".into()),
+        Some(&[x, y]) => Ok([x, y]),
         _ => Err("not a pair; give columns and rows with a comma between them, e.g. 16,16".into()),
     }
 }

@@ -9,15 +9,14 @@ use libtest_mimic::Trial;
 use simt::HazardKind;
 
 use super::kernel::{Kernel, code, is_whole};
-use crate::basics::matrix::Operands;
 use crate::code::Code;
-use crate::device::product::Product as _;
-use crate::device::session::Session;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
+use crate::findings::diagnostic;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::verify::Verification;
+use crate::verify::on_device::multiply;
 use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
 
 /// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
@@ -191,20 +190,13 @@ fn barriers(kernel: Kernel) -> Result<()> {
 /// The hazards of one product, right or wrong.
 fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardReport>> {
     let mut device = simulator();
-    let session = Session::new(&mut device, problem, plan.clone(), code)?;
-    session.matrices().upload(&mut device, &Operands::new(problem)?)?;
-    session.run(&mut device)?;
+    multiply(&mut device, problem, plan, code)?;
     Ok(device.observations().hazards.unwrap_or_default())
 }
 
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
-    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
-    (1..)
-        .zip(code)
-        .filter(|(_, code)| code.contains("__syncthreads()") || code.contains(" sync_threads()"))
-        .map(|(line, _)| line)
-        .collect()
+    (1..).zip(source.lines()).filter(|(_, line)| diagnostic::is_barrier(line)).map(|(line, _)| line).collect()
 }
 
 /// By file and line of the source, the lines of the PTX, counted from 0, that are its barrier: several where a loop is

@@ -87,42 +87,30 @@ fn rounded(x: f32, bits: u32) -> f64 {
 
 /// What a sum over a part of K, with another factor, or of rounded elements tells: tensor cores hide which elements they
 /// multiply.
-fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mismatch]) -> Option<&'static str> {
+fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mismatch]) -> Option<String> {
     let Operands::F32 { a, b } = operands else { return None };
     let (n, k, tile) = (problem.n, problem.k, u64::from(shape.tile_k.max(1)));
-    let last = (k - 1) / tile * tile;
+    let (first, last) = (tile.min(k), (k - 1) / tile * tile);
     let parts = [
-        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0, [F32; 2]),
-        ("the first K tile is missing; check where the loop over K starts", tile.min(k)..k, 1.0, [F32; 2]),
-        ("only the first K tile is summed; check that the loop over K goes on", 0..tile.min(k), 1.0, [F32; 2]),
-        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0, [F32; 2]),
-        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0, [F32; 2]),
-        ("they have the wrong sign", 0..k, -1.0, [F32; 2]),
-        (
-            "they are products of A and B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from both",
-            0..k,
-            1.0,
-            [TF32; 2],
-        ),
-        (
-            "they are products of A rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from A",
-            0..k,
-            1.0,
-            [TF32, F32],
-        ),
-        (
-            "they are products of B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from B",
-            0..k,
-            1.0,
-            [F32, TF32],
-        ),
-        (
-            "they are products of A and B rounded to 8 bits, as BF16 keeps them; add what that takes from both",
-            0..k,
-            1.0,
-            [BF16; 2],
-        ),
+        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0),
+        ("the first K tile is missing; check where the loop over K starts", first..k, 1.0),
+        ("only the first K tile is summed; check that the loop over K goes on", 0..first, 1.0),
+        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0),
+        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0),
+        ("they have the wrong sign", 0..k, -1.0),
     ];
+    let parts = parts.map(|(words, over, factor)| (words.to_owned(), over, factor, [F32; 2]));
+    let [finer, coarser] = ["11 bits, as FP16 and TF32 keep them", "8 bits, as BF16 keeps them"];
+    let roundings = [
+        ("A and B", finer, "both", [TF32; 2]),
+        ("A", finer, "A", [TF32, F32]),
+        ("B", finer, "B", [F32, TF32]),
+        ("A and B", coarser, "both", [BF16; 2]),
+    ];
+    let roundings = roundings.map(|(of, bits, from, kept)| {
+        let words = format!("they are products of {of} rounded to {bits}; add what that takes from {from}");
+        (words, 0..k, 1.0, kept)
+    });
     let fits = |sample: &Mismatch, range: &std::ops::Range<u64>, factor: f64, bits: [u32; 2]| {
         let term = |i: u64, [bits_of_a, bits_of_b]: [u32; 2]| {
             let (of_a, of_b) = (a[(sample.row * k + i) as usize], b[(i * n + sample.col) as usize]);
@@ -134,6 +122,7 @@ fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mi
     };
     let all =
         |range, factor, bits| !samples.is_empty() && samples.iter().all(|sample| fits(sample, &range, factor, bits));
+    let parts = parts.into_iter().chain(roundings);
     parts
         .into_iter()
         .find(|(_, range, factor, bits)| !range.is_empty() && all(range.clone(), *factor, *bits))
@@ -202,10 +191,6 @@ mod tests {
         }
     }
 
-    fn said(found: &Found) -> String {
-        diagnose(&problem(0), &Operands::F32 { a: Vec::new(), b: Vec::new() }, SHAPE, found).text
-    }
-
     #[test]
     fn the_map_has_a_mark_for_each_kind_of_tile_and_a_cell_shows_what_its_tiles_share() {
         let drawn = |problem: &Problem, tiles: &[((u64, u64), TileCount)]| -> Vec<String> {
@@ -248,34 +233,32 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_are_close_are_rounding_errors_and_no_others() {
-        let close = |worst_share| said(&Found { worst_share, ..wrong_tiles(&[(3, 1)]) });
-        assert!(close(2.5).contains("wrong: they are close, at most 2.5 times the rounding error"));
+    fn what_was_never_written_is_said_first_then_nan_then_rounding_errors_and_else_the_place() {
+        const PLACE: &str = "wrong: they lie in tile (3,1) alone";
+        let found = || wrong_tiles(&[(3, 1)]);
+        let never = |compared, unwritten| Found { compared, unwritten, ..found() };
+        let nan = |nan| Found { nan, ..found() };
+        let close = |worst_share| Found { worst_share, ..found() };
         // 1/64 of the sum of the absolute values over the root of K, in units of gamma(64).
         let limit = 1.0 / 64.0 / 8.0 / gamma(64);
-        assert!(close(limit * 0.999).contains("wrong: they are close"));
-        for share in [limit * 1.001, f64::INFINITY, f64::NAN] {
-            assert!(close(share).ends_with("wrong: they lie in tile (3,1) alone"));
+        for (found, words) in [
+            (never(10, 10), "C was never written; check that the kernel stores"),
+            (
+                never(11, 10),
+                "they were never written; they lie in tile (3,1) alone; check the grid and the bounds of the store",
+            ),
+            (never(10, 9), PLACE),
+            (nan(6), "10 of 1000 elements looked at are wrong, 6 of them NaN: the kernel"),
+            (nan(5), PLACE),
+            (nan(0), PLACE),
+            (close(2.5), "wrong: they are close, at most 2.5 times the rounding error"),
+            (close(limit * 0.999), "wrong: they are close"),
+            (close(limit * 1.001), PLACE),
+            (close(f64::INFINITY), PLACE),
+            (close(f64::NAN), PLACE),
+        ] {
+            let said = diagnose(&problem(0), &Operands::F32 { a: vec![], b: vec![] }, SHAPE, &found).text;
+            assert!(said.contains(words) && (words != PLACE || said.ends_with(PLACE)), "{words}: {said}");
         }
-    }
-
-    #[test]
-    fn what_was_never_written_is_said_first() {
-        let never = |compared, unwritten| {
-            let found = Found { compared, unwritten, ..wrong_tiles(&[(3, 1)]) };
-            said(&found)
-        };
-        assert!(never(10, 10).starts_with("C was never written; check that the kernel stores"));
-        let some = "they were never written; they lie in tile (3,1) alone; check the grid and the bounds of the store";
-        assert!(never(11, 10).ends_with(some));
-        assert!(!never(10, 9).contains("never written"));
-    }
-
-    #[test]
-    fn nan_is_the_diagnosis_where_most_are_nan() {
-        let nan = |nan| said(&Found { nan, ..wrong_tiles(&[(3, 1)]) });
-        assert!(nan(6).starts_with("10 of 1000 elements looked at are wrong, 6 of them NaN: the kernel"));
-        assert!(nan(5).ends_with("wrong: they lie in tile (3,1) alone"));
-        assert!(nan(0).ends_with("wrong: they lie in tile (3,1) alone"));
     }
 }

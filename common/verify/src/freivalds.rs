@@ -35,13 +35,9 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     let mut z: Vec<Vec<u64>> = Vec::new();
     for vector in 0..vectors as u64 {
         let column = column(seed(vector), problem.n);
-        let y = match operands {
-            Operands::F32 { b, .. } => times(b, &column, n, |x| x as i32),
-            Operands::I32 { b, .. } => times(b, &column, n, |x| x.0),
-        };
         z.push(match operands {
-            Operands::F32 { a, .. } => times(a, &y, k, |x| x as i32),
-            Operands::I32 { a, .. } => times(a, &y, k, |x| x.0),
+            Operands::F32 { a, b } => times(a, &times(b, &column, n, |x| x as i32), k, |x| x as i32),
+            Operands::I32 { a, b } => times(a, &times(b, &column, n, |x| x.0), k, |x| x.0),
         });
         x.push(column);
     }

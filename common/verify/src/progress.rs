@@ -1,7 +1,6 @@
 //! A bar on standard error for work that takes longer than a second. Work that is quicker shows nothing, and neither does
 //! any work whose standard error is no terminal.
 
-use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,67 +20,56 @@ static IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// How far some work has come. The bar goes when this is dropped; print nothing in between.
 #[derive(Debug)]
-pub struct Progress(Option<Shown>);
-
-/// A bar that will be, or is, on the terminal.
-#[derive(Debug)]
-struct Shown {
+pub struct Progress {
     bar: Arc<Bar>,
-    /// Draws the bar when the delay is over; ends when the sender is dropped.
+    /// Draws the bar when the delay is over, if it is to be seen; ends when the sender is dropped.
     drawing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// What a bar shows.
 #[derive(Debug)]
 struct Bar {
-    what: Cow<'static, str>,
+    what: String,
     done: AtomicU64,
     total: AtomicU64,
 }
 
 impl Progress {
     /// Work of `total` parts. `what` says what is done, such as `verifying`.
-    pub fn new(what: impl Into<Cow<'static, str>>, total: u64) -> Self {
-        if !std::io::stderr().is_terminal() || IN_USE.swap(true, Ordering::AcqRel) {
-            return Self(None);
-        }
-        Self::on(std::io::stderr(), DELAY, what.into(), total)
+    pub fn new(what: impl Into<String>, total: u64) -> Self {
+        let bar = Bar { what: what.into(), done: AtomicU64::new(0), total: AtomicU64::new(total) };
+        let silent = !std::io::stderr().is_terminal() || IN_USE.swap(true, Ordering::AcqRel);
+        if silent { Self { bar: bar.into(), drawing: None } } else { Self::on(std::io::stderr(), DELAY, bar) }
     }
 
-    fn on(terminal: impl Write + Send + 'static, delay: Duration, what: Cow<'static, str>, total: u64) -> Self {
-        let bar = Arc::new(Bar { what, done: AtomicU64::new(0), total: AtomicU64::new(total) });
+    fn on(terminal: impl Write + Send + 'static, delay: Duration, bar: Bar) -> Self {
+        let bar = Arc::new(bar);
         let (stop, stopped) = channel();
         let shown = Arc::clone(&bar);
         let thread = std::thread::spawn(move || {
             // Who cannot be shown how far the work is must still get its result.
             let _ = shown.draw(terminal, delay, &stopped);
         });
-        Self(Some(Shown { bar, drawing: Some((stop, thread)) }))
+        Self { bar, drawing: Some((stop, thread)) }
     }
 
     /// Counts parts that are done. Costs next to nothing, and may be called from any thread.
     pub fn add(&self, parts: u64) {
-        if let Some(Shown { bar, .. }) = &self.0 {
-            bar.done.fetch_add(parts, Ordering::Relaxed);
-        }
+        self.bar.done.fetch_add(parts, Ordering::Relaxed);
     }
 
     /// Adds parts that were not known of at first.
     pub fn expect(&self, parts: u64) {
-        if let Some(Shown { bar, .. }) = &self.0 {
-            bar.total.fetch_add(parts, Ordering::Relaxed);
-        }
+        self.bar.total.fetch_add(parts, Ordering::Relaxed);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        let Some(shown) = &mut self.0 else { return };
-        if let Some((stop, thread)) = shown.drawing.take() {
-            drop(stop);
-            // It cannot panic, and if it did, there would only be no bar.
-            let _ = thread.join();
-        }
+        let Some((stop, thread)) = self.drawing.take() else { return };
+        drop(stop);
+        // It cannot panic, and if it did, there would only be no bar.
+        let _ = thread.join();
         IN_USE.store(false, Ordering::Release);
     }
 }
@@ -113,8 +101,7 @@ impl Bar {
         let full = (WIDTH as f64 * (done as f64 / total.max(1) as f64).min(1.0)) as usize;
         let head = if full < WIDTH as usize { ">" } else { "" };
         let bar = format!("{}{head}", "=".repeat(full));
-        let line =
-            format!("{what} [{bar:width$}] {done}/{total}, {seconds} s", what = self.what, width = WIDTH as usize);
+        let line = format!("{} [{bar:width$}] {done}/{total}, {seconds} s", self.what, width = WIDTH as usize);
         line.chars().take(COLUMNS).collect()
     }
 }
@@ -144,16 +131,19 @@ mod tests {
         }
     }
 
+    fn bar(what: &str, done: u64, total: u64) -> Bar {
+        Bar { what: what.into(), done: AtomicU64::new(done), total: AtomicU64::new(total) }
+    }
+
     #[test]
     fn a_bar_comes_late_says_how_far_the_work_is_and_goes() {
         let terminal = Terminal::default();
-        let quick = Progress::on(terminal.clone(), Duration::from_secs(600), "quick".into(), 10);
-        quick.add(3);
+        let quick = Progress::on(terminal.clone(), Duration::from_secs(600), bar("quick", 3, 10));
         // Long enough for a bar that does not wait to be drawn.
         std::thread::sleep(3 * TICK);
         drop(quick);
         assert_eq!(terminal.sent(), "", "work that is done before the delay is over shows nothing");
-        let slow = Progress::on(terminal.clone(), Duration::from_millis(1), "slow".into(), 10);
+        let slow = Progress::on(terminal.clone(), Duration::from_millis(1), bar("slow", 0, 10));
         slow.add(4);
         slow.expect(5);
         for _ in 0..200 {
@@ -169,17 +159,16 @@ mod tests {
 
     #[test]
     fn a_bar_is_full_at_the_end_and_no_longer_than_a_line() {
-        let bar = |what: &'static str, done| Bar { what: what.into(), done, total: AtomicU64::new(6) };
-        assert_eq!(bar("all", AtomicU64::new(6)).line(75), format!("all [{}] 6/6, 75 s", "=".repeat(30)));
+        assert_eq!(bar("all", 6, 6).line(75), format!("all [{}] 6/6, 75 s", "=".repeat(30)));
         let words = "a description that goes on and on and on and on until nobody reads it any more, not even here";
-        assert_eq!(bar(words, AtomicU64::new(0)).line(0), words[..COLUMNS]);
+        assert_eq!(bar(words, 0, 6).line(0), words[..COLUMNS]);
     }
 
     #[test]
     fn without_a_terminal_there_is_no_bar() {
         // Tests have their standard error on a pipe or in a file, if they are run by a program.
         if !std::io::stderr().is_terminal() {
-            assert!(Progress::new("silent", 1).0.is_none());
+            assert!(Progress::new("silent", 1).drawing.is_none());
         }
     }
 }

@@ -71,13 +71,9 @@ pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)
     let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
     let lines = &places::lines(file);
     let start = lines.iter().take(line as usize).rposition(|text| text.contains("__global__")).unwrap_or(0);
-    let end = lines
-        .iter()
-        .skip(line as usize)
-        .position(|text| text.starts_with('}'))
-        .map_or(lines.len(), |at| at + line as usize);
+    let numbered = (1..).zip(lines.iter().map(|text| code(text))).skip(start);
     let function: Vec<(u32, &str)> =
-        (1..).zip(lines.iter()).skip(start).take(end - start).map(|(number, text)| (number, code(text))).collect();
+        numbered.take_while(|(number, text)| *number <= line || !text.starts_with('}')).collect();
     let text = |number: u32| function.iter().find(|(known, _)| *known == number).map_or("", |(_, text)| *text);
     let mut found: Vec<(String, u32)> = vec![];
     let mut waiting = vec![line];
@@ -170,12 +166,8 @@ pub fn declaration(place: &Location) -> Option<(String, u32)> {
 pub fn stores_of(place: &Location, array: &str) -> Vec<u32> {
     let lines = places::lines_of(place);
     let stores = |text: &str| uses(code(text), array).iter().any(|found| found.writes) && !text.contains("__shared__");
-    (1..)
-        .zip(lines.iter())
-        .filter(|(number, text)| Some(*number) != place.line && stores(text))
-        .map(|(number, _)| number)
-        .take(2)
-        .collect()
+    let others = (1..).zip(lines.iter()).filter(|(number, _)| Some(*number) != place.line);
+    others.filter(|(_, text)| stores(text)).map(|(number, _)| number).take(2).collect()
 }
 
 #[cfg(test)]

@@ -147,12 +147,9 @@ fn apart(a: &Party, b: &Party, array: &str) -> Option<String> {
 /// A barrier below a line that only some threads come to, or only in some steps.
 fn conditional(place: &Location) -> Option<u32> {
     let lines = places::lines(place.file.as_deref()?);
-    let below = (1..).zip(lines.iter()).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
-    below
-        .map(|(number, text)| (number, code(text)))
-        .find(|(_, code)| is_barrier(code))
-        .filter(|(_, code)| code.contains("if"))
-        .map(|(number, _)| number)
+    let mut below = (1..).zip(lines.iter()).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
+    let barrier = below.find(|(_, text)| is_barrier(text));
+    barrier.filter(|(_, text)| code(text).contains("if")).map(|(number, _)| number)
 }
 
 /// Whether blocks may tell each other of something in this file: by atomic operations.

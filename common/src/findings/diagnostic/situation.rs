@@ -3,6 +3,7 @@
 
 use simt::{Array, Location, Place, Space};
 
+use super::underline::code;
 use crate::code::places;
 
 /// What an array is to the kernel.
@@ -29,8 +30,9 @@ impl Role {
     }
 }
 
-/// Whether a barrier of the block stands in a line without its comment.
-pub fn is_barrier(code: &str) -> bool {
+/// Whether a barrier of the block stands in a line.
+pub fn is_barrier(line: &str) -> bool {
+    let code = code(line);
     code.contains("__syncthreads") || code.contains("sync_threads()")
 }
 
@@ -69,9 +71,8 @@ pub fn way(first: &Location, second: &Location) -> Way {
     if between.iter().any(|line| line.starts_with('}')) {
         return Way::Unknown;
     }
-    let has = |line: &String, word: &str| line.split("//").next().is_some_and(|code| code.contains(word));
-    match between.iter().rposition(|line| line.split("//").next().is_some_and(is_barrier)) {
-        Some(at) if between[at..].iter().any(|line| has(line, "wait")) => Way::WaitLast,
+    match between.iter().rposition(|line| is_barrier(line)) {
+        Some(at) if between[at..].iter().any(|line| code(line).contains("wait")) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,
     }
