@@ -87,16 +87,12 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
 
 /// Counts one more of a kind, and returns how many there are.
 fn count(counts: &mut Vec<(Key, u64)>, key: Key) -> u64 {
-    match counts.iter_mut().find(|(known, _)| *known == key) {
-        Some((_, count)) => {
-            *count += 1;
-            *count
-        }
-        None => {
-            counts.push((key, 1));
-            1
-        }
+    let at = counts.iter().position(|(known, _)| *known == key).unwrap_or(counts.len());
+    if at == counts.len() {
+        counts.push((key, 0));
     }
+    counts[at].1 += 1;
+    counts[at].1
 }
 
 fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardReport {
