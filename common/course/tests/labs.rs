@@ -77,8 +77,6 @@ fn main() -> ExitCode {
         trials.extend(mistakes::lines());
     }
     trials.extend([
-        trial("a_passed_task_says_what_it_gained_and_what_comes_next", gains),
-        trial("smaller_errors_are_a_gain", smaller_errors),
         trial("the_command_of_a_failure_shows_the_same", shows_why),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
     ]);
@@ -181,63 +179,6 @@ fn every_answer() -> Result<()> {
             }
         }
     }
-    Ok(())
-}
-
-/// A learner passes lab 4 in two goes: the counters before and now, the difference and the next task are shown once.
-fn gains() -> Result<()> {
-    let folder = mine("gains")?;
-    let copy = folder.join("step04.cu");
-    let lab = |kernel: &str| -> Result<(String, Option<i32>)> {
-        std::fs::copy(root().join(kernel), &copy)?;
-        with_mine(&folder, &["lab", "4", "--seed", "7"], "")
-    };
-    let (text, status) = lab(MULTIPLES)?;
-    ensure!(status == Some(1), "status {status:?}: {text}");
-    for words in [
-        "task 1 has passed; the file as it is now is kept as ",
-        "what has changed since step02_gpu_naive/kernel.cu, counted at 128×128×128",
-        "flop per byte of global memory                      0.250         8\n",
-        "next, task 2 of 2: edges",
-    ] {
-        ensure!(text.contains(words), "{words:?} is not in: {text}");
-    }
-    ensure!(!text.contains("FAILED"), "what comes next is not what failed: {text}");
-    ensure!(std::fs::read(folder.join("step04.task1.cu"))? == std::fs::read(root().join(MULTIPLES))?);
-    // The command that is shown works from here.
-    let diff = text.lines().find_map(|line| line.trim().strip_prefix("cargo course ")).context("no diff")?;
-    let (difference, status) = with_mine(&folder, &diff.split(' ').collect::<Vec<_>>(), "")?;
-    ensure!(status == Some(0) && difference.contains("0 lines gone, 0 lines new"), "{diff}: {difference}");
-    // What has passed once is not news, and the task at hand is shown with its failure.
-    let (text, _) = lab(MULTIPLES)?;
-    ensure!(text.contains("  passed       task 1 of 2") && text.contains("FAILED       right at 1×1×1"), "{text}");
-    ensure!(!text.contains("what has changed"), "{text}");
-    let (text, status) = lab(TILED)?;
-    ensure!(status == Some(0) && text.contains("task 2 has passed") && text.contains("lab 4 is done"), "{text}");
-    ensure!(text.contains("what has changed since ") && text.contains("step04.task1.cu, counted at"), "{text}");
-    ensure!(text.contains("cargo course lab 5"), "{text}");
-    Ok(())
-}
-
-/// The lab beyond the course: its files have its name, and its second task makes nothing but the errors smaller.
-fn smaller_errors() -> Result<()> {
-    let folder = mine("smaller_errors")?;
-    let mut last = String::new();
-    for (kernel, next) in [(PRODUCTS, "next, task 2 of 3: short sums"), (SUMS, "next, task 3 of 3: fast again")] {
-        std::fs::copy(root().join(kernel), folder.join("tensor_cores.cu"))?;
-        (last, _) = with_mine(&folder, &["lab", "tensor_cores", "--seed", "7"], "")?;
-        let compare = format!("tensor_cores.cu {kernel}\n");
-        ensure!(last.contains(next) && last.contains(&compare) && !last.contains("FAILED"), "{last}");
-    }
-    for words in ["tensor_cores.task1.cu, counted at", "  largest error, as a share of its bound ", "task 2 has passed"]
-    {
-        ensure!(last.contains(words), "{words:?} is not in: {last}");
-    }
-    let (text, _) = with_mine(&folder, &[], "")?;
-    ensure!(
-        text.contains("  step06_prefetch/tensor_cores  ") && text.contains("    passed          2. short sums"),
-        "{text}"
-    );
     Ok(())
 }
 

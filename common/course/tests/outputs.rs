@@ -6,10 +6,11 @@
 mod support;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
+use course::files::below;
 use course::mine;
 use libtest_mimic::Arguments;
 use trycmd::TestCases;
@@ -23,7 +24,8 @@ fn main() -> ExitCode {
         eprintln!("the course's folder cannot be entered: {error}");
         return ExitCode::FAILURE;
     }
-    let mut trials = vec![support::needs_nvrtc(trial("a_lab_is_begun_failed_and_passed", lab))];
+    let labs = LABS.iter().map(|&(name, kernels)| trial(format!("lab_{name}"), move || lab(name, kernels)));
+    let mut trials: Vec<_> = labs.map(support::needs_nvrtc).collect();
     for name in ["standing", "help", "diff", "compare", "doctor", "errors", "hints", "grade"] {
         trials.push(trial(name, move || outputs(name)));
     }
@@ -56,10 +58,34 @@ fn outputs(name: &str) -> Result<()> {
     run(name, &folder)
 }
 
-/// The learner's copy is made and fails as it is; then somebody writes the step's own kernel into it.
-fn lab() -> Result<()> {
-    let folder = support::mine("outputs-lab")?;
-    run("lab/begun", &folder)?;
-    std::fs::copy(workspace::root().join("step02_gpu_naive/kernel.cu"), folder.join("step02.cu"))?;
-    run("lab/passed", &folder)
+/// Labs, each with the learner's file, and the kernels of the course that are written into it one after the other; what comes first
+/// and what follows each is in `lab/NAME.trycmd`, `lab/NAME1.trycmd` and so on.
+const LABS: &[(&str, &[(&str, &str)])] = &[
+    ("begun", &[("step02.cu", "step02_gpu_naive/kernel.cu")]),
+    ("gained", &[("step04.cu", "step04_tiled/rungs/1_multiples.cu"), ("step04.cu", "step04_tiled/kernel.cu")]),
+    (
+        "smaller",
+        &[
+            ("tensor_cores.cu", "step06_prefetch/beyond/lab/tensor_cores/1_three_products.cu"),
+            ("tensor_cores.cu", "step06_prefetch/beyond/lab/tensor_cores/2_short_sums.cu"),
+        ],
+    ),
+];
+
+fn lab(name: &str, kernels: &[(&str, &str)]) -> Result<()> {
+    let folder = support::mine(&format!("outputs-{name}"))?;
+    run(&format!("lab/{name}"), &folder)?;
+    for (number, (file, kernel)) in (1..).zip(kernels) {
+        std::fs::copy(workspace::root().join(kernel), folder.join(file))?;
+        run(&format!("lab/{name}{number}"), &folder)?;
+    }
+    // What passed a task was kept as it was.
+    for kept in below(&folder, "cu").iter().filter(|file| file.to_string_lossy().contains(".task")) {
+        let is_same = |(_, kernel): &(&str, &str)| {
+            let output = Command::new(PROGRAM).arg("diff").arg(kept).arg(kernel).output();
+            output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("\n0 lines gone, 0 lines new\n"))
+        };
+        ensure!(kernels.iter().any(is_same), "{} is none of the kernels", kept.display());
+    }
+    Ok(())
 }

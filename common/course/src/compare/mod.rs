@@ -1,8 +1,6 @@
 //! All steps in one run on the same data: verified first, then timed in turns. A step that fails is shown as failing and
 //! stops no other.
 
-mod counted;
-mod heading;
 mod options;
 mod participants;
 mod side_by_side;
@@ -10,19 +8,21 @@ mod size;
 mod table;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use common::basics::nvidia_smi;
 use common::basics::output::{escape, print};
 use common::basics::workspace;
-use common::device::{self, SimOptions, cublas};
-use common::measure::timing::Cache;
-use plan::{Kind, Problem};
+use common::code::nvrtc;
+use common::device::{self, Device, SimOptions, cublas};
+use common::measure::timing::{Cache, L2};
+use plan::{Dtype, Fill, Kind, Problem};
 
-use crate::record::{self, Record};
-use heading::{clocks, new_record};
+use crate::record::{self, FORMAT, Record};
 use participants::Participant;
-use size::one_size;
+use size::{clocks, one_size};
 use turns::Broken;
 
 pub use options::Options;
@@ -105,4 +105,33 @@ fn restart(record: &Record) -> Result<bool> {
     let status = Command::new(program).args(args).arg("--resume").arg(&path).status();
     let _ = std::fs::remove_file(&path);
     Ok(status?.success())
+}
+
+/// A record without sizes: the machine, the course's commit, the problem.
+fn new_record(options: &Options, device: &dyn Device) -> Record {
+    let cuda = device.info().kind == Kind::Cuda;
+    let version = |version: (u32, u32)| format!("{}.{}", version.0, version.1);
+    let driver = device::driver_version().filter(|_| cuda);
+    Record {
+        format: FORMAT,
+        date: record::now(),
+        commit: options.commit.clone().or_else(record::commit),
+        device: device.info().clone(),
+        figures: device.figures(),
+        driver: cuda.then(nvidia_smi::driver).flatten(),
+        cuda: driver.map(|driver| format!("{}.{}", driver / 1000, driver % 1000 / 10)),
+        nvrtc: nvrtc::find().ok().filter(|_| cuda).map(|nvrtc| version(nvrtc.version)),
+        cublas: None,
+        dtype: Dtype::F32,
+        fill: Fill::Uniform,
+        seed: options.seed,
+        l2: if options.flush_l2 { L2::Flushed } else { L2::Warm },
+        rounds: options.rounds.into(),
+        clocks_before: None,
+        clocks_after: None,
+        steps: Vec::new(),
+        faulted: BTreeMap::new(),
+        sizes: Vec::new(),
+        complete: false,
+    }
 }

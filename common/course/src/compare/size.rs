@@ -2,16 +2,15 @@
 
 use anyhow::{Result, anyhow};
 use common::basics::progress::Progress;
-use common::device::Device;
 use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
+use common::device::{Choice, Device};
 use common::measure::timing::{Cache, Spread};
 use common::measure::{capacity, time_on_host};
 use common::program::report::LaunchReport;
 use plan::{HostProduct, Kind, Problem};
 
-use crate::compare::heading::clocks;
 use crate::compare::options::Options;
 use crate::compare::participants::Participant;
 use crate::compare::turns::{Broken, Runner, time_all, verify_all};
@@ -145,4 +144,10 @@ fn on_host(participant: &Participant, product: HostProduct, problem: &Problem) -
         products_per_sample: 1,
         ..Entry::new(name, outcome, verification.diagnosis)
     })
+}
+
+/// The clocks of the GPU now, if it is one and tells them.
+pub fn clocks(options: &Options, device: &dyn Device) -> Option<record::Clocks> {
+    let index = if let Choice::Cuda(index) = options.device { index } else { 0 };
+    (device.info().kind == Kind::Cuda).then(|| record::clocks(index)).flatten()
 }

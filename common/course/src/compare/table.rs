@@ -1,11 +1,37 @@
-//! The table of a size, and what all sizes say together, for people.
+//! The table of a size, and what all sizes say together, for people: times, or in their place what the simulator counts.
 
 use common::basics::output::wrapped;
-use common::basics::units::ms;
+use common::basics::units::{ms, number};
+use common::findings::analysis::RATIOS;
 use common::{Kind, verify};
 
-use crate::compare::counted;
 use crate::record::{Entry, Outcome, Record, SizeRecord};
+
+/// What the headings stand for.
+const LEGEND: &str = "
+  flop/B     operations for each byte that is loaded from global memory
+  sectors    sectors of 32 bytes that one load of a warp touches
+  shared     passes through shared memory (wavefronts) for each multiply-add of a warp
+  banks      passes through shared memory that bank conflicts add
+  barriers   barriers that warps wait at
+  warps      warps that an SM of an H100 holds at a time, of 64
+  least      the least time that the product takes on an H200; and what takes that long
+";
+
+/// The headings of the columns, of which the first stand for the ratios.
+const HEAD: [&str; RATIOS.len() + 3] =
+    ["flop/B", "sectors", "shared", "banks", "barriers", "warps", "least", "bound by"];
+
+/// What the simulator shows of a kernel, with `-` for what has no value; none if it was not counted.
+fn cells(entry: &Entry) -> Option<Vec<String>> {
+    let counters = entry.counters.as_ref()?;
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let warps = entry.occupancy.as_ref().map(|occupancy| 64.0 * occupancy.occupancy);
+    let least = entry.least_time.as_ref();
+    let bound = [least.map(|least| ms(least.ms)), least.map(|least| least.bound_by.clone())];
+    let bound = bound.map(|words| words.unwrap_or_else(|| "-".to_owned()));
+    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).chain(bound).collect())
+}
 
 /// The table of a size, for people.
 pub fn of_size(record: &Record, size: &SizeRecord) -> String {
@@ -15,12 +41,12 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
     // What is said of all of them stands below, once.
-    let checked = |entry: &&Entry| counted && entry.outcome == Outcome::Verified && counted::cells(entry).is_some();
+    let checked = |entry: &&Entry| counted && entry.outcome == Outcome::Verified && cells(entry).is_some();
     let head: Vec<&str> = match (timed, counted) {
         (true, _) => {
             vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "of least time", "spread"]
         }
-        (false, true) => std::iter::once("").chain(counted::HEAD).collect(),
+        (false, true) => std::iter::once("").chain(HEAD).collect(),
         (false, false) => vec!["", "product"],
     };
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
@@ -37,7 +63,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
                 format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
             ]);
         } else {
-            let cells = counted::cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
+            let cells = cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
             row.extend(cells.into_iter().flatten());
             if !checked(&entry) {
                 row.push(words(entry));
@@ -113,16 +139,15 @@ pub fn summary(record: &Record) -> String {
         "\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n"
     );
     if record.device.kind != Kind::Cuda {
-        text += &format!(
-            "{}\nthe simulator has no times to compare; on a GPU the same command shows them\n",
-            counted::LEGEND
-        );
+        text += &format!("{LEGEND}\nthe simulator has no times to compare; on a GPU the same command shows them\n");
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use common::findings::analysis::Counters;
+
     use super::*;
     use crate::record::example;
 
@@ -138,5 +163,22 @@ mod tests {
         assert!(!row.contains("4.00 ×"), "{row}");
         let text = of_size(&record, &record.sizes[0]);
         assert!(text.contains("3.00 ×"), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_is_told_by_ratios_and_one_that_was_not_counted_is_not() {
+        let mut entry = Entry::new("step04_two", Outcome::Verified, None);
+        assert_eq!(cells(&entry), None);
+        let counts = [
+            ("global_load_sectors", 8),
+            ("global_load_requests", 2),
+            ("shared_load_wavefronts", 6),
+            ("fma_threads", 64),
+        ];
+        let total = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        entry.counters = Some(Counters { total, flop_per_byte: 8.0, ..Counters::default() });
+        let cells = cells(&entry).unwrap();
+        assert_eq!(cells, ["8", "4", "3", "0", "0", "-", "-", "-"]);
+        assert_eq!(cells.len(), HEAD.len());
     }
 }

@@ -4,7 +4,6 @@ pub mod contents;
 pub mod data;
 pub mod engine;
 mod forms;
-mod join;
 pub mod kernels;
 mod own;
 pub mod page;
@@ -159,7 +158,7 @@ const SCRIPT: &str = "window.explorerVersion = ";
 
 /// Whether a text is a page of the explorer: it begins as the pages do that are written now.
 fn is_page(text: &str) -> bool {
-    join::head().is_ok_and(|head| text.starts_with(&head))
+    page::head().is_ok_and(|head| text.starts_with(&head))
 }
 
 /// Writes the page again whenever the file has changed, until the program is stopped.

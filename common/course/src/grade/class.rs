@@ -106,7 +106,7 @@ fn of_the_course(lab: &Lab) -> Vec<(String, String)> {
     let files = answers.filter_map(|answer| steps::Kernel::named(answer).ok()).map(|kernel| kernel.file());
     let known = std::iter::once(lab.start()).filter(|_| lab.transfer.is_none()).chain(files);
     let print = |file: std::path::PathBuf| {
-        let candidate = Candidate::read(lab, &file, 0).ok()?;
+        let candidate = Candidate::read(lab, &file, 0, None).ok()?;
         Some((format!("the course's {}", workspace::display(&file)), fingerprint_of(lab, &candidate)?))
     };
     known.filter_map(print).collect()

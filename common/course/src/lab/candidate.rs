@@ -30,7 +30,7 @@ pub struct Candidate {
     launch: OwnLaunch,
     codes: RefCell<BTreeMap<String, Code>>,
     /// Warp instructions after which a launch is stopped, if the learner says.
-    pub instruction_limit: Option<u64>,
+    instruction_limit: Option<u64>,
     device: DeviceInfo,
     seed: u64,
     /// The task, if it is not the course's product.
@@ -51,7 +51,7 @@ pub struct Seen {
 
 impl Candidate {
     /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
-    pub fn read(lab: &Lab, kernel: &Path, seed: u64) -> Result<Self> {
+    pub fn read(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Self> {
         let source = Source::read(kernel)?.with_headers_of(&lab.kernel.file());
         let launch = OwnLaunch::of(&source.display, &source.text)?;
         source.compiler()?;
@@ -60,7 +60,7 @@ impl Candidate {
             None => lab.kernel,
         };
         let candidate = Self::new(kernel, source, launch, seed)?;
-        Ok(Self { transfer: lab.transfer.clone(), ..candidate })
+        Ok(Self { transfer: lab.transfer.clone(), instruction_limit, ..candidate })
     }
 
     /// A kernel of the course, launched as the course launches it.

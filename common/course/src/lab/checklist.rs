@@ -5,7 +5,7 @@ use common::findings::analysis::HazardReport;
 use common::findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
 
-use crate::lab::task::{Goal, Task};
+use crate::lab::task::Task;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,7 +75,7 @@ impl Next {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Grade {
     pub lines: Vec<Line>,
     pub passed: Vec<bool>,
@@ -108,135 +108,104 @@ pub enum Until {
     WrongProduct,
 }
 
-/// The checklist as it is filled in: after a failure nothing more is asked, but goals of one task are all measured.
-pub struct Sheet {
-    grade: Grade,
-    open: Vec<bool>,
-    until: Until,
-    progress: Progress,
+/// A line that is yet to be looked into.
+pub struct Asked<'a> {
+    pub task: usize,
+    pub part: Part,
+    pub words: String,
+    pub find: Box<dyn Fn() -> Verdict + 'a>,
 }
 
-impl Sheet {
-    /// An empty sheet, which will have this number of lines.
-    pub fn new(tasks: &[Task], lines: usize, seed: u64, until: Until) -> Self {
-        Self {
-            grade: Grade {
-                lines: vec![],
-                passed: vec![true; tasks.len()],
-                findings: vec![],
-                hints: vec![],
-                seed,
-                text: String::new(),
-            },
-            open: tasks.iter().map(|task| task.open).collect(),
-            until,
-            progress: Progress::new("grading, lines of the checklist", lines as u64),
+/// Fills in a checklist: after a failure nothing more is asked, but goals of one task are all measured.
+pub fn fill_in(tasks: &[Task], asked: Vec<Asked>, until: Until) -> Grade {
+    let progress = Progress::new("grading, lines of the checklist", asked.len() as u64);
+    let mut grade = Grade { passed: vec![true; tasks.len()], ..Grade::default() };
+    let mut is_reached = true;
+    for Asked { task, part, words, find } in asked {
+        let of_same_goals = |last: &Line| part == Part::Counters && (last.part, last.task) == (part, task);
+        if !grade.lines.last().is_some_and(of_same_goals) {
+            is_reached = reached(&grade, tasks, task, until);
         }
-    }
-
-    /// Whether nothing that comes before this task's lines has failed.
-    fn reached(&self, task: usize) -> bool {
-        if self.until == Until::WrongProduct {
-            let must = |line: &Line| matches!(line.part, Part::Compiles | Part::Correct);
-            return self.grade.lines.iter().all(|line| line.state == State::Passed || !must(line));
-        }
-        self.grade.passed[..=task]
-            .iter()
-            .zip(&self.open)
-            .enumerate()
-            .all(|(number, (passed, open))| *passed || (*open && number != task))
-    }
-
-    /// Adds a line, which is looked into only if nothing before it has failed.
-    pub fn ask(&mut self, task: usize, part: Part, words: &str, find: impl FnOnce() -> Verdict) {
-        let verdict = self.reached(task).then(find);
-        self.note(task, part, words, verdict);
-    }
-
-    pub fn goals(&mut self, task: usize, goals: &[Goal], find: impl Fn(&Goal) -> Verdict) {
-        let reached = self.reached(task);
-        for goal in goals {
-            self.note(task, Part::Counters, &goal.words, reached.then(|| find(goal)));
-        }
-        if !reached {
-            self.grade.passed[task] = false;
-        }
-    }
-
-    fn note(&mut self, task: usize, part: Part, words: &str, verdict: Option<Verdict>) {
-        let (state, found) = match verdict {
+        let (state, found) = match is_reached.then(find) {
             None => (State::NotReached, None),
             Some(Verdict::Passed(found)) => (State::Passed, found),
             Some(Verdict::LeftOut(why)) => (State::LeftOut, Some(why)),
             Some(Verdict::Failed(found, next)) => {
-                self.grade.findings.push(next);
+                grade.findings.push(next);
                 (State::Failed, found)
             }
         };
-        if matches!(state, State::Failed | State::NotReached) {
-            self.grade.passed[task] = false;
-        }
-        self.progress.add(1);
-        self.grade.lines.push(Line { task, part, words: words.to_owned(), state, found });
+        grade.passed[task] &= !matches!(state, State::Failed | State::NotReached);
+        grade.lines.push(Line { task, part, words, state, found });
+        progress.add(1);
     }
+    // A task of which this machine can tell nothing has not passed.
+    for (task, passed) in grade.passed.iter_mut().enumerate() {
+        *passed &= grade.lines.iter().any(|line| line.task == task && line.state == State::Passed);
+    }
+    grade
+}
 
-    /// The filled-in checklist. A task of which this machine can tell nothing has not passed.
-    pub fn finish(self, text: String) -> Grade {
-        let mut grade = Grade { text, ..self.grade };
-        for (task, passed) in grade.passed.iter_mut().enumerate() {
-            let mut lines = grade.lines.iter().filter(|line| line.task == task);
-            *passed &= lines.any(|line| line.state == State::Passed);
+/// Whether nothing that comes before a task's lines has failed.
+fn reached(grade: &Grade, tasks: &[Task], task: usize, until: Until) -> bool {
+    match until {
+        Until::WrongProduct => {
+            let must = |line: &&Line| matches!(line.part, Part::Compiles | Part::Correct);
+            grade.lines.iter().filter(must).all(|line| line.state == State::Passed)
         }
-        grade
+        Until::FirstFailure => {
+            let held_up = |number: usize| !grade.passed[number] && (number == task || !tasks[number].open);
+            !(0..=task).any(held_up)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Part::{Correct, Hazards};
+    use State::{Failed, LeftOut, NotReached, Passed};
 
-    fn task(open: bool) -> Task {
-        serde_json::from_value(serde_json::json!({ "name": "a task", "open": open })).unwrap()
+    /// A line of a task, and what would be found; nothing where nobody may ask.
+    type Case = (usize, Part, Option<State>);
+
+    #[track_caller]
+    fn filled(until: Until, open: &[bool], cases: &[Case], states: &[State], passed: &[bool]) {
+        let task = |open| serde_json::from_value(serde_json::json!({ "name": "a task", "open": open })).unwrap();
+        let tasks: Vec<Task> = open.iter().map(task).collect();
+        let verdict = |found: State| match found {
+            Passed => Verdict::Passed(None),
+            LeftOut => Verdict::LeftOut("no GPU".into()),
+            _ => Verdict::Failed(None, Next::new("look here", None)),
+        };
+        let asked = cases.iter().map(|&(task, part, found)| {
+            let find = move || verdict(found.expect("nothing is asked after what has failed"));
+            Asked { task, part, words: String::new(), find: Box::new(find) }
+        });
+        let grade = fill_in(&tasks, asked.collect(), until);
+        assert_eq!(grade.lines.iter().map(|line| line.state).collect::<Vec<_>>(), states);
+        assert_eq!(grade.passed, passed);
+        assert_eq!(grade.findings.len(), states.iter().filter(|state| **state == Failed).count());
     }
 
     #[test]
     fn nothing_is_asked_after_a_failure_but_an_open_challenge_holds_nothing_up() {
-        let mut sheet = Sheet::new(&[task(false), task(true), task(false), task(false)], 4, 7, Until::FirstFailure);
-        let fails = || Verdict::Failed(None, Next::new("look here", None));
-        sheet.ask(0, Part::Correct, "one", || Verdict::Passed(None));
-        sheet.ask(1, Part::Correct, "two", fails);
-        sheet.ask(2, Part::Correct, "three", || Verdict::Failed(None, Next::new("and not here", None)));
-        sheet.ask(3, Part::Correct, "four", || unreachable!("nothing is asked after a required task has failed"));
-        let grade = sheet.finish(String::new());
-        let states: Vec<State> = grade.lines.iter().map(|line| line.state).collect();
-        assert_eq!(states, [State::Passed, State::Failed, State::Failed, State::NotReached]);
-        assert_eq!(grade.passed, [true, false, false, false]);
-        assert_eq!(grade.findings[0], Next::new("look here", None));
+        let cases =
+            [(0, Correct, Some(Passed)), (1, Correct, Some(Failed)), (2, Correct, Some(Failed)), (3, Correct, None)];
+        let states = [Passed, Failed, Failed, NotReached];
+        filled(Until::FirstFailure, &[false, true, false, false], &cases, &states, &[true, false, false, false]);
     }
 
     #[test]
     fn what_this_machine_cannot_tell_has_not_passed_and_fails_nothing_else() {
-        let mut sheet = Sheet::new(&[task(false), task(true)], 3, 7, Until::FirstFailure);
-        let cannot = || Verdict::LeftOut("no GPU".into());
-        sheet.ask(0, Part::Correct, "one", || Verdict::Passed(None));
-        sheet.ask(0, Part::Correct, "two", cannot);
-        sheet.ask(1, Part::Correct, "three", cannot);
-        let grade = sheet.finish(String::new());
-        assert_eq!(grade.passed, [true, false]);
-        assert!(grade.findings.is_empty());
+        let cases = [(0, Correct, Some(Passed)), (0, Correct, Some(LeftOut)), (1, Correct, Some(LeftOut))];
+        filled(Until::FirstFailure, &[false, true], &cases, &[Passed, LeftOut, LeftOut], &[true, false]);
     }
 
     #[test]
     fn for_points_all_is_asked_until_a_product_is_wrong() {
-        let mut sheet = Sheet::new(&[task(false), task(false)], 4, 7, Until::WrongProduct);
-        let fails = || Verdict::Failed(None, Next::new("look here", None));
-        sheet.ask(0, Part::Correct, "one", || Verdict::Passed(None));
-        sheet.ask(0, Part::Hazards, "two", fails);
-        sheet.ask(1, Part::Correct, "three", fails);
-        sheet.ask(1, Part::Hazards, "four", || unreachable!("the product is wrong"));
-        let grade = sheet.finish(String::new());
-        let states: Vec<State> = grade.lines.iter().map(|line| line.state).collect();
-        assert_eq!(states, [State::Passed, State::Failed, State::Failed, State::NotReached]);
-        assert_eq!((grade.passed, grade.findings.len()), (vec![false, false], 2));
+        let cases =
+            [(0, Correct, Some(Passed)), (0, Hazards, Some(Failed)), (1, Correct, Some(Failed)), (1, Hazards, None)];
+        filled(Until::WrongProduct, &[false; 2], &cases, &[Passed, Failed, Failed, NotReached], &[false, false]);
     }
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use common::device::SimOptions;
 
 use crate::lab::candidate::{Candidate, Seen};
-use crate::lab::counting::{SHARE_OF_BOUND, short};
 use crate::lab::data::Lab;
+use crate::lab::goals::{SHARE_OF_BOUND, short};
 use crate::steps::Kernel;
 
 /// A kernel before a task and after it, in counters.
@@ -44,7 +44,7 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
     }
     let size = lab.data.gain.size;
     let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
-    let (now, seen_now) = Candidate::read(lab, kernel, 0).and_then(|kernel| count(kernel, size)).ok()?;
+    let (now, seen_now) = Candidate::read(lab, kernel, 0, None).and_then(|kernel| count(kernel, size)).ok()?;
     if !seen_before.verification.ok {
         return None;
     }
@@ -63,7 +63,7 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
 fn before(lab: &Lab, task: usize) -> Option<Result<Candidate>> {
     let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
     if let Some(file) = own {
-        return Some(Candidate::read(lab, &file, 0));
+        return Some(Candidate::read(lab, &file, 0, None));
     }
     let from = lab.data.gain.from.as_ref()?;
     Some(Kernel::named(from).and_then(|kernel| Candidate::of_the_course(kernel, 0)))

@@ -1,17 +1,18 @@
 //! A graded kernel for programs: what `cargo course lab N --json` prints and `cargo course grade` reads.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use anstream::adapter::strip_str;
 use anyhow::Result;
+use common::code::hash;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Grade, Line, Next, Part, State, Until};
 use crate::lab::data::Lab;
-use crate::lab::fingerprint::fingerprint;
-use crate::lab::grading::fill_in;
+use crate::lab::grading;
 use crate::lab::task::Points;
 
 /// Version of the format.
@@ -52,9 +53,8 @@ pub struct GradedTask {
 /// Grades a kernel as far as it can earn points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
-    let mut candidate = Candidate::read(lab, kernel, seed)?;
-    candidate.instruction_limit = instruction_limit;
-    let Grade { lines, passed, findings, .. } = fill_in(lab, &candidate, seed, Until::WrongProduct)?;
+    let candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
+    let Grade { lines, passed, findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
     let tasks: Vec<GradedTask> = (0..)
         .zip(&lab.data.tasks)
         .map(|(number, task)| {
@@ -97,4 +97,67 @@ fn points(points: &Points, lines: &[Line]) -> (f64, f64) {
 
 fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
+}
+
+/// The fingerprint of PTX, in which the compiler has numbered everything but what the learner named: the same for kernels that
+/// are alike but for names, comments and layout.
+fn fingerprint(ptx: &str) -> String {
+    let lines: Vec<&str> = ptx
+        .lines()
+        // What follows describes source lines.
+        .take_while(|line| !line.trim_start().starts_with(".section"))
+        .map(|line| line.split("//").next().unwrap_or_default().trim())
+        .filter(|line| !line.is_empty() && !line.starts_with(".loc") && !line.starts_with(".file"))
+        .collect();
+    let mut names = BTreeMap::new();
+    for name in lines.iter().filter(|line| line.starts_with('.')).flat_map(|line| words(line)) {
+        let number = names.len();
+        if name.starts_with(|first: char| first.is_alphabetic() || first == '_') {
+            names.entry(name).or_insert(number);
+        }
+    }
+    let mut text = String::new();
+    for line in lines {
+        for word in words(line) {
+            match names.get(word) {
+                Some(number) => text += &format!("name{number}"),
+                None => text += word,
+            }
+        }
+        text.push('\n');
+    }
+    hash(&text)[..16].to_owned()
+}
+
+/// A line in words, with what stands between them.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let of_a_word = |c: char| c.is_alphanumeric() || "_$%.".contains(c);
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = if of_a_word(first) { rest.find(|c| !of_a_word(c)) } else { Some(first.len_utf8()) };
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_comments_and_lines_do_not_matter_and_numbers_do() {
+        let kernel = |array: &str, row: u32, extra: &str| {
+            format!(
+                "// by somebody\n.version 8.1\n.visible .entry matmul(.param .u64 matmul_param_0)\n{{\n\t.shared .b8 \
+                 {array}[4096];\n\t.loc 1 {row} 5\n\tmov.u32 %r1, {array};\n{extra}}}\n.file 1 \"{array}.cu\"\n.section \
+                 .debug_str\n{{\n.b8 {row}\n}}\n"
+            )
+        };
+        let one = fingerprint(&kernel("_ZZ6matmulE2As", 7, ""));
+        assert_eq!(one, fingerprint(&kernel("tile", 12, "\n  // copied\n")));
+        assert_ne!(one, fingerprint(&kernel("tile", 12, "add.u32 %r1, %r1, 1;\n")));
+        assert_ne!(one, fingerprint(&kernel("tile", 12, "").replace("4096", "2048")));
+    }
 }

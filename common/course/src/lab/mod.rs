@@ -7,14 +7,12 @@ pub(crate) mod candidate;
 pub(crate) mod checklist;
 mod copy;
 mod correctness;
-mod counting;
 pub(crate) mod data;
-mod fingerprint;
 mod gain;
+mod goals;
 pub(crate) mod graded;
 mod grading;
 mod shapes;
-mod speed;
 mod task;
 mod text;
 pub(crate) mod transfer;
@@ -29,7 +27,8 @@ use common::basics::{output, workspace};
 use crate::arguments::parse_seed;
 use crate::files;
 use crate::progress::Progress;
-use checklist::Grade;
+use candidate::Candidate;
+use checklist::{Grade, Until};
 use data::Lab;
 use text::New;
 
@@ -113,7 +112,8 @@ fn hint(lab: &Lab) -> Result<()> {
 /// when it passed a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let mut grade = grading::grade(lab, kernel, seed, options.instruction_limit)?;
+    let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
+    let mut grade = grading::grade(lab, &candidate, seed, Until::FirstFailure);
     if own && let Ok(progress) = Progress::read() {
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }

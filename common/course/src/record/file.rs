@@ -1,14 +1,15 @@
-//! Records as files, and those that the course keeps.
+//! Records as files, where each is from, and those that the course keeps.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::output::io_reason;
-use common::basics::{json, workspace};
+use common::basics::{json, nvidia_smi, workspace};
 use common::code::Source;
+use common::measure::provenance::provenance;
 
 use crate::files;
-use crate::record::format::{FORMAT, Record, StepRecord};
+use crate::record::format::{Clocks, FORMAT, Record, StepRecord};
 
 impl Record {
     /// Reads a record.
@@ -37,6 +38,13 @@ impl Record {
     /// Fails if a record cannot be written there: said before anything is measured.
     pub fn check_place(path: &Path) -> Result<()> {
         files::check_replaceable(path, is_record, ELSEWHERE)
+    }
+
+    /// Where, when and with what the record was made, in a sentence.
+    pub fn provenance(&self) -> String {
+        let versions =
+            [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
+        provenance(&self.device.name, &versions, &self.date, &self.commit)
     }
 
     /// Steps whose source has changed since, or is gone.
@@ -68,6 +76,25 @@ pub fn all() -> Result<Vec<(String, Record)>> {
     let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
     let record = |name: &str| Ok((name.to_owned(), Record::read(&folder().join(format!("{name}.json")))?));
     names.filter(|name| !name.starts_with("acceptance")).map(record).collect()
+}
+
+/// The clocks of a device now; `None` without `nvidia-smi`.
+pub fn clocks(index: usize) -> Option<Clocks> {
+    // Newer drivers call the reasons events; older ones know the first name only.
+    let ask = |reasons: &str| {
+        let query = format!("--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,{reasons}");
+        nvidia_smi::first_line(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
+    };
+    let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+    Some(Clocks {
+        sm_mhz: number(0),
+        memory_mhz: number(1),
+        celsius: number(2),
+        watts: number(3),
+        throttle_reasons: fields.get(4).map(|reasons| (*reasons).to_owned()),
+    })
 }
 
 #[cfg(test)]

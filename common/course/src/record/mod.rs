@@ -2,13 +2,11 @@
 
 mod file;
 mod format;
-mod provenance;
 mod statistics;
 
 pub use common::measure::provenance::{commit, now, provenance};
-pub use file::{all, folder};
+pub use file::{all, clocks, folder};
 pub use format::{CUBLAS, Clocks, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
-pub use provenance::clocks;
 pub use statistics::{Speed, only_in_saw_tooth, saw_tooth, size_words};
 
 /// A record with two steps and cuBLAS at two sizes.
