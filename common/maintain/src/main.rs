@@ -6,7 +6,6 @@ mod charts;
 mod check;
 mod counters;
 mod explore;
-mod figures;
 mod generated;
 mod pages;
 mod picture;

@@ -60,17 +60,8 @@ pub enum Anchor {
     Right,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// On the page's background.
-    Figure,
-    /// On a background of its own.
-    Chart,
-}
-
 /// What a picture is, in words and pixels.
 pub struct Frame<'a> {
-    pub kind: Kind,
     /// A name for the ids of title and description; unique on a page.
     pub name: &'a str,
     pub width: f64,
@@ -82,11 +73,9 @@ pub struct Frame<'a> {
 }
 
 pub fn draw(frame: &Frame, paint: impl FnOnce(&mut Canvas)) -> String {
-    let Frame { kind, name, width, height, .. } = *frame;
+    let Frame { name, width, height, .. } = *frame;
     let mut canvas = Canvas(String::new());
-    if kind == Kind::Chart {
-        canvas.rect(0.0, 0.0, width, height, PAPER, 1.0);
-    }
+    canvas.rect(0.0, 0.0, width, height, PAPER, 1.0);
     paint(&mut canvas);
     let (title, description) = (escape(frame.title), escape(frame.description));
     let sheet = |theme: usize| {
@@ -165,12 +154,6 @@ impl Canvas {
         };
         self.shape("path", colour, &format!("d=\"M{x} {y}{path}\""));
     }
-
-    /// A contender's marker, and its name beside it.
-    pub fn key(&mut self, place: usize, (x, y): (f64, f64), colour: Colour, name: &str) {
-        self.marker(place, (x, y), colour);
-        self.text(x + 11.0, y + 4.0, Anchor::Left, NAME, name);
-    }
 }
 
 #[cfg(test)]
@@ -178,18 +161,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_has_a_text_alternative_and_both_themes_and_a_chart_a_background() {
-        let picture = |kind| {
-            let frame = Frame { kind, name: "n", width: 20.0, height: 10.0, title: "a < b", description: "c & d" };
-            draw(&frame, |canvas| canvas.text(1.0, 2.04, Anchor::Center, NAME, "x > y & z"))
-        };
-        let svg = picture(Kind::Chart);
+    fn a_chart_has_a_text_alternative_both_themes_and_a_background() {
+        let frame = Frame { name: "n", width: 20.0, height: 10.0, title: "a < b", description: "c & d" };
+        let svg = draw(&frame, |canvas| canvas.text(1.0, 2.04, Anchor::Center, NAME, "x > y & z"));
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n") && !svg.contains("\n\n"), "{svg}");
         assert!(svg.contains("<title id=\"n-title\">a &lt; b</title>"), "{svg}");
         assert!(svg.contains("<desc id=\"n-description\">c &amp; d</desc>"), "{svg}");
         assert!(svg.contains(" y=\"2\" ") && svg.contains(">x &gt; y &amp; z</text>"), "{svg}");
         let (light, dark) = svg.split_once("prefers-color-scheme:dark").unwrap();
         assert!(light.contains(".c0{color:#1f2328}") && dark.contains(".c0{color:#e6edf3}"), "{svg}");
-        assert!(svg.contains("<rect class=\"c3\" ") && !picture(Kind::Figure).contains("<rect"), "{svg}");
+        assert!(svg.contains("<rect class=\"c3\" "), "{svg}");
     }
 }

@@ -7,9 +7,10 @@ use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, short, tflops};
 use crate::picture::{Anchor, NAME, NOTE};
 
-/// The chart of the wanted edges, or `None` if there are too few for a line.
-pub fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u64) -> bool) -> Option<String> {
-    let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(|size| size.is_cube() && wanted(size.m)).collect();
+/// The chart of the edges that are powers of two, or `None` if there are too few for a line.
+pub fn draw(record: &Record, name: &str, title: &str) -> Option<String> {
+    let wanted = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
+    let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(wanted).collect();
     sizes.sort_by_key(|size| size.m);
     let (first, last) = (sizes.first()?, sizes.last()?);
     let speeds = on_gpu(record).into_iter().flat_map(|name| sizes.iter().filter_map(move |size| size.gflops(name)));
@@ -28,10 +29,9 @@ pub fn draw(record: &Record, name: &str, title: &str, scale: Scale, wanted: fn(u
     let sheet = Sheet { name, title, height: HEIGHT, description: &description };
     let (left, right, top) = (64.0, 190.0, 64.0);
     let svg = sheet::draw(&sheet, record, |canvas| {
-        let marked = |edge: &u64| scale == Scale::Logarithmic || edge.is_multiple_of(20);
-        let edges = sizes.iter().map(|size| size.m).filter(marked).map(|edge| edge as f64).collect();
+        let edges = sizes.iter().map(|size| size.m as f64).collect();
         let speeds = (0..=(limit / step).round() as u32).map(|at| f64::from(at) * step).collect();
-        let x = Axis { scale, range: first.m as f64..last.m as f64, marks: edges };
+        let x = Axis { scale: Scale::Logarithmic, range: first.m as f64..last.m as f64, marks: edges };
         let y = Axis { scale: Scale::Even, range: 0.0..limit, marks: speeds };
         let speed = |speed: f64| format!("{}", (speed * 1e3).round() / 1e3);
         let plot = Plot::new(canvas, [left, WIDTH - right, top], [x, y], [&|edge| format!("{edge}"), &speed], false);

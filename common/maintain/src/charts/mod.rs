@@ -1,4 +1,4 @@
-//! Charts of a record: the path of the rungs, speed over size, the saw-tooth of the tiles, and the roofline.
+//! Charts of a record: the path of the rungs, speed over size, and the roofline.
 //!
 //! Each has its own background, and says in `<title>` and `<desc>` what it shows. Series differ in colour, in marker and by the
 //! label beside them.
@@ -6,12 +6,11 @@
 mod ladder;
 mod lines;
 mod places;
-pub mod plot;
+mod plot;
 mod roofline;
 pub mod sheet;
 
 use course::record::{Record, SizeRecord};
-use plot::Scale;
 
 pub struct Chart {
     /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
@@ -22,21 +21,12 @@ pub struct Chart {
     draw: fn(&Record, &str, &str) -> Option<String>,
 }
 
-pub const CHARTS: [Chart; 4] = [
+pub const CHARTS: [Chart; 3] = [
     Chart { name: "path", title: |gpu, size| format!("The rungs of all steps at {size} on {gpu}"), draw: ladder::draw },
     Chart {
         name: "speed",
         title: |gpu, _| format!("Speed over size on {gpu}"),
-        draw: |record, name, title| {
-            lines::draw(&record.steps_only(), name, title, Scale::Logarithmic, u64::is_power_of_two)
-        },
-    },
-    Chart {
-        name: "saw-tooth",
-        title: |gpu, _| format!("Speed from 1000³ to 1100³ on {gpu}"),
-        draw: |record, name, title| {
-            lines::draw(&record.steps_only(), name, title, Scale::Even, |edge| (1000..=1100).contains(&edge))
-        },
+        draw: |record, name, title| lines::draw(&record.steps_only(), name, title),
     },
     Chart {
         name: "roofline",
@@ -69,13 +59,7 @@ mod tests {
     #[test]
     fn every_chart_has_a_title_a_description_and_a_dark_theme_and_no_bare_ampersand() {
         let mut record = example();
-        for edge in [1000, 1024, 1100, 2048] {
-            let mut size = record.sizes[0].clone();
-            (size.m, size.n, size.k) = (edge, edge, edge);
-            if edge != 1024 {
-                record.sizes.push(size);
-            }
-        }
+        record.sizes.push(SizeRecord { m: 2048, n: 2048, k: 2048, ..record.sizes[0].clone() });
         for chart in CHARTS {
             let svg = chart.draw(&record).unwrap_or_else(|| panic!("{} draws nothing", chart.name));
             assert_eq!(chart.draw(&record).unwrap(), svg);

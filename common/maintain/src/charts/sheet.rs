@@ -4,7 +4,7 @@
 use course::record::{CUBLAS, Record};
 use course::steps::split;
 
-use crate::picture::{self, Anchor, Canvas, Colour, Frame, HEADING, INK, Kind, NOTE, SERIES};
+use crate::picture::{self, Anchor, Canvas, Colour, Frame, HEADING, INK, NOTE, SERIES};
 
 pub const WIDTH: f64 = 860.0;
 
@@ -20,7 +20,7 @@ pub struct Sheet<'a> {
 
 pub fn draw(sheet: &Sheet, record: &Record, paint: impl FnOnce(&mut Canvas)) -> String {
     let Sheet { name, title, height, description } = *sheet;
-    let frame = Frame { kind: Kind::Chart, name, width: WIDTH, height, title, description };
+    let frame = Frame { name, width: WIDTH, height, title, description };
     picture::draw(&frame, |canvas| {
         canvas.text(16.0, 26.0, Anchor::Left, HEADING, title);
         canvas.text(16.0, height - 28.0, Anchor::Left, NOTE, &record.provenance());

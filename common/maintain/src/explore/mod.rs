@@ -24,9 +24,6 @@ pub struct Options {
     /// Change nothing; exit with 1 if a file is not what its sources give
     #[arg(long)]
     pub check: bool,
-    /// Write the data of the book's page to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub data: Option<PathBuf>,
     /// Write what the simulator counts for every kernel of the page, as JSON: the browser's test compares it
     #[arg(long, value_name = "FILE")]
     pub native: Option<PathBuf>,
@@ -38,10 +35,6 @@ pub fn run(options: &Options) -> Result<bool> {
         let runs = native::native(&contents::of_book()?)?;
         files::write(path, &format!("{}\n", serde_json::json!({ "runs": runs })))?;
         print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
-        return Ok(true);
-    }
-    if let Some(path) = &options.data {
-        files::write(path, &(serde_json::to_string(&contents::of_book()?)? + "\n"))?;
         return Ok(true);
     }
     let mut generated = Generated::new(options.check);

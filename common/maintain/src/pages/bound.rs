@@ -1,34 +1,19 @@
 //! Parts that set the measured times of a record beside the least times that the simulator's counts allow.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use common::basics::units::ms;
-use course::least::{self, LeastTimes};
-use course::record::Record;
+use course::least;
 
 use super::timed::{Page, or_dash, source, times, with_record};
 use common::basics::table;
 
-/// The record with the least times in it, counted once however many parts show them.
-fn with_bounds(name: &str, record: &Record) -> Result<Record> {
-    static COUNTED: Mutex<BTreeMap<String, LeastTimes>> = Mutex::new(BTreeMap::new());
-    let mut counted = COUNTED.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
-    if !counted.contains_key(name) {
-        counted.insert(name.to_owned(), least::of_record(record)?);
-    }
-    let mut record = record.clone();
-    for (&(size, entry), least) in &counted[name] {
-        record.sizes[size].entries[entry].least_time = Some(least.clone());
-    }
-    Ok(record)
-}
-
 /// All kernels at one size: least time, bottleneck, and how far the measured time is from it.
 pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, words.first(), |name, record| {
-        let record = with_bounds(name, record)?;
+        let mut record = record.clone();
+        for ((size, entry), least) in least::of_record(&record)? {
+            record.sizes[size].entries[entry].least_time = Some(least);
+        }
         let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
         let bounded =
             size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));

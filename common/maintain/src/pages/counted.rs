@@ -3,27 +3,12 @@
 use anyhow::{Context, Result, bail};
 use common::basics::units::number;
 use course::explore::contents::explained;
-use course::steps::{self, Kernel};
+use course::steps::Kernel;
 use serde_json::Value;
 
 use common::basics::table;
 
 use crate::programs;
-
-/// A kernel to be counted: a step, `STEP/VARIANT`, or `STEP/VARIANT:IDEA` without the idea; `STEP/*` stands for all variants.
-fn kernels(words: &[&str]) -> Result<Vec<(String, Option<String>)>> {
-    let mut kernels = Vec::new();
-    for word in words {
-        match steps::split(word) {
-            (step, Some("*")) => {
-                let variants = steps::expect(step)?.variants.iter().filter(|variant| !variant.is_rust());
-                kernels.extend(variants.map(|variant| (step.to_owned(), Some(variant.name.to_owned()))));
-            }
-            (step, variant) => kernels.push((step.to_owned(), variant.map(str::to_owned))),
-        }
-    }
-    Ok(kernels)
-}
 
 /// A row of a table of counters: its name, and its value from the report's `counters`.
 type Row = (&'static str, fn(&Value) -> Option<f64>);
@@ -65,27 +50,21 @@ pub fn table(words: &[&str]) -> Result<String> {
         let known: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
         bail!("no row begins with {unknown:?}; choose from: {}", known.join(", "));
     }
-    let (size, kernels_named) = words.split_first().context("give a size and the kernels")?;
+    let (size, kernels) = words.split_first().context("give a size and the kernels")?;
     let mut head = vec![format!("at {}", size.replace('x', "×"))];
     let mut columns = Vec::new();
-    for (step, variant) in kernels(kernels_named)? {
+    for word in kernels {
+        let (name, idea) = word.split_once(':').map_or((*word, None), |(name, idea)| (name, Some(idea)));
         let mut arguments = vec!["--size", size];
-        let (variant, idea) = match variant.as_ref().map(|variant| variant.split_once(':')) {
-            Some(Some((variant, idea))) => (Some(variant.to_owned()), Some(idea.to_owned())),
-            _ => (variant, None),
-        };
-        if let Some(variant) = &variant {
-            arguments.extend(["--variant", variant]);
-        }
-        if let Some(idea) = &idea {
-            arguments.extend(["--without", idea]);
-        }
-        let name = variant.as_ref().map_or_else(|| step.clone(), |variant| format!("{step}/{variant}"));
-        let report = programs::json(Kernel::named(&name)?.package(), &arguments)?;
+        let kernel = Kernel::named(name)?;
+        arguments.extend(kernel.variant_name().iter().flat_map(|variant| ["--variant", variant]));
+        arguments.extend(idea.iter().flat_map(|idea| ["--without", idea]));
+        let report = programs::json(kernel.package(), &arguments)?;
         let counted = report.get("counters").cloned();
-        columns.push(counted.with_context(|| format!("{step} reports no counters; name one that runs on a GPU"))?);
+        columns.push(counted.with_context(|| format!("{name} reports no counters; name one that runs on a GPU"))?);
         let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));
-        head.push(variant.map_or(step, |variant| format!("`{variant}`{idea}")));
+        let variant = kernel.variant_name().map(|variant| format!("`{variant}`{idea}"));
+        head.push(variant.unwrap_or_else(|| name.to_owned()));
     }
     let mut rows = Vec::new();
     for (name, value) in ROWS {
@@ -118,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_column_for_each_kernel_and_only_the_rows_that_differ_or_are_wanted() {
-        let kernels = ["32x32x32", "step02_gpu_naive", "step02_gpu_naive/*"];
+        let kernels = ["32x32x32", "step02_gpu_naive", "step02_gpu_naive/uncoalesced"];
         let text = table(&kernels).unwrap();
         assert!(text.starts_with("| at 32×32×32 | step02_gpu_naive | `uncoalesced` |\n|---|--:|--:|\n"), "{text}");
         assert!(text.contains("| sectors per load request | 2.50 | 16.5 |"), "{text}");

@@ -1,5 +1,5 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
-//! come from runs on the simulator, tables, figures and charts of speed from the records.
+//! come from runs on the simulator, tables and charts of speed from the records.
 
 mod bound;
 pub mod counted;
@@ -18,8 +18,8 @@ use common::basics::workspace;
 use course::files::read;
 use course::record;
 
+use crate::chapters;
 use crate::generated::Generated;
-use crate::{chapters, figures};
 use timed::Page;
 
 #[derive(clap::Args, Default)]
@@ -39,9 +39,6 @@ pub fn run(options: &Options) -> Result<bool> {
         options.files.is_empty() || options.files.iter().any(|part| path.contains(part.as_str()))
     };
     let mut generated = Generated::new(options.check);
-    for (path, svg) in figures::all(&wanted)? {
-        generated.file(&path, &svg)?;
-    }
     for (path, svg) in timed::charts(&records).filter(|(path, _)| wanted(path)) {
         generated.file(&path, &svg)?;
     }
@@ -57,7 +54,7 @@ pub fn run(options: &Options) -> Result<bool> {
             generated.text += &format!("outdated: docs/results/{name}.json, whose {changed} has changed since\n");
         }
     }
-    print(&format!("{}{}\n", generated.text, generated.verdict("pages, figures and charts", "pages")))?;
+    print(&format!("{}{}\n", generated.text, generated.verdict("pages and charts", "pages")))?;
     Ok(generated.ok())
 }
 

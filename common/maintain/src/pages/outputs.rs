@@ -1,7 +1,5 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
 use course::difference::diff;
@@ -78,25 +76,14 @@ fn shortened(difference: &str) -> String {
     shown.join("\n") + "\n"
 }
 
-/// A file, or the part of it between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
+/// The part of a file between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
 pub fn listing(words: &[&str]) -> Result<String> {
-    let (path, anchor) = match words {
-        [path] => (path, None),
-        [path, anchor] => (path, Some(anchor)),
-        _ => bail!("name a file, and the anchor of a part of it"),
-    };
+    let [path, anchor] = words else { bail!("name a file, and the anchor of a part of it") };
     let text = read(&workspace::root().join(path))?;
-    let text = match anchor {
-        None => text.as_str(),
-        Some(anchor) => {
-            let part = text.split_once(&format!("// ANCHOR: {anchor}\n"));
-            let part = part.and_then(|(_, rest)| rest.split_once(&format!("// ANCHOR_END: {anchor}\n")));
-            part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?.0
-        }
-    };
-    let language =
-        if Path::new(path).extension().is_some_and(|extension| extension == "rs") { "rust,ignore" } else { "cpp" };
-    Ok(format!("```{language}\n{text}```"))
+    let part = text.split_once(&format!("// ANCHOR: {anchor}\n"));
+    let part = part.and_then(|(_, rest)| rest.split_once(&format!("// ANCHOR_END: {anchor}\n")));
+    let (part, _) = part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?;
+    Ok(format!("```rust,ignore\n{part}```"))
 }
 
 #[cfg(test)]
@@ -110,9 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_is_a_file_or_the_part_that_is_named() {
+    fn a_listing_is_the_part_that_is_named() {
         let path = "common/examples/host_side.rs";
-        assert!(listing(&[path]).unwrap().starts_with("```rust,ignore\n//! The host side"));
         let part = listing(&[path, "program"]).unwrap();
         assert!(part.contains("fn multiply") && !part.contains("ANCHOR"), "{part}");
         assert!(listing(&[path, "cake"]).unwrap_err().to_string().contains("no part cake"));

@@ -31,11 +31,7 @@ const PARTS: &[Part] = &[
         shows: "PROGRAM ARGUMENTS: the trace, out of what a command prints",
         make: |_, words| outputs::from(words, "  block ("),
     },
-    Part {
-        name: "file",
-        shows: "PATH [ANCHOR]: a source file or a part of it",
-        make: |_, words| outputs::listing(words),
-    },
+    Part { name: "file", shows: "PATH ANCHOR: a part of a Rust file", make: |_, words| outputs::listing(words) },
     Part {
         name: "diff",
         shows: "KERNEL KERNEL: the difference between two kernels, each STEP or STEP/VARIANT",
@@ -43,7 +39,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "counters",
-        shows: "SIZE KERNEL... [rows:ROW,ROW]: what the simulator counts; KERNEL is STEP, STEP/VARIANT, STEP/VARIANT:IDEA or STEP/*",
+        shows: "SIZE KERNEL... [rows:ROW,ROW]: what the simulator counts; KERNEL is STEP, STEP/VARIANT or STEP/VARIANT:IDEA",
         make: |_, words| counted::table(words),
     },
     Part { name: "counter-names", shows: "what each counter counts", make: |_, _| counted::names() },
@@ -78,8 +74,8 @@ const PARTS: &[Part] = &[
     Part { name: "results", shows: "a table of all records", make: |page, _| timed::results(page.records) },
     Part {
         name: "acceptance",
-        shows: "[TABLE]: which kernel gives the right product at which size",
-        make: |_, words| timed::acceptance(words),
+        shows: "which kernel gives the right product at which size",
+        make: |_, _| timed::acceptance(),
     },
 ];
 

@@ -62,8 +62,7 @@ pub fn with_record(
 pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
-    let chart =
-        chart.with_context(|| format!("there is no chart {kind:?}; write path, speed, saw-tooth or roofline"))?;
+    let chart = chart.with_context(|| format!("there is no chart {kind:?}; write path, speed or roofline"))?;
     with_record(page, words.first(), |name, record| {
         // Where the numbers are from is said in the chart.
         Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
@@ -71,9 +70,8 @@ pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
 }
 
 /// Which kernel gives the right product at which size.
-pub fn acceptance(words: &[&str]) -> Result<String> {
-    let name = words.first().map_or("acceptance", |name| name);
-    let path = record::folder().join(format!("{name}.json"));
+pub fn acceptance() -> Result<String> {
+    let path = record::folder().join("acceptance.json");
     if !path.is_file() {
         return Ok("*There is no such table yet. On a machine with a GPU, `cargo x record OUT` makes one.*".to_owned());
     }

@@ -22,7 +22,7 @@ pub const SIZES: [[u64; 3]; 10] = [
     [46_400, 46_400, 16],
 ];
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
     pub step: String,
     /// The counter-example, or the step itself.
@@ -41,28 +41,12 @@ pub struct Run {
     /// The diagnosis or the error.
     pub note: Option<String>,
     pub seconds: f64,
+    /// A counter-example, which may be wrong.
+    #[serde(skip)]
+    pub counter_example: bool,
 }
 
-impl Run {
-    /// A run that has not been made.
-    pub fn new(step: &str, variant: Option<String>, size: [u64; 3], dtype: Dtype) -> Self {
-        Self {
-            step: step.to_owned(),
-            variant,
-            size,
-            dtype,
-            outcome: RunOutcome::NotRun,
-            exit: None,
-            method: None,
-            worst_bound_share: None,
-            origin: None,
-            note: None,
-            seconds: 0.0,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOutcome {
     Verified,
@@ -74,6 +58,7 @@ pub enum RunOutcome {
     Error,
     Timeout,
     /// There was no time left for it.
+    #[default]
     NotRun,
 }
 
@@ -165,12 +150,14 @@ mod tests {
     use super::*;
 
     fn example(outcome: RunOutcome, note: Option<&str>) -> Run {
-        let variant = Some("no_edges".into());
         Run {
+            step: "step04_tiled".into(),
+            variant: Some("no_edges".into()),
+            size: [31, 33, 35],
             outcome,
             origin: Some("step04_tiled/kernel.cu, compiled by NVRTC 13.0 for compute_90".into()),
             note: note.map(ToOwned::to_owned),
-            ..Run::new("step04_tiled", variant, [31, 33, 35], Dtype::F32)
+            ..Run::default()
         }
     }
 

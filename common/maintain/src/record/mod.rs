@@ -4,7 +4,6 @@
 //! workspace. What fails or takes too long is written down, and the rest goes on; the files are there after every part.
 
 pub mod acceptance;
-mod process;
 mod runs;
 mod traffic;
 
@@ -18,9 +17,8 @@ use common::basics::output::print;
 use course::doctor;
 use course::files::write;
 
-use crate::programs;
+use crate::programs::{self, timed_run};
 use acceptance::Acceptance;
-use process::timed_run;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -43,15 +41,13 @@ pub struct Options {
     commit: Option<String>,
 }
 
-/// What is measured: all kernels with a warm L2 cache, the steps at sizes close together, the steps with an empty cache, and whether every
-/// kernel is right at every shape.
-const PARTS: [&str; 4] = ["compare", "saw-tooth", "flushed", "acceptance"];
-/// Seconds of the longest comparison, of the saw-tooth's, and of the one with a flushed cache.
+/// What is measured: all kernels, and whether every kernel is right at every shape.
+const PARTS: [&str; 2] = ["compare", "acceptance"];
+/// Seconds of the comparison.
 const COMPARE_SECONDS: u64 = 480;
-const SAW_TOOTH_SECONDS: u64 = 120;
-const FLUSHED_SECONDS: u64 = 60;
-/// The option of `cargo course compare` that keeps what it measured.
+/// Options of `cargo course compare`: what keeps what it measured, and what takes the rungs along.
 const SAVE: &str = "--save";
+const RUNGS: &str = "--rungs";
 
 /// Runs the command; `false` if a kernel that is no counter-example is wrong somewhere.
 pub fn run(options: &Options) -> Result<bool> {
@@ -60,17 +56,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
     let mut session = Session { options, log: String::new(), begin, end };
     session.log(&doctor::text())?;
-    let sim = options.device == "sim";
     let mut ok = true;
     if wanted("compare") {
-        ok &= session.compare("compare", COMPARE_SECONDS, &["--rungs"])?;
-    }
-    if wanted("saw-tooth") && !sim {
-        ok &= session.compare("compare-saw-tooth", SAW_TOOTH_SECONDS, &["--size", "1000", "--saw-tooth"])?;
-    }
-    if wanted("flushed") && !sim {
-        let sizes = ["--flush-l2", "--size", "256,512,1024,2048,4096"];
-        ok &= session.compare("compare-flushed", FLUSHED_SECONDS, &sizes)?;
+        ok &= session.compare()?;
     }
     if wanted("acceptance") {
         ok &= session.acceptance()?;
@@ -95,25 +83,25 @@ impl Session<'_> {
     }
 
     /// All steps in turns, and where they stand in the roofline.
-    fn compare(&mut self, name: &str, seconds: u64, arguments: &[&str]) -> Result<bool> {
-        let file = self.options.out.join(format!("{name}.json"));
+    fn compare(&mut self) -> Result<bool> {
+        let file = self.options.out.join("compare.json");
         let mut command = Command::new(programs::path("course")?);
-        command.args(["compare", "--device", &self.options.device, SAVE]).arg(&file).args(arguments);
+        command.args(["compare", "--device", &self.options.device, RUNGS, SAVE]).arg(&file);
         if let Some(commit) = &self.options.commit {
             command.args(["--commit", commit]);
         }
-        let limit = self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(seconds));
-        let done = timed_run(command, limit, &self.options.out.join(format!("{name}.txt")));
+        let limit = self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(COMPARE_SECONDS));
+        let done = timed_run(command, limit, &self.options.out.join("compare.txt"));
         let words = match &done {
             Ok(Some(0)) => "all steps right".to_owned(),
-            Ok(Some(status)) => format!("exit status {status}, see {name}.txt"),
-            Ok(None) => format!("stopped after {seconds} s; what was measured until then is recorded"),
+            Ok(Some(status)) => format!("exit status {status}, see compare.txt"),
+            Ok(None) => format!("stopped after {} s; what was measured until then is recorded", limit.as_secs()),
             Err(error) => format!("{error:#}"),
         };
-        self.log(&format!("{name}: {words}\n"))?;
+        self.log(&format!("compare: {words}\n"))?;
         if file.is_file() && self.options.device != "sim" {
             let told = traffic::add(&file).unwrap_or_else(|error| format!("{error:#}\n"));
-            self.log(&format!("{name}: operations for each byte, as the simulator counts them\n{told}"))?;
+            self.log(&format!("compare: operations for each byte, as the simulator counts them\n{told}"))?;
         }
         Ok(matches!(done, Ok(Some(0))))
     }
@@ -136,9 +124,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comparison_is_kept_by_an_option_that_exists() {
+    fn a_comparison_is_asked_for_by_options_that_exist() {
         let help = programs::output("course", &["compare", "--help"]).unwrap().stdout;
-        let options = [SAVE, "--rungs", "--saw-tooth", "--flush-l2"];
-        assert!(options.iter().all(|option| help.contains(option)), "{help}");
+        assert!([SAVE, RUNGS].iter().all(|option| help.contains(option)), "{help}");
     }
 }

@@ -1,6 +1,6 @@
 //! The runs of the acceptance table: every kernel at every size, several at a time, each in a process of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -18,8 +18,7 @@ use course::steps::{Kernel, Role, STEPS};
 use plan::{DeviceInfo, Dtype, Problem, Step};
 
 use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
-use super::process::timed_run;
-use crate::programs;
+use crate::programs::{self, timed_run};
 
 /// Of the sizes, the first ones, which a simulator does in seconds.
 const SIM_SIZES: usize = 3;
@@ -31,8 +30,6 @@ struct Task {
     host: bool,
     /// The step has said that it cannot.
     limit: bool,
-    /// A counter-example: it may be wrong.
-    counter_example: bool,
     run: Run,
 }
 
@@ -76,11 +73,6 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
     let long = |task: &Task| task.host && task.run.size == SIZES[9];
     tasks.sort_by_key(|task| (task.run.variant.is_some(), !long(task), task.run.dtype == Dtype::I32));
-    let may_be_wrong: BTreeSet<(String, Option<String>)> = tasks
-        .iter()
-        .filter(|task| task.counter_example)
-        .map(|task| (task.run.step.clone(), task.run.variant.clone()))
-        .collect();
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((table, Instant::now()));
     std::thread::scope(|scope| {
@@ -107,7 +99,7 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     let fine = |run: &Run| {
         matches!(run.outcome, RunOutcome::Verified | RunOutcome::Limit)
             || run.outcome == RunOutcome::NotRun && run.variant.is_some()
-            || may_be_wrong.contains(&(run.step.clone(), run.variant.clone()))
+            || run.counter_example
     };
     Ok(table.runs.iter().all(fine))
 }
@@ -127,8 +119,10 @@ fn of_step(step: &'static Step, device: &DeviceInfo, problems: &[Problem]) -> Re
             for problem in problems {
                 // A rung or a counter-example may have limits of its own.
                 let limit = kernel.plan(problem, device).is_err();
-                let run = Run::new(step.name, variant.clone(), [problem.m, problem.n, problem.k], dtype);
-                tasks.push(Task { program: program.clone(), host, limit, counter_example, run });
+                let size = [problem.m, problem.n, problem.k];
+                let (step, variant) = (step.name.to_owned(), variant.clone());
+                let run = Run { step, variant, size, dtype, counter_example, ..Run::default() };
+                tasks.push(Task { program: program.clone(), host, limit, run });
             }
         }
     }
