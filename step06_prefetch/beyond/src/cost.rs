@@ -146,39 +146,24 @@ impl BlockCost {
         in_order(others, steps)
     }
 
-    fn figures(&self) -> [f64; FIGURES] {
-        let [rounds_us, elements_us, single_us] = self.split_us;
-        let others = [
-            self.start_us,
-            self.block_us,
-            self.stored_us,
-            self.unaligned_block_us,
-            self.last_us,
-            self.unaligned_step_us,
-            self.cold_us,
-            rounds_us,
-            elements_us,
-            single_us,
-        ];
-        in_order(others, self.step_us)
+    /// The figures in the order of [`Self::shares`].
+    fn places(&mut self) -> impl Iterator<Item = &mut f64> {
+        let Self { start_us, block_us, stored_us, unaligned_block_us, .. } = self;
+        let others = [start_us, block_us, stored_us, unaligned_block_us];
+        let more = [&mut self.last_us, &mut self.unaligned_step_us, &mut self.cold_us];
+        others.into_iter().chain(more).chain(&mut self.split_us).chain(&mut self.step_us)
+    }
+
+    fn figures(mut self) -> [f64; FIGURES] {
+        let mut figures = [0.0; FIGURES];
+        figures.iter_mut().zip(self.places()).for_each(|(figure, place)| *figure = *place);
+        figures
     }
 
     fn from_figures(figures: [f64; FIGURES]) -> Self {
-        let [start_us, block_us, stored_us, unaligned_block_us, last_us, unaligned_step_us, cold_us, rest @ ..] =
-            figures;
-        let [rounds_us, elements_us, single_us, step_us @ ..] = rest;
-        let split_us = [rounds_us, elements_us, single_us];
-        Self {
-            start_us,
-            block_us,
-            stored_us,
-            unaligned_block_us,
-            step_us,
-            last_us,
-            unaligned_step_us,
-            cold_us,
-            split_us,
-        }
+        let mut cost = Self::default();
+        cost.places().zip(figures).for_each(|(place, figure)| *place = figure);
+        cost
     }
 
     /// These costs with each figure changed.
@@ -421,33 +406,30 @@ mod tests {
     };
 
     #[test]
-    fn few_blocks_take_as_long_as_those_of_the_busiest_sm() {
-        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), CHIP);
+    fn a_time_follows_from_the_blocks_the_cache_and_the_rows() {
+        let blocks = |blocks| work(blocks, 1000, 1);
+        let reads = |read_bytes| Work { read_bytes, ..blocks(400) };
+        let unaligned = Work { aligned: false, ..blocks(400) };
         // Each of these blocks stores a thousand elements.
-        assert!((time(1) - time(132)).abs() < 1e-9);
-        assert!(time(133) > time(132));
-        assert!((time(132) - 33.35).abs() < 1e-9 && (time(264) - (2.5 + 2.0 * (0.85 + 20.0))).abs() < 1e-9);
-        assert!((time(1056) - (2.5 + 8.0 * (0.85 + 15.0))).abs() < 1e-9);
-    }
-
-    #[test]
-    fn many_blocks_are_shared_out_but_for_the_last() {
-        let time = |blocks| COST.time_us(&work(blocks, 1000, 1), CHIP);
-        assert!((time(1320) - (2.5 + 10.0 * (0.85 + 14.0) + 20.0)).abs() < 1e-9);
-        assert!((time(1321) - time(1320) - (0.85 + 14.0) / 132.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn what_does_not_fit_into_the_cache_makes_steps_longer() {
-        let time = |read_bytes| COST.time_us(&Work { read_bytes, ..work(400, 1000, 1) }, CHIP);
-        assert!((time(20_000_000) - time(1)).abs() < 1e-9);
-        assert!((time(40_000_000) - time(1) - 1000.0 * 0.01 / 2.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn rows_that_do_not_start_on_lines_cost_more() {
-        let time = |aligned| COST.time_us(&Work { aligned, ..work(400, 1000, 1) }, CHIP);
-        assert!((time(false) - time(true) - 4.0 * (0.2 + 1.0)).abs() < 1e-9);
+        let few = |each: f64, step: f64| 2.5 + each * (0.85 + 1000.0 * step);
+        for (work, expected) in [
+            // Few blocks take as long as those of the busiest SM.
+            (blocks(1), few(1.0, 0.03)),
+            (blocks(132), few(1.0, 0.03)),
+            (blocks(133), few(2.0, 0.02)),
+            (blocks(264), few(2.0, 0.02)),
+            (blocks(1056), few(8.0, 0.015)),
+            // Many are shared out but for the last.
+            (blocks(1320), few(10.0, 0.014) + 20.0),
+            (blocks(1321), few(1321.0 / 132.0, 0.014) + 20.0),
+            // What does not fit into the cache makes steps longer, and rows that do not start on lines cost more.
+            (reads(20_000_000), few(4.0, 0.018)),
+            (reads(40_000_000), few(4.0, 0.018) + 1000.0 * 0.01 / 2.0),
+            (unaligned, few(4.0, 0.018) + 4.0 * (0.2 + 1.0)),
+        ] {
+            let found = COST.time_us(&work, CHIP);
+            assert!((found - expected).abs() < 1e-9, "{work:?}: {found} and not {expected}");
+        }
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Link for PostLink {
     ) -> Result<()> {
         let rank = self.member.rank;
         for transfer in transfers {
-            let label = Label::panel(transfer.line, transfer.panel);
+            let label = Label::Panel(transfer.line, transfer.panel);
             let line = self.grid.line(transfer.line, rank);
             let sender = line[transfer.root];
             let (buffer, at) = transfer.at;

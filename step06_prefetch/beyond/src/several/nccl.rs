@@ -133,7 +133,7 @@ impl NcclLink {
 
 /// The line's first rank makes a name, tells it to the others, and all meet under it.
 fn connect(member: &Member, line: Line, ranks: &[usize]) -> Result<sys::ncclComm_t> {
-    let label = Label::name_of(line);
+    let label = Label::NameOf(line);
     let mut id = sys::ncclUniqueId { internal: [0; 128] };
     if member.rank == ranks[0] {
         id = result::get_uniqueid().map_err(|error| explain(&error, "starting"))?;

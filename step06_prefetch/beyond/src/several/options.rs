@@ -1,5 +1,8 @@
 //! The command line.
 
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use clap::Parser;
 use common::device::Choice;
 use common::program::cli::parse_size;
@@ -57,25 +60,21 @@ pub struct Args {
     pub json: bool,
 }
 
+/// A number of this range; else what to say.
+fn within<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>, otherwise: &str) -> Result<T, String> {
+    text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| otherwise.to_owned())
+}
+
 fn parse_gpus(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(gpus @ 1..=4096) => Ok(gpus),
-        _ => Err("not a number of GPUs; choose 1 to 4096".into()),
-    }
+    within(text, 1..=4096, "not a number of GPUs; choose 1 to 4096")
 }
 
 fn parse_samples(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(samples @ 1..=1000) => Ok(samples),
-        _ => Err("not a number from 1 to 1000; choose how often to time each product".into()),
-    }
+    within(text, 1..=1000, "not a number from 1 to 1000; choose how often to time each product")
 }
 
 fn parse_depth(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(depth @ 1..=1_000_000) => Ok(depth),
-        _ => Err("not a depth; choose how many steps of K a panel has, from 1 to 1000000".into()),
-    }
+    within(text, 1..=1_000_000, "not a depth; choose how many steps of K a panel has, from 1 to 1000000")
 }
 
 fn parse_switch(text: &str) -> Result<bool, String> {

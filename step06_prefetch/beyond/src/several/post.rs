@@ -8,37 +8,28 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail, ensure};
+use bytemuck::{Pod, cast_slice, pod_collect_to_vec};
 
 use super::grid::Line;
 
 /// What a message is, so that the receiver can tell whether it is the one it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label(pub u64);
-
-impl Label {
-    /// A panel on its way along a line of the grid.
-    pub fn panel(line: Line, panel: usize) -> Self {
-        Self(1 << 62 | u64::from(line == Line::Column) << 32 | panel as u64)
-    }
-
+pub enum Label {
     /// Part of the exchange of this number.
-    pub fn exchange(number: u64) -> Self {
-        Self(number)
-    }
-
+    Exchange(u64),
     /// The name under which a line's GPUs find each other.
-    pub fn name_of(line: Line) -> Self {
-        Self(1 << 61 | u64::from(line == Line::Column))
-    }
+    NameOf(Line),
+    /// A panel of this number on its way along a line of the grid.
+    Panel(Line, usize),
 }
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let matrix = if self.0 >> 32 & 1 == 0 { 'A' } else { 'B' };
-        match self.0 >> 61 {
-            0 => write!(f, "exchange {}", self.0),
-            1 => write!(f, "a line's name"),
-            _ => write!(f, "panel {} of {matrix}", self.0 as u32),
+        match self {
+            Self::Exchange(number) => write!(f, "exchange {number}"),
+            Self::NameOf(_) => write!(f, "a line's name"),
+            Self::Panel(Line::Row, panel) => write!(f, "panel {panel} of A"),
+            Self::Panel(Line::Column, panel) => write!(f, "panel {panel} of B"),
         }
     }
 }
@@ -131,17 +122,17 @@ impl Member {
         Ok(bytes)
     }
 
-    /// Gives every rank the bytes of every rank, in the order of ranks. All must call it.
-    pub fn exchange(&mut self, bytes: &[u8]) -> Result<Vec<Arc<[u8]>>> {
+    /// Gives every rank what every rank has, in the order of ranks. All must call it.
+    pub fn exchange<T: Pod>(&mut self, own: &[T]) -> Result<Vec<Vec<T>>> {
         self.exchanges += 1;
-        let (label, bytes) = (Label::exchange(self.exchanges), Arc::<[u8]>::from(bytes));
+        let (label, bytes) = (Label::Exchange(self.exchanges), Arc::<[u8]>::from(cast_slice(own)));
         (0..self.world).for_each(|rank| self.send(rank, label, bytes.clone()));
-        (0..self.world).map(|rank| self.receive(rank, label)).collect()
+        (0..self.world).map(|rank| Ok(pod_collect_to_vec(&self.receive(rank, label)?))).collect()
     }
 
     /// Waits until all ranks have come here.
     pub fn barrier(&mut self) -> Result<()> {
-        self.exchange(&[]).map(drop)
+        self.exchange::<u8>(&[]).map(drop)
     }
 }
 
@@ -165,8 +156,7 @@ mod tests {
             })
             .collect();
         for thread in threads {
-            let all: Vec<Vec<u8>> = thread.join().unwrap().iter().map(|one| one.to_vec()).collect();
-            assert_eq!(all, [vec![], vec![1], vec![2; 2], vec![3; 3], vec![4; 4]]);
+            assert_eq!(thread.join().unwrap(), [vec![], vec![1], vec![2; 2], vec![3; 3], vec![4; 4]]);
         }
         assert_eq!(post.left_over(), 0);
     }
@@ -175,7 +165,7 @@ mod tests {
     fn a_failure_ends_the_wait_of_all_and_the_first_one_counts() {
         let post = Arc::new(Post::default());
         let waiting = Member::new(0, 3, post.clone());
-        let waits = thread::spawn(move || waiting.receive(1, Label::exchange(1)).unwrap_err().to_string());
+        let waits = thread::spawn(move || waiting.receive(1, Label::Exchange(1)).unwrap_err().to_string());
         thread::sleep(Duration::from_millis(20));
         assert_eq!(post.fail("rank 2 is gone"), "rank 2 is gone");
         assert_eq!(post.fail("rank 0 waits in vain"), "rank 2 is gone");
@@ -186,8 +176,8 @@ mod tests {
     fn another_message_than_the_expected_one_is_named() {
         let post = Arc::new(Post::default());
         let [one, two] = [0, 1].map(|rank| Member::new(rank, 2, post.clone()));
-        one.send(1, Label::panel(Line::Column, 7), [].into());
-        let error = two.receive(0, Label::panel(Line::Row, 7)).unwrap_err().to_string();
+        one.send(1, Label::Panel(Line::Column, 7), [].into());
+        let error = two.receive(0, Label::Panel(Line::Row, 7)).unwrap_err().to_string();
         assert!(error.contains("waits for panel 7 of A from rank 0 and gets panel 7 of B"), "{error}");
     }
 }

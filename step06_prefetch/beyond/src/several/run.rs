@@ -175,8 +175,7 @@ pub fn run(
 
 /// The largest of all ranks' milliseconds.
 fn slowest(member: &mut Member, ms: f64) -> Result<f64> {
-    let all = member.exchange(&ms.to_le_bytes())?;
-    Ok(all.iter().map(|bytes| f64::from_le_bytes(std::array::from_fn(|i| bytes[i]))).fold(0.0, f64::max))
+    Ok(member.exchange(&[ms])?.concat().into_iter().fold(0.0, f64::max))
 }
 
 /// Bytes of the largest share, if each fits its GPU. The error names every GPU where it does not, on all ranks.
@@ -184,15 +183,12 @@ fn fits(device: &dyn Device, member: &mut Member, share: &Share) -> Result<u64> 
     let bytes = share.bytes();
     // Simulated GPUs share the memory of the host; at worst all of them are on this one.
     let sharing = if device.info().kind == Kind::Sim { member.world as u64 } else { 1 };
-    let own = [bytes.total(), device.free_bytes()? / sharing];
-    let all = member.exchange(&own.map(u64::to_le_bytes).concat())?;
-    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[8 * at + i]));
+    let all = member.exchange(&[bytes.total(), device.free_bytes()? / sharing])?;
     let short: Vec<String> = all
         .iter()
         .enumerate()
-        .map(|(rank, bytes)| (rank, word(bytes, 0), word(bytes, 1)))
-        .filter(|(_, needed, free)| needed.saturating_add(MARGIN.min(free / 8)) > *free)
-        .map(|(rank, needed, free)| format!("rank {rank} needs {} and has {} free", gb(needed), gb(free)))
+        .filter(|(_, all)| all[0].saturating_add(MARGIN.min(all[1] / 8)) > all[1])
+        .map(|(rank, all)| format!("rank {rank} needs {} and has {} free", gb(all[0]), gb(all[1])))
         .collect();
     if let [first, others @ ..] = short.as_slice() {
         let Bytes { a, b, c, buffers } = bytes;
@@ -205,7 +201,7 @@ fn fits(device: &dyn Device, member: &mut Member, share: &Share) -> Result<u64> 
             gb(2 * (buffers[0] + buffers[1]))
         );
     }
-    Ok(all.iter().map(|bytes| word(bytes, 0)).max().unwrap_or(0))
+    Ok(all.iter().map(|all| all[0]).max().unwrap_or(0))
 }
 
 /// Bytes in 10⁹, or as they are if they are few.

@@ -77,10 +77,8 @@ impl Scratch<'_> {
 /// Adds up, element by element and modulo 2⁶⁴, what all ranks have.
 fn sum_of_all(member: &mut Member, own: &[u64]) -> Result<Vec<u64>> {
     let mut total = vec![0_u64; own.len()];
-    for one in member.exchange(cast_slice(own))? {
-        for (total, bytes) in total.iter_mut().zip(one.chunks_exact(8)) {
-            *total = total.wrapping_add(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])));
-        }
+    for one in member.exchange(own)? {
+        total.iter_mut().zip(one).for_each(|(total, one)| *total = total.wrapping_add(one));
     }
     Ok(total)
 }
@@ -98,8 +96,7 @@ pub fn freivalds(
     let mut scratch = Scratch { device, kernels };
     // The clock of rank 0 gives the vectors, so that no kernel can be right for these only.
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let clocks = member.exchange(&clock.map_or(0, |now| now.as_nanos() as u64).to_le_bytes())?;
-    let seed = mix(u64::from_le_bytes(std::array::from_fn(|i| clocks[0][i])));
+    let seed = mix(member.exchange(&[clock.map_or(0, |now| now.as_nanos() as u64)])?[0][0]);
     let mut wrong_rows = vec![false; problem.m as usize];
     for vector in 0..VECTORS {
         let seed = mix(seed ^ vector);
@@ -204,40 +201,47 @@ pub fn sampled(
             scratch.device.read(memory.c(), (row - share.rows.start) * n * 4, cast_slice_mut(to))?;
         }
     }
-    let own = [cast_slice::<u64, u8>(&[nan_rows, strange]), cast_slice(&parts), cast_slice(&c)].concat();
-    let all = member.exchange(&own)?;
-    let mut verdict = Verdict { sampled_rows: count, ..judge(share, &rows, &all)? };
+    let found = Found {
+        counts: sum_of_all(member, &[nan_rows, strange])?,
+        parts: member.exchange(&parts)?,
+        c: member.exchange(&c)?,
+    };
+    let mut verdict = Verdict { sampled_rows: count, ..judge(share, &rows, &found)? };
     verdict.seconds = begin.elapsed().as_secs_f64();
     Ok(verdict)
 }
 
+/// What all ranks have found.
+struct Found {
+    /// Rows of blocks with NaN, and rows of B that are not those of the host.
+    counts: Vec<u64>,
+    /// For each rank the sums of its panels, element by element of the sampled rows, and those of their absolute values.
+    parts: Vec<Vec<f64>>,
+    /// For each rank its elements of the sampled rows of C.
+    c: Vec<Vec<f32>>,
+}
+
 /// Compares what all ranks have found; every rank does the same.
-fn judge(share: &Share, rows: &[u64], all: &[std::sync::Arc<[u8]>]) -> Result<Verdict> {
+fn judge(share: &Share, rows: &[u64], all: &Found) -> Result<Verdict> {
     let grid = share.panels.grid;
     let problem = &share.problem;
     let count = rows.len();
-    let double = |bytes: &[u8], i: usize| f64::from_le_bytes(std::array::from_fn(|b| bytes[8 * i + b]));
     let gamma = gamma(problem.k);
     let mut verdict = Verdict::default();
-    let (mut nan, mut strange, mut wrong) = (0_u64, 0_u64, 0_u64);
-    for (rank, bytes) in all.iter().enumerate() {
-        let [of_nan, of_strange] = [0, 1].map(|i| double(bytes, i).to_bits());
-        nan += of_nan;
-        strange += of_strange;
+    let [nan, strange] = [all.counts[0], all.counts[1]];
+    let mut wrong = 0_u64;
+    for (rank, c) in all.c.iter().enumerate() {
         let (own_rows, cols) = grid.block(rank, problem.m, problem.n)?;
         let n = (cols.end - cols.start) as usize;
-        let c = &bytes[16 + 16 * count * n..];
         for (s, _) in rows.iter().enumerate().filter(|(_, row)| own_rows.contains(row)) {
             for col in 0..n {
                 let (mut expected, mut absolute) = (0.0, 0.0);
                 for other in grid.line(Line::Column, rank) {
-                    let parts = &all[other][16..];
-                    expected += double(parts, s * n + col);
-                    absolute += double(parts, (count + s) * n + col);
+                    expected += all.parts[other][s * n + col];
+                    absolute += all.parts[other][(count + s) * n + col];
                 }
-                let at = 4 * (s * n + col);
-                let found = f32::from_le_bytes(std::array::from_fn(|i| c[at + i]));
-                let share_of_bound = (f64::from(found) - expected).abs() / (gamma * absolute).max(f64::MIN_POSITIVE);
+                let share_of_bound =
+                    (f64::from(c[s * n + col]) - expected).abs() / (gamma * absolute).max(f64::MIN_POSITIVE);
                 // NaN is not inside.
                 let inside = share_of_bound <= 1.0;
                 wrong += u64::from(!inside);

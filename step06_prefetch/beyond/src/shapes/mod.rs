@@ -180,16 +180,3 @@ impl Bench<'_> {
         Ok(true)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shape_is_three_sides() {
-        assert_eq!(parse_size("1x20x300").unwrap(), [1, 20, 300]);
-        for wrong in ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3"] {
-            assert!(parse_size(wrong).is_err(), "{wrong}");
-        }
-    }
-}
