@@ -24,8 +24,10 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 pub const VARIABLE: &str = "GPU_RUSTC";
 /// Features that are not stable and that a kernel may use.
 const FEATURES: &str = "abi_ptx,asm_experimental_arch,core_intrinsics,stdarch_nvptx";
-/// Without the first, register tiles land in memory; without the second, ptxas refuses what is written for debuggers.
-const LLVM: &str = "-unroll-threshold=20000 -generate-arange-section=false";
+/// Without the first, register tiles land in memory; without the second, ptxas refuses what is written for debuggers. The third leaves
+/// addresses as the kernel forms them: LLVM takes them apart, and ptxas then makes copies wait for each other. With the fourth, fewer
+/// registers hold what is needed later, which leaves ptxas a better choice.
+const LLVM: &str = "-unroll-threshold=20000 -generate-arange-section=false -disable-lsr -nvptx-sched4reg";
 
 /// A rustc that compiles for GPUs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
