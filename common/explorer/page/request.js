@@ -9,10 +9,10 @@ import { count, sentenceOf } from "./words.js";
 
 /// The name of the first element in a line of 128 bytes of a matrix.
 function lineName(run, array, line) {
-  const matrix = run.facts.arrays.find(({ name }) => name === array);
-  if (!matrix || line < 0) return `${array}: byte ${128 * line}`;
+  const columns = { A: run.facts.k, B: run.facts.n, C: run.facts.n }[array];
+  if (!columns || line < 0) return `${array}: byte ${128 * line}`;
   const index = line * 32;
-  return `${array}[${Math.floor(index / matrix.columns)}][${index % matrix.columns}]`;
+  return `${array}[${Math.floor(index / columns)}][${index % columns}]`;
 }
 
 function addressTable(request) {

@@ -42,7 +42,7 @@ export function makeSource(view) {
   function show() {
     opened = null;
     shownLine = null;
-    const executed = new Set(view.run.facts.lines);
+    const executed = new Set(view.run.facts.instructions.map(({ line }) => line));
     rows = view.run.kernel.source
       .replace(/\n$/, "")
       .split("\n")

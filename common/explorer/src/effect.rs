@@ -3,11 +3,10 @@
 use simt::{AccessKind, Space};
 
 /// Something that an instruction does beside writing registers.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Effect {
-    Access(Box<AccessEvent>),
-    /// An asynchronous copy.
-    Copy(Box<CopyEvent>),
+    /// An access to memory, or an asynchronous copy.
+    Request(Box<Request>),
     /// Words that are written: the array (none for shared memory), and places and values.
     Writes(Option<usize>, Vec<(u32, u32)>),
     /// A product of a warpgroup reads these pieces of 16 bytes of shared memory, which are its operand B.
@@ -22,43 +21,32 @@ pub enum Effect {
     Exit(u32),
 }
 
-/// An access to memory.
-#[derive(Debug, Clone)]
-pub struct AccessEvent {
+/// An access to memory, or an asynchronous copy from global memory.
+#[derive(Debug)]
+pub struct Request {
+    /// Of an asynchronous copy: that it is the source of one.
     pub kind: AccessKind,
     pub space: Space,
-    /// The array of global memory.
+    /// The array of global memory; none of a copy that only writes zeros.
     pub array: Option<usize>,
     pub lanes: u32,
     /// Bytes of a lane.
     pub bytes: u32,
     /// In bytes from the start of the array, or of shared memory.
     pub addresses: [u32; 32],
+    /// Where a copy goes.
+    pub copy: Option<Box<Target>>,
 }
 
-/// An asynchronous copy.
-#[derive(Debug, Clone)]
-pub struct CopyEvent {
-    /// The array that it reads; none if it only writes zeros.
-    pub array: Option<usize>,
-    pub lanes: u32,
-    /// Bytes that a lane writes.
-    pub bytes: u32,
+/// Where an asynchronous copy goes.
+#[derive(Debug)]
+pub struct Target {
     /// Whether it goes past the first-level cache.
     pub bypass: bool,
-    /// Bytes that each lane reads.
+    /// Bytes that each lane reads; the rest of what it writes are zeros.
     pub source_bytes: [u32; 32],
-    /// Where each lane reads, in bytes from the start of the array.
-    pub from: [u32; 32],
     /// Where each lane writes, in bytes from the start of shared memory.
     pub to: [u32; 32],
-}
-
-impl CopyEvent {
-    /// The lanes that read something.
-    pub fn reading(&self) -> u32 {
-        lanes(self.lanes).filter(|&lane| self.source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane)
-    }
 }
 
 /// A word that a lane of an event reads or writes.
@@ -73,12 +61,39 @@ pub struct Touched {
     pub writes: bool,
 }
 
+impl Request {
+    /// The lanes that go to their addresses: of a copy those that read something.
+    pub fn asking(&self) -> u32 {
+        let Some(copy) = &self.copy else { return self.lanes };
+        lanes(self.lanes).filter(|&lane| copy.source_bytes[lane] > 0).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// The words of global and shared memory that it touches.
+    fn touched(&self) -> Vec<Touched> {
+        let mut all = vec![];
+        if self.space == Space::Local {
+            return all;
+        }
+        let mut touch = |array: Option<usize>, lane: usize, address: u32, bytes: u32, [reads, writes]: [bool; 2]| {
+            all.extend(words(address, bytes).map(|word| Touched { array, word, lane, reads, writes }));
+        };
+        if let Some(copy) = &self.copy {
+            lanes(self.lanes).for_each(|lane| touch(None, lane, copy.to[lane], self.bytes, [false, true]));
+        }
+        let how = [self.kind != AccessKind::Store, matches!(self.kind, AccessKind::Store | AccessKind::Atomic)];
+        for lane in lanes(self.asking()) {
+            let bytes = self.copy.as_ref().map_or(self.bytes, |copy| copy.source_bytes[lane]);
+            touch(self.array, lane, self.addresses[lane], bytes, how);
+        }
+        all
+    }
+}
+
 impl Effect {
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         let more = match self {
-            Self::Access(_) => size_of::<AccessEvent>(),
-            Self::Copy(_) => size_of::<CopyEvent>(),
+            Self::Request(request) => size_of::<Request>() + request.copy.as_ref().map_or(0, |_| size_of::<Target>()),
             Self::Writes(_, words) => 8 * words.len(),
             Self::Product(pieces) => 4 * pieces.len(),
             Self::Commit | Self::Wait(_) | Self::Arrive | Self::Exit(_) => 0,
@@ -86,24 +101,9 @@ impl Effect {
         size_of::<Self>() + more
     }
 
-    /// The words of global and shared memory that an access or a copy touches.
+    /// The words of global and shared memory that it touches as an access or a copy.
     pub fn touched(&self) -> Vec<Touched> {
-        let words = |array: Option<usize>, lane: usize, address: u32, bytes: u32, [reads, writes]: [bool; 2]| {
-            words(address, bytes).map(move |word| Touched { array, word, lane, reads, writes })
-        };
-        match self {
-            Self::Access(access) if access.space != Space::Local => {
-                let how = [access.kind != AccessKind::Store, access.kind != AccessKind::Load];
-                let of = |lane: usize| words(access.array, lane, access.addresses[lane], access.bytes, how);
-                lanes(access.lanes).flat_map(of).collect()
-            }
-            Self::Copy(copy) => {
-                let written = |lane: usize| words(None, lane, copy.to[lane], copy.bytes, [false, true]);
-                let read = |lane| words(copy.array, lane, copy.from[lane], copy.source_bytes[lane], [true, false]);
-                lanes(copy.lanes).flat_map(written).chain(lanes(copy.reading()).flat_map(read)).collect()
-            }
-            _ => vec![],
-        }
+        if let Self::Request(request) = self { request.touched() } else { vec![] }
     }
 }
 
@@ -120,28 +120,4 @@ pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
 /// The first of them.
 pub fn first_lane(mask: u32) -> usize {
     mask.trailing_zeros() as usize & 31
-}
-
-/// Values of warps, one after the other: of each those of the lanes that take part.
-#[derive(Debug, Default)]
-pub struct Values(Vec<u32>);
-
-impl Values {
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn push(&mut self, mask: u32, values: &[u32; 32]) {
-        self.0.extend(lanes(mask).map(|lane| values[lane]));
-    }
-
-    /// The values of a mask that lie there, and zero in the other lanes; goes on behind them.
-    pub fn take(&self, at: &mut usize, mask: u32) -> [u32; 32] {
-        let mut values = [0; 32];
-        for lane in lanes(mask) {
-            values[lane] = self.0.get(*at).copied().unwrap_or_default();
-            *at += 1;
-        }
-        values
-    }
 }

@@ -1,15 +1,14 @@
 //! A hazard as a picture: the two accesses, what the cell held before and after, where a barrier is missing, and the element that goes wrong.
 
 use crate::answer::{real, with};
-use crate::effect::CopyEvent;
+use crate::effect::Request;
 use crate::instructions::own_line;
 use crate::log::LaunchTape;
 use crate::meaning::{Place, factor};
 use crate::names::element;
-use crate::origins::Origins;
 use crate::run::{C, Found, Run};
 use serde_json::{Value, json};
-use simt::analyses::provenance::Placed;
+use simt::analyses::provenance::{Placed, Term};
 use simt::{Action, Location, Party};
 
 /// Wrong elements of a block that are looked through.
@@ -17,21 +16,23 @@ const MOST: usize = 64;
 /// Hazards among which the one that says most is looked for.
 const LOOKED_AT: usize = 16;
 
+/// A thread of a hazard.
+fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
+    let (number, thread) = launch.numbers(party);
+    json!({
+        "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
+        "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
+        "lane": thread % 32,
+    })
+}
+
 /// A hazard for the list.
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
-    let party = |party: &Party| {
-        let (number, thread) = launch.numbers(party);
-        json!({
-            "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
-            "lane": thread % 32,
-        })
-    };
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
     json!({
         "kind": kind.name(), "warning": kind.is_warning(), "place": place.to_string(), "count": count, "time": found.time,
-        "text": found.hazard.to_string(), "parties": parties.iter().map(party).collect::<Vec<_>>(),
+        "text": found.hazard.to_string(), "parties": parties.iter().map(|party| told(run, launch, party)).collect::<Value>(),
     })
 }
 
@@ -45,17 +46,14 @@ fn touched(run: &Run, event: u32, lane: usize) -> Vec<Word> {
 }
 
 /// What a cell holds at a time, and what that means.
-fn held(run: &Run, origins: &Origins, (launch, block): (usize, u32), (array, word): Word, time: u32) -> Value {
+fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32) -> Value {
     let mut state = run.tape.start();
     run.tape.seek(&mut state, time);
     let bits = match array {
-        Some(array) => state.arrays.get(array).and_then(|words| words.get(word as usize)).copied(),
-        None => state.blocks.get(&block).and_then(|block| {
-            let written = block.written.get(word as usize / 32)? >> (word % 32) & 1 != 0;
-            block.shared.get(word as usize).copied().filter(|_| written)
-        }),
+        Some(array) => state.arrays[array].get(word as usize).copied(),
+        None => state.blocks.get(&block).and_then(|block| block.held(word)),
     };
-    let place = Place::new(run, origins, launch, block).filter(|_| array.is_none());
+    let place = Place::new(run, launch, block).filter(|_| array.is_none());
     let words = place.and_then(|place| {
         let (_, placed) = place.block.placed(0..time).rfind(|(_, placed)| placed.position == word)?;
         Some(factor(run, place.launch, &place.block.nodes().value(placed.tag)).words)
@@ -64,21 +62,24 @@ fn held(run: &Run, origins: &Origins, (launch, block): (usize, u32), (array, wor
 }
 
 /// What an asynchronous copy brings to a word of shared memory.
-fn copied(run: &Run, launch: &LaunchTape, copy: &CopyEvent, lane: usize, word: u32) -> Value {
+fn copied(run: &Run, launch: &LaunchTape, request: &Request, lane: usize, word: u32) -> Option<Value> {
+    let copy = request.copy.as_ref()?;
     let into = (4 * word).wrapping_sub(copy.to[lane]);
-    let source = copy.array.filter(|_| into < copy.source_bytes[lane]).map(|array| (array, copy.from[lane] + into));
+    let array = request.array.filter(|_| into < copy.source_bytes[lane]);
+    let source = array.map(|array| (array, request.addresses[lane] + into));
     let value =
         source.map_or(Some(0), |(array, address)| run.tape.arrays[array].words.get(address as usize / 4).copied());
     let name = source.map(|(array, address)| element(run, launch, Some(array), address).to_string());
-    json!({ "value": value.map(|bits| real(run.number(bits))), "meaning": name.unwrap_or_else(|| "the number 0".into()) })
+    let meaning = name.unwrap_or_else(|| "the number 0".into());
+    Some(json!({ "value": value.map(|bits| real(run.number(bits))), "meaning": meaning }))
 }
 
 /// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
-pub fn worst(run: &Run, origins: &Origins) -> usize {
+pub fn worst(run: &Run) -> usize {
     let mut between = None;
     for number in 0..run.hazards.len().min(LOOKED_AT) {
-        let Ok(picture) = picture(run, origins, number) else { continue };
-        let [first, second] = ["first", "second"].map(|side| [&picture[side]["block"], &picture[side]["warp"]]);
+        let Ok(picture) = picture(run, number) else { continue };
+        let [first, second] = ["first", "second"].map(|side| [&picture[side]["number"], &picture[side]["warp"]]);
         if picture["second"].is_object() && first != second {
             between.get_or_insert(number);
             if picture["wrong"] == true {
@@ -90,85 +91,75 @@ pub fn worst(run: &Run, origins: &Origins) -> usize {
 }
 
 /// The picture of a hazard.
-pub fn picture(run: &Run, origins: &Origins, number: usize) -> Result<Value, String> {
+pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let most = run.hazards.len();
     let found = run
         .hazards
         .get(number)
         .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
-    let parties = &found.hazard.parties;
     let lane = |party: &Party| launch.numbers(party).1 as usize % 32;
-    // The latest event of a party's instruction before a time that touches one of these words, if there are any.
-    let event_of = |party: &Party, before: u32, words: Option<&[Word]>| {
-        let touches = |event: u32| touched(run, event, lane(party)).into_iter();
-        tape.of_warp(launch.warp_of(party), launch.events.start..before).rfind(|&event| {
-            run.is_of(launch, party, event)
-                && words.is_none_or(|words| touches(event).any(|word| words.contains(&word)))
-        })
+    let (first, second, cell) = match seen(run, found) {
+        Some(([first, second], word)) => (Some(first), Some(second), Some((None, word))),
+        None => listed(run, launch, found),
     };
-    let seen = seen(run, origins, found);
-    let second = parties.last().and_then(|party| Some((party, event_of(party, found.time, None)?)));
-    let words = second.map_or_else(Vec::new, |(party, event)| touched(run, event, lane(party)));
-    let first = parties.first().filter(|_| parties.len() == 2).zip(second).and_then(|(party, (_, second))| {
-        Some((party, event_of(party, second, if words.is_empty() { None } else { Some(&words) })?))
-    });
-    let of_first = first.map_or_else(Vec::new, |(party, event)| touched(run, event, lane(party)));
-    let cell = words.iter().copied().find(|word| first.is_none() || of_first.contains(word));
-    let (first, second, cell) = match &seen {
-        Some(([(first, of_first), (second, of_second)], word)) => {
-            (Some((first, *of_first)), Some((second, *of_second)), Some((None, *word)))
-        }
-        None => (first, second, cell),
-    };
-    let block = second.map_or(0, |(party, _)| launch.numbers(party).0);
+    let block = second.as_ref().map_or(0, |(party, _)| launch.numbers(party).0);
     let at = (found.launch, block);
-    let held = |time: u32| {
-        cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, origins, at, cell, time))
-    };
+    let held =
+        |time: u32| cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, at, cell, time));
     // A copy lands later; what it brings is known.
-    let after = |party: &Party, event: u32| match (tape.copy(event), cell) {
-        (Some(copy), Some((None, word))) => copied(run, launch, copy, lane(party), word),
-        _ => held(event + 1),
+    let after = |(party, event): &Access| {
+        let word = cell.and_then(|(array, word)| array.is_none().then_some(word));
+        let copied =
+            word.zip(tape.request(*event)).and_then(|(word, copy)| copied(run, launch, copy, lane(party), word));
+        copied.unwrap_or_else(|| held(event + 1))
     };
-    let told = |(party, event): (&Party, u32)| {
-        let (block, thread) = launch.numbers(party);
-        let more = json!({
-            "time": event + 1, "launch": found.launch, "block": block, "warp": thread / 32, "lane": thread % 32,
-            "thread": [party.thread.x, party.thread.y, party.thread.z], "line": own_line(&party.location, &run.file),
-            "action": party.action.to_string(),
-        });
-        with(after(party, event), more)
-    };
-    let writes = |side: &Option<(&Party, u32)>| side.is_some_and(|(party, _)| party.action.writes());
-    let writer = [second, first].into_iter().find(writes).flatten();
-    let reader = [second, first]
-        .into_iter()
-        .flatten()
-        .find(|(party, _)| matches!(party.action, Action::Reads | Action::Updates));
-    let element = reader
-        .zip(cell)
-        .and_then(|((party, event), cell)| becomes(run, origins, at, (launch.numbers(party).1, event), cell));
-    let name = cell.map(|(array, word)| crate::names::element(run, launch, array, 4 * word).to_string());
-    let space = |array: Option<usize>| if array.is_some() { "global" } else { "shared" };
+    let told = |(party, event): &Access| with(told(run, launch, party), json!({ "time": event + 1 }));
+    let one = |is: fn(Action) -> bool| [&second, &first].into_iter().flatten().find(|(party, _)| is(party.action));
+    let writer = one(Action::writes);
+    let reader = one(|action| matches!(action, Action::Reads | Action::Updates));
+    let element =
+        reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
+    let both = first.as_ref().zip(second.as_ref()).filter(|_| cell.is_some());
     Ok(json!({
-        "number": number, "kind": found.hazard.kind.name(), "first": first.map(told), "second": second.map(told),
+        "number": number, "kind": found.hazard.kind.name(), "first": first.as_ref().map(told), "second": second.as_ref().map(told),
         "cell": cell.map(|(array, word)| json!({
-            "name": name, "space": space(array), "array": array.map(|array| &tape.arrays[array].name), "word": word, "block": block,
+            "name": crate::names::element(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
         })),
-        "old": writer.map(|(_, event)| held(event)), "new": writer.map(|(party, event)| after(party, event)),
-        "barrier": first.zip(second).filter(|_| cell.is_some()).and_then(|(first, second)| barrier(run, launch, first, second)),
+        "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
+        "barrier": both.and_then(|(first, second)| barrier(run, launch, first, second)),
         "element": element.map(|(index, _)| run.row_column(C, index)), "wrong": element.is_some_and(|(_, wrong)| wrong),
     }))
 }
 
+/// An access of a hazard: the thread, and the event.
+type Access = (Party, u32);
+
+/// The two accesses of a hazard as it was found, as far as it is about two, and the word of memory, as far as it is about one.
+fn listed(run: &Run, launch: &LaunchTape, found: &Found) -> (Option<Access>, Option<Access>, Option<Word>) {
+    let parties = &found.hazard.parties;
+    let touched = |party: &Party, event: u32| touched(run, event, launch.numbers(party).1 as usize % 32);
+    // The latest event of a party's instruction before a time that touches one of these words, if there are any.
+    let event_of = |party: &Party, before: u32, words: &[Word]| {
+        let mut events = run.tape.of_party(launch, party, launch.events.start..before);
+        events.rfind(|&event| words.is_empty() || touched(party, event).iter().any(|word| words.contains(word)))
+    };
+    let second = parties.last().and_then(|party| Some((party.clone(), event_of(party, found.time, &[])?)));
+    let words = second.as_ref().map_or_else(Vec::new, |(party, event)| touched(party, *event));
+    let first = parties.first().filter(|_| parties.len() == 2).zip(second.as_ref());
+    let first = first.and_then(|(party, (_, second))| Some((party.clone(), event_of(party, *second, &words)?)));
+    let of_first = first.as_ref().map(|(party, event)| touched(party, *event));
+    let cell = words.iter().copied().find(|word| of_first.as_ref().is_none_or(|all| all.contains(word)));
+    (first, second, cell)
+}
+
 /// Two accesses in the lines of a race, by two warps, at which an element of C goes wrong, and the word of shared memory.
-fn seen(run: &Run, origins: &Origins, found: &Found) -> Option<([(Party, u32); 2], u32)> {
+fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
     let party = |writes: bool| found.hazard.parties.iter().find(|party| party.action.writes() == writes);
     let (reader, writer) = (party(false)?, party(true)?);
     let block = launch.numbers(reader).0;
-    let place = Place::new(run, origins, found.launch, block).filter(|_| reader.block == writer.block)?;
+    let place = Place::new(run, found.launch, block).filter(|_| reader.block == writer.block)?;
     let line = |location: &Location| own_line(location, &run.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
@@ -208,14 +199,13 @@ fn seen(run: &Run, origins: &Origins, found: &Found) -> Option<([(Party, u32); 2
 /// The element of C that what a thread read from a cell becomes part of, and whether it does not belong there.
 fn becomes(
     run: &Run,
-    origins: &Origins,
     (launch, block): (usize, u32),
     (thread, event): (u32, u32),
     (_, word): Word,
 ) -> Option<(u32, bool)> {
-    let place = Place::new(run, origins, launch, block)?;
+    let place = Place::new(run, launch, block)?;
     let loaded = run.tape.event(event).instruction;
-    let uses = |term: &simt::analyses::provenance::Term| {
+    let uses = |term: &Term| {
         let read = term.factors.iter().filter_map(|factor| factor.shared);
         let mut read = read.filter(|passage| (passage.position, passage.loaded) == (word, loaded));
         term.thread == thread && place.block.event_of(term.tag) > event && read.next().is_some()
@@ -226,9 +216,9 @@ fn becomes(
 }
 
 /// Where a barrier of the block would have kept two of its threads apart.
-fn barrier(run: &Run, launch: &LaunchTape, first: (&Party, u32), second: (&Party, u32)) -> Option<Value> {
+fn barrier(run: &Run, launch: &LaunchTape, first: &Access, second: &Access) -> Option<Value> {
     let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
-    let line = |(party, _): (&Party, u32)| own_line(&party.location, &run.file);
+    let line = |(party, _): &Access| own_line(&party.location, &run.file);
     if one.0 != other.0 || one.1 == other.1 {
         return None;
     }
@@ -240,5 +230,5 @@ fn barrier(run: &Run, launch: &LaunchTape, first: (&Party, u32), second: (&Party
     let mut of_second = tape.of_warp((other.0, other.1 / 32), since..second.1);
     let passed = of_second.any(|event| tape.event(event).instruction == instruction);
     let (earlier, later) = if passed { (first, second) } else { (second, first) };
-    Some(json!({ "after": first.1 + 1, "before": second.1, "after_line": line(earlier), "before_line": line(later) }))
+    Some(json!({ "after_line": line(earlier), "before_line": line(later) }))
 }

@@ -13,17 +13,8 @@ pub struct Register {
     pub bytes: u32,
     /// It holds a floating-point number.
     pub float: bool,
-    /// Where a warp's state keeps it, in groups of 32 words.
-    pub place: usize,
     /// The memory that it is an address of, if an instruction uses it as one.
     pub base: Option<Space>,
-}
-
-impl Register {
-    /// Groups of 32 words that it takes.
-    pub fn groups(&self) -> usize {
-        if self.bytes == 8 { 2 } else { 1 }
-    }
 }
 
 /// One instruction.
@@ -50,8 +41,6 @@ pub struct Program {
     pub instructions: Vec<Instruction>,
     /// All registers that are written.
     pub registers: Vec<Register>,
-    /// Groups of 32 words that they take in a warp.
-    pub groups: usize,
     /// By instruction number: what four warps multiply.
     pub products: BTreeMap<u32, WarpgroupProduct>,
 }
@@ -74,10 +63,14 @@ const KINDS: [(&str, &str); 14] = [
     ("ret", "exit"),
 ];
 
-/// The text without its guard, and the first word of that.
+/// The text without its guard.
+fn bare(text: &str) -> &str {
+    if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text }
+}
+
+/// The first word of that.
 fn operation(text: &str) -> &str {
-    let text = if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text };
-    text.split_whitespace().next().unwrap_or("")
+    bare(text).split_whitespace().next().unwrap_or("")
 }
 
 fn kind(text: &str) -> &'static str {
@@ -91,8 +84,7 @@ fn kind(text: &str) -> &'static str {
 
 /// The operands of an instruction, those in braces one by one: `{%f1, %f2}, [%rd1+16]` has three.
 pub fn operands(text: &str) -> Vec<&str> {
-    let text = if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text };
-    let rest = text.split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
+    let rest = bare(text).split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
     let parts = rest.split([',', ';']);
     parts
         .map(|part| part.trim_matches(|c: char| c.is_whitespace() || "{}".contains(c)))
@@ -117,13 +109,8 @@ pub fn own_line(location: &Location, file: &str) -> Option<u32> {
 impl Program {
     /// Reads a kernel. `file` is the source's; `keys` are the lines known so far, and grow.
     pub fn new(kernel: &Kernel, file: &str, keys: &mut Keys) -> Self {
-        let mut program = Self {
-            kernel: kernel.clone(),
-            instructions: vec![],
-            registers: vec![],
-            groups: 0,
-            products: BTreeMap::new(),
-        };
+        let mut program =
+            Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], products: BTreeMap::new() };
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut latest = None;
         for index in 0..kernel.instruction_count() {
@@ -137,9 +124,7 @@ impl Program {
             let writes = kernel.registers_written(index).map(|register| {
                 *numbers.entry(register.name.to_owned()).or_insert_with(|| {
                     let (name, bytes, float) = (register.name.to_owned(), register.bytes(), register.float);
-                    let added = Register { name, bytes, float, place: program.groups, base: None };
-                    program.groups += added.groups();
-                    program.registers.push(added);
+                    program.registers.push(Register { name, bytes, float, base: None });
                     program.registers.len() - 1
                 })
             });

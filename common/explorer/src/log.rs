@@ -1,13 +1,15 @@
 //! What happened in a run: an event for each instruction that a warp executed, with the values that it wrote.
 
-use crate::effect::{AccessEvent, CopyEvent, Effect, Touched, Values};
+use crate::effect::{Effect, Request, Touched, lanes};
 use crate::instructions::{Instruction, Keys, Program};
+use crate::origins::Followed;
+use simt::analyses::provenance::Tag;
 use simt::{Counts, Dim3, Party, SharedArray};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// A warp executed an instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Event {
     /// The block's number in the launch, and the warp's in the block.
     pub block: u32,
@@ -16,17 +18,26 @@ pub struct Event {
     pub instruction: u32,
     /// Lanes that executed it.
     pub lanes: u32,
-    /// Where the values that it wrote to registers start, and its effects.
-    values: u32,
-    effects: u32,
     /// Number of what it added to the counters.
-    counts: u32,
+    pub counts: u32,
+    /// What it wrote to registers, one after the other: the low words of the lanes that executed it, and of a wide one the high words.
+    pub written: Box<[u32]>,
+    /// The tags of these values, likewise; those of a wide one once. None if they were not followed.
+    pub tags: Box<[Tag]>,
+    /// What else it did.
+    pub effects: Box<[Effect]>,
 }
 
 impl Event {
     /// The block and the warp.
     pub fn place(&self) -> (u32, u32) {
         (self.block, self.warp)
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory(&self) -> usize {
+        let effects: usize = self.effects.iter().map(Effect::memory).sum();
+        size_of::<Self>() + 4 * (self.written.len() + self.tags.len()) + effects
     }
 }
 
@@ -42,7 +53,7 @@ pub struct Array {
 }
 
 /// One launch of the run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct LaunchTape {
     pub program: Program,
     /// How many instructions the kernels of the launches before have.
@@ -54,11 +65,16 @@ pub struct LaunchTape {
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
     pub events: Range<u32>,
-    /// By block: its first event and its last; `u32::MAX` if it has none.
-    pub spans: Vec<(u32, u32)>,
+    /// The blocks whose values were followed, by number.
+    pub followed: BTreeMap<u32, Followed>,
 }
 
 impl LaunchTape {
+    /// How many blocks are shown: a run has no events of more.
+    pub fn blocks(&self) -> u32 {
+        self.grid.count().min(1 << 16) as u32
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.block.count() as u32
@@ -73,12 +89,6 @@ impl LaunchTape {
     pub fn numbers(&self, party: &Party) -> (u32, u32) {
         let number = |at: Dim3, of: Dim3| at.x + of.x * (at.y + of.y * at.z);
         (number(party.block, self.grid), number(party.thread, self.block))
-    }
-
-    /// The number of a party's block, and of its warp in it.
-    pub fn warp_of(&self, party: &Party) -> (u32, u32) {
-        let (block, thread) = self.numbers(party);
-        (block, thread / 32)
     }
 
     /// The shared array that a position in bytes lies in.
@@ -109,53 +119,61 @@ pub struct Log {
     pub keys: Keys,
     /// Barriers that opened, in order.
     pub opened: Vec<Opened>,
-    values: Values,
-    effects: Vec<Effect>,
-    effects_bytes: usize,
+    /// There was no room for what happened later.
+    pub full: bool,
     counts: Vec<Counts>,
     counts_of: HashMap<Counts, u32>,
+    events_bytes: usize,
 }
 
 /// Bytes at most.
 const LONGEST: usize = 800 << 20;
 
+/// Words of the lanes of a mask, in their places; zero in the other lanes.
+fn spread(words: &mut impl Iterator<Item = u32>, mask: u32) -> [u32; 32] {
+    let mut values = [0; 32];
+    lanes(mask).zip(words).for_each(|(lane, word)| values[lane] = word);
+    values
+}
+
 impl Log {
-    /// Adds an event of the latest launch, with the values that it wrote to registers; false if there is no room for it.
-    pub fn push(
-        &mut self,
-        (block, warp): (u32, u32),
-        (instruction, lanes): (u32, u32),
-        counts: Counts,
-        written: &[[u32; 32]],
-        effects: Vec<Effect>,
-    ) -> bool {
-        if self.memory() > LONGEST {
-            return false;
+    /// Adds an event of the latest launch, if there is room for it.
+    pub fn push(&mut self, event: Event) {
+        self.full |= self.memory() > LONGEST;
+        if !self.full {
+            self.events_bytes += event.memory();
+            self.events.push(event);
         }
+    }
+
+    /// The number of what an event adds to the counters.
+    pub fn number_of(&mut self, counts: Counts) -> u32 {
         let next = self.counts.len() as u32;
         let number = *self.counts_of.entry(counts).or_insert(next);
         if number == next {
             self.counts.push(counts);
         }
-        let (from, first) = (self.values.len() as u32, self.effects.len() as u32);
-        let event = Event { block, warp, instruction, lanes, values: from, effects: first, counts: number };
-        for values in written {
-            self.values.push(lanes, values);
+        number
+    }
+
+    /// The latest launch ends here.
+    pub fn end_launch(&mut self) {
+        let length = self.length();
+        if let Some(launch) = self.launches.last_mut() {
+            launch.events.end = length;
         }
-        self.effects_bytes += effects.iter().map(Effect::memory).sum::<usize>();
-        self.effects.extend(effects);
-        let time = self.length();
-        self.events.push(event);
-        if let Some(span) = self.launches.last_mut().and_then(|launch| launch.spans.get_mut(block as usize)) {
-            span.0 = span.0.min(time);
+    }
+
+    /// A barrier of a block has opened after the latest event.
+    pub fn open(&mut self, block: u32, warps: u32) {
+        if let Some(event) = self.length().checked_sub(1) {
+            self.opened.push(Opened { event, block, warps });
         }
-        true
     }
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
-        let events = self.events.len() * size_of::<Event>() + self.counts.len() * size_of::<Counts>();
-        events + 4 * self.values.len() + self.effects_bytes
+        self.events_bytes + self.counts.len() * size_of::<Counts>()
     }
 
     /// Time goes from 0 to this.
@@ -183,56 +201,62 @@ impl Log {
         events.filter(move |&number| self.event(number).place() == place)
     }
 
+    /// The events of a party's instruction in its thread, among some.
+    pub fn of_party(
+        &self,
+        launch: &LaunchTape,
+        party: &Party,
+        events: Range<u32>,
+    ) -> impl DoubleEndedIterator<Item = u32> {
+        let (block, thread) = launch.numbers(party);
+        let line = party.location.ptx_line;
+        self.of_warp((block, thread / 32), events).filter(move |&number| {
+            let event = self.event(number);
+            event.lanes >> (thread % 32) & 1 != 0 && launch.program.kernel.location(event.instruction).ptx_line == line
+        })
+    }
+
     /// What an event added to the counters.
     pub fn counts(&self, event: u32) -> &Counts {
         &self.counts[self.event(event).counts as usize]
     }
 
-    /// What an event wrote to registers, by number: low words, and the high words of a wide one.
-    pub fn written(&self, event: u32) -> impl Iterator<Item = (usize, [u32; 32], [u32; 32])> {
-        let &Event { lanes, values, .. } = self.event(event);
+    /// What an event wrote to registers, by number.
+    pub fn written(&self, event: u32) -> impl Iterator<Item = (usize, [u64; 32])> {
+        let Event { lanes, written, .. } = self.event(event);
         let registers = &self.launches[self.launch_of(event)].program.registers;
-        let writes = if lanes == 0 { &[][..] } else { &self.instruction(event).writes };
-        let mut at = values as usize;
+        let writes = if *lanes == 0 { &[][..] } else { &self.instruction(event).writes };
+        let mut words = written.iter().copied();
         writes.iter().map(move |&number| {
-            let low = self.values.take(&mut at, lanes);
-            let wide = registers[number].bytes == 8;
-            (number, low, if wide { self.values.take(&mut at, lanes) } else { [0; 32] })
+            let low = spread(&mut words, *lanes).map(u64::from);
+            let high = if registers[number].bytes == 8 { spread(&mut words, *lanes) } else { [0; 32] };
+            (number, std::array::from_fn(|lane| u64::from(high[lane]) << 32 | low[lane]))
         })
     }
 
-    /// What else an event did.
-    pub fn effects(&self, event: u32) -> &[Effect] {
-        let first = self.event(event).effects as usize;
-        let end = self.events.get(event as usize + 1).map_or(self.effects.len(), |next| next.effects as usize);
-        &self.effects[first..end]
+    /// The tags of the registers that an event wrote, in the order of the instruction.
+    pub fn tags(&self, event: u32) -> impl Iterator<Item = [Tag; 32]> {
+        let Event { lanes, tags, .. } = self.event(event);
+        let mut tags = tags.iter().copied();
+        self.instruction(event).writes.iter().map(move |_| spread(&mut tags, *lanes))
     }
 
-    /// The access to memory that an event made, if any: a copy is not one.
-    pub fn access(&self, event: u32) -> Option<&AccessEvent> {
-        self.effects(event).iter().find_map(|effect| match effect {
-            Effect::Access(access) => Some(&**access),
-            _ => None,
-        })
-    }
-
-    /// The asynchronous copy that an event started, if any.
-    pub fn copy(&self, event: u32) -> Option<&CopyEvent> {
-        self.effects(event).iter().find_map(|effect| match effect {
-            Effect::Copy(copy) => Some(&**copy),
+    /// The access to memory that an event made, or the asynchronous copy that it started.
+    pub fn request(&self, event: u32) -> Option<&Request> {
+        self.event(event).effects.iter().find_map(|effect| match effect {
+            Effect::Request(request) => Some(&**request),
             _ => None,
         })
     }
 
     /// The words of global and shared memory that an event touches.
     pub fn touched(&self, event: u32) -> impl Iterator<Item = Touched> {
-        self.effects(event).iter().flat_map(Effect::touched)
+        self.event(event).effects.iter().flat_map(Effect::touched)
     }
 
     /// Whether an event accesses memory, or the array of this name.
     pub fn accesses(&self, event: u32, array: Option<&str>) -> bool {
-        let is_access = |effect: &Effect| matches!(effect, Effect::Access(_) | Effect::Copy(_));
-        let Some(wanted) = array else { return self.effects(event).iter().any(is_access) };
+        let Some(wanted) = array else { return self.request(event).is_some() };
         let launch = &self.launches[self.launch_of(event)];
         self.touched(event).any(|touched| match touched.array {
             Some(array) => self.arrays[array].name == wanted,

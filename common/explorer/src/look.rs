@@ -1,14 +1,15 @@
 //! What everything looks like at one time, for one chosen thread.
 
-use crate::answer::{counts, real, whole};
-use crate::effect::{AccessEvent, CopyEvent, first_lane, lanes};
+use crate::answer::{counts, real, whole, with};
+use crate::effect::{first_lane, lanes};
+use crate::instructions::Register;
 use crate::log::LaunchTape;
+use crate::meaning::Place;
 use crate::names::element;
-use crate::origins::Origins;
 use crate::product;
 use crate::request::LookRequest;
 use crate::run::{A, B, C, Run};
-use crate::state::{Block, State};
+use crate::state::{Block, Flight, GARBAGE, State, Warp};
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::analyses::provenance::Store;
@@ -16,8 +17,8 @@ use simt::{AccessKind, CopyAccess, Counts, Space};
 
 /// The chosen thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Chosen {
-    pub launch: usize,
+pub struct Chosen<'a> {
+    pub launch: &'a LaunchTape,
     pub block: u32,
     /// The warp in the block.
     pub warp: u32,
@@ -25,27 +26,14 @@ pub struct Chosen {
     pub lane: usize,
 }
 
-impl Chosen {
-    /// What is asked for, or the last there is.
-    pub fn new(run: &Run, state: &State, request: &LookRequest) -> Self {
-        let launch = run.tape.launch_of(state.time.min(run.tape.length().saturating_sub(1)));
+impl<'a> Chosen<'a> {
+    /// What is asked for, or the last there is; an error if nothing was launched.
+    pub fn new(run: &'a Run, state: &State, request: &LookRequest) -> Result<Self, String> {
+        let launch = run.tape.launches.get(state.launch).ok_or("nothing was launched")?;
         let last = |count: u32| count.saturating_sub(1);
-        let (blocks, warps) =
-            run.tape.launches.get(launch).map_or((1, 1), |launch| (launch.spans.len() as u32, launch.warps()));
-        Self {
-            launch,
-            block: request.block.min(last(blocks)),
-            warp: request.warp.min(last(warps)),
-            lane: request.lane.min(31) as usize,
-        }
+        let (block, warp) = (request.block.min(last(launch.blocks())), request.warp.min(last(launch.warps())));
+        Ok(Self { launch, block, warp, lane: request.lane.min(31) as usize })
     }
-}
-
-/// An answer, and the arrays beside it.
-pub struct Looked {
-    pub answer: Value,
-    /// The arrays, by number.
-    pub bulk: Vec<Vec<u32>>,
 }
 
 /// Bits of marks.
@@ -73,125 +61,105 @@ fn sectors(mask: u32, addresses: &[u32; 32]) -> Value {
     all.into_iter().map(|sector| json!({ "sector": sector, "lanes": of(sector) })).collect()
 }
 
-fn wavefronts(passes: &[Wavefront]) -> Value {
-    passes.iter().map(|pass| json!({ "lanes": pass.lanes, "banks": pass.words })).collect()
+/// One side of a request: what its lanes ask for in one memory, and what that memory does for it.
+fn side(
+    run: &Run,
+    launch: &LaunchTape,
+    (space, array): (Space, Option<usize>),
+    (mask, addresses): (u32, &[u32; 32]),
+    found: Option<&Wavefronts>,
+) -> Value {
+    let passes = found.map_or(&[][..], |found| &found.passes);
+    let wavefront = |pass: &Wavefront| json!({ "lanes": pass.lanes, "banks": pass.words });
+    let name = match (space, array) {
+        (Space::Local, _) => "local",
+        (_, Some(array)) => run.tape.arrays[array].name.as_str(),
+        _ => launch.shared_array(addresses[first_lane(mask)]).map_or("shared", |array| &array.source_name),
+    };
+    let named = |lane: usize| match space {
+        Space::Local => format!("local[{}]", addresses[lane] / 4),
+        _ => element(run, launch, array, addresses[lane]).to_string(),
+    };
+    json!({
+        "array": name, "addresses": by_lane(mask, |lane| addresses[lane]), "elements": by_lane(mask, named),
+        "sectors": if array.is_some() { sectors(mask, addresses) } else { json!([]) },
+        "wavefronts": passes.iter().map(wavefront).collect::<Value>(), "fewest": found.map_or(0, |found| found.fewest),
+    })
 }
 
 /// The chosen warp's latest request.
 fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
-    let tape = &run.tape;
-    let (event, instruction) = (tape.event(number), tape.instruction(number));
-    let named = |array: Option<usize>, mask: u32, addresses: &[u32; 32]| {
-        by_lane(mask, |lane| element(run, launch, array, addresses[lane]).to_string())
-    };
-    let array = |array: Option<usize>, mask: u32, addresses: &[u32; 32]| match array {
-        Some(array) => tape.arrays[array].name.as_str(),
-        None => launch.shared_array(addresses[first_lane(mask)]).map_or("shared", |array| &array.source_name),
-    };
-    let mut answer = json!({
-        "time": number + 1, "now": number + 1 == now, "instruction": event.instruction + launch.first_instruction, "line": instruction.line,
-        "counts": counts(tape.counts(number), false), "note": null, "to": null, "fewest": 0, "sectors": [], "wavefronts": [],
+    let Some(request) = run.tape.request(number) else { return Value::Null };
+    let (event, line) = (run.tape.event(number), run.tape.instruction(number).line);
+    let mask = request.asking();
+    // Lanes that take no part go where one does.
+    let filled = |lane: usize| request.addresses[if mask >> lane & 1 != 0 { lane } else { first_lane(mask) }].into();
+    let found = (request.space == Space::Shared).then(|| {
+        let (kernel, filled) = (&launch.program.kernel, std::array::from_fn(filled));
+        Wavefronts::of_access(kernel, event.instruction, request.kind, mask, request.bytes, &filled)
     });
-    let more = if let Some(access) = tape.access(number) {
-        let &AccessEvent { kind, space, lanes: mask, bytes, ref addresses, .. } = access;
-        if space == Space::Global {
-            answer["sectors"] = sectors(mask, addresses);
-        } else if space == Space::Shared {
-            // Lanes that take no part go where one does.
-            let filled = std::array::from_fn(|lane| {
-                addresses[if mask >> lane & 1 != 0 { lane } else { first_lane(mask) }].into()
-            });
-            let kernel = &launch.program.kernel;
-            match Wavefronts::of_access(kernel, event.instruction, kind, mask, bytes, &filled) {
-                Some(found) => {
-                    answer["wavefronts"] = wavefronts(&found.passes);
-                    answer["fewest"] = json!(found.fewest);
-                }
-                None => {
-                    answer["note"] =
-                        json!("the assembler merges this load with its neighbour: the wider one is counted there");
-                }
-            }
-        }
-        let kind = match kind {
-            AccessKind::Load => "load",
-            AccessKind::Store => "store",
-            _ => "atomic",
-        };
-        let (space, array, elements) = match space {
-            Space::Global => ("global", array(access.array, mask, addresses), named(access.array, mask, addresses)),
-            Space::Shared => ("shared", array(None, mask, addresses), named(None, mask, addresses)),
-            _ => ("local", "local", by_lane(mask, |lane| format!("local[{}]", addresses[lane] / 4))),
-        };
-        json!({
-            "kind": kind, "space": space, "array": array, "bytes": bytes, "lanes": mask, "elements": elements,
-            "addresses": by_lane(mask, |lane| addresses[lane]),
-        })
-    } else if let Some(copy) = tape.copy(number) {
-        let CopyEvent { lanes: mask, bytes, from, to, .. } = copy;
-        let reading = copy.reading();
-        let base = copy.array.map_or(0, |array| tape.arrays[array].base);
+    let (mut to, mut note) = (Value::Null, None);
+    if let Some(copy) = &request.copy {
+        let base = request.array.map_or(0, |array| run.tape.arrays[array].base);
         let found = Wavefronts::of_copy(&CopyAccess {
             warp: event.warp,
             instruction: event.instruction,
-            lanes: *mask,
-            bytes: *bytes,
+            lanes: request.lanes,
+            bytes: request.bytes,
             bypass: copy.bypass,
             source_bytes: &copy.source_bytes,
-            from: &from.map(|offset| base + u64::from(offset)),
-            to: &to.map(u64::from),
+            from: &request.addresses.map(|offset| base + u64::from(offset)),
+            to: &copy.to.map(u64::from),
         });
-        answer["sectors"] = sectors(reading, from);
-        answer["to"] = json!({
-            "addresses": by_lane(*mask, |lane| to[lane]), "elements": named(None, *mask, to), "array": array(None, *mask, to),
-            "wavefronts": wavefronts(&found.passes), "fewest": found.fewest,
-        });
-        if reading != *mask {
-            answer["note"] = json!("lanes without a source write zeros");
-        }
-        json!({
-            "kind": "copy", "space": "global", "array": copy.array.map(|array| &tape.arrays[array].name), "bytes": bytes, "lanes": mask,
-            "elements": named(copy.array, reading, from), "addresses": by_lane(reading, |lane| from[lane]),
-        })
-    } else {
-        json!({})
-    };
-    crate::answer::with(answer, more)
+        to = side(run, launch, (Space::Shared, None), (request.lanes, &copy.to), Some(&found));
+        note = (mask != request.lanes).then_some("lanes without a source write zeros");
+    } else if let Some(None) = found {
+        note = Some("the assembler merges this load with its neighbour: the wider one is counted there");
+    }
+    let (kind, space) = (request.kind, request.space);
+    let more = json!({
+        "now": number + 1 == now, "line": line, "bytes": request.bytes, "to": to, "note": note,
+        "kind": match kind {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic => "atomic",
+            _ => "copy",
+        },
+        "space": match space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            _ => "local",
+        },
+    });
+    with(side(run, launch, (space, request.array), (mask, &request.addresses), found.flatten().as_ref()), more)
 }
 
-/// The value of a register in a lane.
-fn value(float: bool, bytes: u32, low: u32, high: u32) -> (Value, &'static str) {
-    match (float, bytes) {
-        (_, 0) => (json!(low), "pred"),
-        (true, 8) => (real(f64::from_bits(u64::from(high) << 32 | u64::from(low))), "f64"),
-        (true, _) => (real(f64::from(f32::from_bits(low))), "f32"),
-        (false, 8) => (whole(u64::from(high) << 32 | u64::from(low)), "u64"),
-        (false, _) => (json!(low as i32), "s32"),
+/// What a register holds, as a number.
+fn number(register: &Register, bits: u64) -> Value {
+    match (register.float, register.bytes) {
+        (true, 8) => real(f64::from_bits(bits)),
+        (true, _) => real(f64::from(f32::from_bits(bits as u32))),
+        (false, 4) => json!(bits as i32),
+        (false, _) => whole(bits),
     }
 }
 
-fn registers(launch: &LaunchTape, block: &Block, chosen: &Chosen, now: u32) -> Value {
-    let Some(warp) = block.warps.get(chosen.warp as usize) else { return json!([]) };
-    let written = launch.program.registers.iter().zip(&warp.times).filter(|(_, time)| **time > 0);
-    let register = written.map(|(register, &time)| {
-        let at = 32 * register.place + chosen.lane;
-        let high = if register.bytes == 8 { warp.registers[at + 32] } else { 0 };
-        let (value, kind) = value(register.float, register.bytes, warp.registers[at], high);
-        json!({ "name": register.name, "type": kind, "value": value, "time": time, "now": time == now })
-    });
-    register.collect()
+fn registers(chosen: &Chosen<'_>, warp: &Warp, now: u32) -> Value {
+    let all = chosen.launch.program.registers.iter().zip(&warp.registers).zip(&warp.times);
+    let register = |((register, values), &time): ((&Register, &[u64; 32]), &u32)| json!({ "name": register.name, "value": number(register, values[chosen.lane]), "now": time == now });
+    all.filter(|(_, time)| **time > 0).map(register).collect()
 }
 
 /// The sums of the chosen lane that end up in C: of each the latest value that it has at that time.
-fn sums(run: &Run, origins: &Origins, chosen: &Chosen, time: u32) -> Value {
-    let Some(block) = origins.block(chosen.launch, chosen.block) else { return json!([]) };
+fn sums(run: &Run, state: &State, chosen: &Chosen<'_>) -> Value {
+    let Some(Place { block, .. }) = Place::new(run, state.launch, chosen.block) else { return json!([]) };
     let thread = 32 * chosen.warp + chosen.lane as u32;
     let sum = |(_, store): (u32, &Store)| {
         let [row, column] = run.row_column(C, store.index as u32);
         let sums = block.nodes().formed(store.value).sums;
-        let latest = sums.into_iter().find(|&tag| block.event_of(tag) < time);
+        let latest = sums.into_iter().find(|&tag| block.event_of(tag) < state.time);
         let value = latest.map(|tag| real(run.number(block.nodes().value(tag).bits as u32)));
-        let register = latest.and_then(|tag| block.register_of(run, tag, chosen.lane));
+        let register = latest.and_then(|tag| block.register_of(&run.tape, tag, chosen.lane));
         let expected = run.expected.get(store.index as usize).map(|&bits| real(run.number(bits)));
         json!({ "row": row, "column": column, "value": value, "expected": expected, "register": register })
     };
@@ -200,30 +168,25 @@ fn sums(run: &Run, origins: &Origins, chosen: &Chosen, time: u32) -> Value {
     stores.into_iter().map(sum).collect()
 }
 
-fn warps(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen, ended: bool, time: u32) -> Value {
-    let tape = &run.tape;
-    let (_, end) = launch.spans[chosen.block as usize];
-    let events = time.max(launch.events.start)..launch.events.end.min(end.saturating_add(1));
-    let first = launch.first_instruction;
+fn warps(run: &Run, chosen: &Chosen<'_>, block: Option<&Block>, time: u32) -> Value {
+    let (tape, launch) = (&run.tape, chosen.launch);
+    let events = time.max(launch.events.start)..launch.events.end;
     let warp = |number: u32| {
-        let next = tape.of_warp((chosen.block, number), if ended { 0..0 } else { events.clone() }).next();
-        let next = next.map(|next| tape.event(next).instruction);
-        let state = own.and_then(|block| block.warps.get(number as usize));
-        let last = state.and_then(|warp| warp.last).map(|last| tape.event(last));
-        let gone = ended || state.is_some_and(|warp| warp.ended == u32::MAX);
-        let name = match state {
-            _ if gone => "done",
+        let warp = block.and_then(|block| block.warps.get(number as usize));
+        let name = match warp {
             None => "waits",
+            Some(warp) if warp.has_ended() => "done",
             Some(warp) if warp.at_barrier => "barrier",
             Some(_) => "runs",
         };
-        let at = |instruction: u32| launch.program.instructions.get(instruction as usize).and_then(|known| known.line);
-        let at_barrier = if name == "barrier" { last.map(|event| event.instruction) } else { None };
-        let here = at_barrier.or(next);
-        json!({
-            "state": name, "next": next.map(|next| next + first), "line": here.and_then(at),
-            "last": last.map(|event| event.instruction + first), "lanes": last.map_or(0, |event| event.lanes),
-        })
+        let last = warp.and_then(|warp| warp.last);
+        let here = match name {
+            "done" => None,
+            "barrier" => last,
+            _ => tape.of_warp((chosen.block, number), events.clone()).next(),
+        };
+        let last = last.map(|last| tape.event(last).instruction + launch.first_instruction);
+        json!({ "state": name, "line": here.and_then(|here| tape.instruction(here).line), "last": last })
     };
     (0..launch.warps()).map(warp).collect()
 }
@@ -233,15 +196,15 @@ fn cut([row, column, rows, columns]: [u32; 4], [height, width]: [u32; 2]) -> Val
     json!([row, column, rows.min(height.saturating_sub(row)), columns.min(width.saturating_sub(column))])
 }
 
-fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -> Value {
+fn tiles(run: &Run, chosen: &Chosen<'_>, block: Option<&Block>) -> Value {
     let [m, n, k] = run.size;
     let [width, height] = run.plan.tile;
-    let at = launch.grid.index(chosen.block.into());
+    let at = chosen.launch.grid.index(chosen.block.into());
     let (row, column) = (at.y * height, at.x * width);
     let mut tiles = Map::new();
     tiles.insert("C".into(), cut([row, column, height, width], [m, n]));
     // The pass of the main loop: where the block read A or B last.
-    let latest = |input: usize| own.and_then(|block| block.warps.iter().filter_map(|warp| warp.inputs[input]).max());
+    let latest = |input: usize| block?.warps.iter().filter_map(|warp| warp.inputs[input]).max();
     let address =
         |number: u32| run.tape.touched(number).find(|touched| touched.array.is_some()).map(|touched| touched.word);
     let pass = |k: u32| k / run.plan.tile_k * run.plan.tile_k;
@@ -252,18 +215,6 @@ fn tiles(run: &Run, launch: &LaunchTape, own: Option<&Block>, chosen: &Chosen) -
         tiles.insert("B".into(), cut([pass(at / n), column, run.plan.tile_k, width], [k, n]));
     }
     Value::Object(tiles)
-}
-
-fn copies(run: &Run, launch: &LaunchTape, own: Option<&Block>) -> Value {
-    let Some(own) = own else { return json!([]) };
-    let copy = |flight: &crate::state::Flight| {
-        let (event, copy) = (run.tape.event(flight.event), run.tape.copy(flight.event));
-        json!({
-            "warp": flight.warp, "time": flight.event + 1, "instruction": event.instruction + launch.first_instruction,
-            "lanes": event.lanes, "bytes": copy.map_or(0, |copy| copy.bytes), "closed": flight.closed,
-        })
-    };
-    own.flights.iter().map(copy).collect()
 }
 
 /// The marks of A, B, C and of shared memory.
@@ -285,22 +236,27 @@ impl Marks {
             }
         }
     }
+
+    /// Marks words that have been written.
+    fn written(marks: &mut [u32], is: impl Fn(usize) -> bool) {
+        let written = marks.iter_mut().enumerate().filter(|(word, _)| is(*word));
+        written.for_each(|(_, mark)| *mark |= HAS_BEEN_WRITTEN);
+    }
 }
 
 /// A warp's latest request, if the warp still stands on its line.
-fn current(run: &Run, warp: &crate::state::Warp) -> Option<u32> {
+fn current(run: &Run, warp: &Warp) -> Option<u32> {
     let (access, last) = (warp.access?, warp.last?);
     let line = |number: u32| run.tape.instruction(number).line;
     (access == last || line(access) == line(last)).then_some(access)
 }
 
-fn marks(run: &Run, launch: &LaunchTape, state: &State, own: Option<&Block>, chosen: &Chosen) -> Marks {
-    let words = |array: usize| state.arrays.get(array).map_or(0, |words| words.len());
+fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> Marks {
     let mut marks = Marks {
-        matrices: [A, B, C].map(|array| vec![0; words(array)]),
-        shared: vec![0; launch.shared_bytes.div_ceil(4) as usize],
+        matrices: [A, B, C].map(|array| vec![0; state.arrays[array].len()]),
+        shared: vec![0; chosen.launch.shared_bytes.div_ceil(4) as usize],
     };
-    for (&number, block) in &state.blocks {
+    for (&number, block) in state.blocks.iter().filter(|(_, block)| !block.has_ended()) {
         for (warp_number, warp) in (0u32..).zip(&block.warps) {
             let Some(request) = current(run, warp) else { continue };
             let of_block = number == chosen.block;
@@ -313,21 +269,13 @@ fn marks(run: &Run, launch: &LaunchTape, state: &State, own: Option<&Block>, cho
             }
         }
     }
-    if let Some(own) = own {
-        for flight in &own.flights {
+    if let Some(block) = state.blocks.get(&chosen.block) {
+        for flight in &block.flights {
             marks.request(run, flight.event, true, u32::MAX, [ON_ITS_WAY; 2]);
         }
-        for (word, mark) in marks.shared.iter_mut().enumerate() {
-            if own.written[word / 32] >> (word % 32) & 1 != 0 {
-                *mark |= HAS_BEEN_WRITTEN;
-            }
-        }
+        Marks::written(&mut marks.shared, |word| block.held(word as u32).is_some());
     }
-    if let Some([_, writes]) = state.touched.get(C) {
-        for (mark, &count) in marks.matrices[C].iter_mut().zip(writes.iter()) {
-            *mark |= if count > 0 { HAS_BEEN_WRITTEN } else { 0 };
-        }
-    }
+    Marks::written(&mut marks.matrices[C], |word| state.touched[C][1][word] > 0);
     marks
 }
 
@@ -336,63 +284,41 @@ fn by_line(run: &Run, lines: &[Counts]) -> Value {
     Value::Object(named.map(|(name, line)| (name.clone(), counts(line, false))).collect())
 }
 
-/// Everything at the state's time. `own` is the state in which the chosen block is shown: its last one if it has ended.
-pub fn look(run: &Run, origins: Option<&Origins>, state: &State, own: &State, chosen: &Chosen) -> Looked {
-    let tape = &run.tape;
-    let time = state.time;
-    let Some(launch) = tape.launches.get(chosen.launch) else {
-        return Looked { answer: json!({ "time": 0 }), bulk: vec![] };
-    };
-    let block = own.blocks.get(&chosen.block);
-    let (_, end) = launch.spans[chosen.block as usize];
-    let ended = end < time;
-    let describe = |number: u32| {
-        let event = tape.event(number);
-        json!({
-            "block": event.block, "warp": event.warp, "instruction": event.instruction + launch.first_instruction,
-            "line": tape.instruction(number).line, "lanes": event.lanes,
-        })
-    };
-    let event = time.checked_sub(1).filter(|&event| event >= launch.events.start);
-    let blocks = launch.spans.iter().map(|&(first, end)| if first >= time { 0 } else { 1 + u32::from(end < time) });
-    let latest = block.and_then(|block| block.warps.get(chosen.warp as usize)).and_then(|warp| warp.access);
+/// Everything at the state's time, and the arrays beside it.
+pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, Vec<Vec<u32>>), String> {
+    let chosen = &Chosen::new(run, state, request)?;
+    let (launch, time) = (chosen.launch, state.time);
+    let block = state.blocks.get(&chosen.block).map(|block| &**block);
+    let warp = block.and_then(|block| block.warps.get(chosen.warp as usize));
+    let event = time.checked_sub(1).filter(|&event| event >= launch.events.start).map(|event| run.tape.event(event));
+    let blocks = (0..launch.blocks()).map(|number| {
+        let known = state.blocks.get(&number);
+        known.map_or(0, |block| 1 + u32::from(block.has_ended()))
+    });
+    let copy = |flight: &Flight| json!({ "warp": flight.warp, "lanes": run.tape.event(flight.event).lanes });
     let answer = json!({
-        "time": time, "launch": chosen.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
-        "event": event.map(describe),
+        "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
+        "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
         "blocks": blocks.collect::<Vec<u32>>(),
-        "warps": warps(run, launch, block, chosen, ended, time),
-        "tiles": tiles(run, launch, block, chosen),
-        "request": latest.map(|number| request(run, launch, number, time)),
-        "registers": block.map_or_else(|| json!([]), |block| registers(launch, block, chosen, time)),
-        "sums": origins.map_or_else(|| json!([]), |origins| sums(run, origins, chosen, time)),
-        "copies": copies(run, launch, block),
-        "product": product::latest(run, launch, block, (chosen.block, chosen.warp), time),
+        "warps": warps(run, chosen, block, time),
+        "tiles": tiles(run, chosen, block),
+        "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),
+        "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
+        "sums": sums(run, state, chosen),
+        "copies": block.iter().flat_map(|block| &block.flights).map(copy).collect::<Value>(),
+        "product": warp.map(|warp| product::latest(run, chosen, warp, time)),
         "totals": counts(&state.totals, true),
         "by_line": by_line(run, &state.lines),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),
     });
-    let marks = marks(run, launch, state, if ended { None } else { block }, chosen);
-    let words = |array: usize| state.arrays.get(array).map_or_else(Vec::new, |words| words.to_vec());
-    let touched =
-        |array: usize, how: usize| state.touched.get(array).map_or_else(Vec::new, |counts| counts[how].to_vec());
-    let [a, b, c] = marks.matrices;
-    let shared = block.map_or_else(
-        || vec![crate::state::GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
-        |block| block.shared.clone(),
-    );
-    let bulk = vec![
-        words(A),
-        words(B),
-        words(C),
-        run.expected.clone(),
-        touched(A, 0),
-        touched(B, 0),
-        touched(C, 1),
-        a,
-        b,
-        c,
-        shared,
-        marks.shared,
-    ];
-    Looked { answer, bulk }
+    let marks = marks(run, state, chosen);
+    let garbage = || vec![GARBAGE; marks.shared.len()];
+    let shared = block.map_or_else(garbage, |block| block.shared.clone());
+    let words = |array: usize| state.arrays[array].to_vec();
+    let touched = |array: usize, how: usize| state.touched[array][how].to_vec();
+    let mut bulk = vec![words(A), words(B), words(C), run.expected.clone()];
+    bulk.extend([touched(A, 0), touched(B, 0), touched(C, 1)]);
+    bulk.extend(marks.matrices);
+    bulk.extend([shared, marks.shared]);
+    Ok((answer, bulk))
 }

@@ -1,19 +1,19 @@
 //! What a value means: an element, a sum of products, an address, or a number that the kernel was given.
 
-use crate::answer::real;
+use crate::answer::with;
 use crate::effect::Touched;
 use crate::instructions::operands;
 use crate::log::LaunchTape;
 use crate::look::Chosen;
 use crate::matrices::equal;
 use crate::names::element;
-use crate::origins::{Followed, Origins};
-use crate::request::Subject;
+use crate::origins::Followed;
+use crate::request::{LookRequest, Subject};
 use crate::run::{A, B, C, Run};
-use crate::state::{Block, State};
+use crate::state::{State, Warp};
 use serde_json::{Map, Value, json};
 use simt::Space;
-use simt::analyses::provenance::{self, Source, Tag, Term};
+use simt::analyses::provenance::{self, Source, Store, Tag, Term};
 use std::collections::BTreeSet;
 
 /// Pairs of a sum that are listed.
@@ -28,8 +28,8 @@ const READS: usize = 64;
 pub struct Place<'a> {
     pub run: &'a Run,
     pub launch: &'a LaunchTape,
-    /// The number of the launch, and of the block.
-    pub at: (usize, u32),
+    /// Its number.
+    pub number: u32,
     /// What is known of it.
     pub block: &'a Followed,
 }
@@ -52,6 +52,16 @@ impl Factor {
     }
 }
 
+/// A meaning that has no more to it than its words.
+fn said(kind: &str, words: &str) -> Value {
+    json!({ "kind": kind, "words": words })
+}
+
+/// What a word holds that nobody has stored.
+fn unset(verb: &str, name: &str) -> String {
+    format!("nothing: no thread {verb} {name}")
+}
+
 /// Where a value began.
 pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Factor {
     let mut factor = Factor { words: "a number".into(), element: None, zero: false, unset: false };
@@ -69,8 +79,7 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
         Source::Unknown => {
             if let Some(passage) = value.shared.filter(|passage| passage.stored.is_none()) {
                 factor.unset = true;
-                factor.words =
-                    format!("nothing: no thread has stored {}", element(run, launch, None, 4 * passage.position));
+                factor.words = unset("has stored", &element(run, launch, None, 4 * passage.position).to_string());
             }
         }
     }
@@ -79,23 +88,26 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
 
 impl<'a> Place<'a> {
     /// A block of a launch; none if it was not followed.
-    pub fn new(run: &'a Run, origins: &'a Origins, launch: usize, block: u32) -> Option<Self> {
-        let of_launch = run.tape.launches.get(launch)?;
-        Some(Self { run, launch: of_launch, at: (launch, block), block: origins.block(launch, block)? })
+    pub fn new(run: &'a Run, launch: usize, number: u32) -> Option<Self> {
+        let launch = run.tape.launches.get(launch)?;
+        Some(Self { run, launch, number, block: launch.followed.get(&number)? })
     }
 
-    /// A word of shared memory by its name.
-    pub fn shared(&self, word: u32) -> String {
-        element(self.run, self.launch, None, 4 * word).to_string()
+    /// All of them.
+    fn all(run: &'a Run) -> impl Iterator<Item = Self> {
+        let of = |launch: &'a LaunchTape| launch.followed.iter().map(move |block| (launch, block));
+        let all = run.tape.launches.iter().flat_map(of);
+        all.map(move |(launch, (&number, block))| Self { run, launch, number, block })
     }
 
-    /// Who did something: an event, with the lanes of it that did.
-    fn act(&self, event: u32, instruction: u32, lane: u32, lanes: u32) -> Value {
-        let known = self.launch.program.instructions.get(instruction as usize);
-        json!({
-            "time": event + 1, "launch": self.at.0, "block": self.at.1, "warp": self.run.tape.event(event).warp, "lane": lane,
-            "line": known.and_then(|known| known.line), "instruction": instruction + self.launch.first_instruction, "lanes": lanes,
-        })
+    /// The line of an instruction.
+    fn line(&self, instruction: u32) -> Option<u32> {
+        self.launch.program.instructions.get(instruction as usize).and_then(|known| known.line)
+    }
+
+    /// Who did something.
+    fn act(&self, event: u32, instruction: u32, lane: u32) -> Value {
+        json!({ "warp": self.run.tape.event(event).warp, "lane": lane, "line": self.line(instruction) })
     }
 
     /// What a tag stands for. Of a sum only the products up to an event count; `stored` says that it is complete.
@@ -109,22 +121,19 @@ impl<'a> Place<'a> {
         }
         let value = nodes.value(tag);
         let factor = factor(self.run, self.launch, &value);
-        let words = factor.words;
-        Some(match value.source {
-            Source::Element { array, index } => {
-                let [row, column] = self.run.row_column(array, index as u32);
-                json!({
-                    "kind": "element", "words": words, "array": self.run.tape.arrays.get(array).map(|array| &array.name), "row": row,
-                    "column": column, "index": index, "negated": value.negated,
-                    "through": value.shared.map(|passage| self.shared(passage.position)),
-                })
-            }
-            Source::Constant(bits) => {
-                json!({ "kind": "constant", "words": words, "value": real(self.run.number(bits as u32)) })
-            }
-            _ if factor.unset => json!({ "kind": "unset", "words": words }),
+        let kind = match value.source {
+            Source::Element { .. } => "element",
+            Source::Constant(_) => "constant",
+            _ if factor.unset => "unset",
             _ => return None,
-        })
+        };
+        let mut meaning = said(kind, &factor.words);
+        if let Some((array, index)) = factor.element {
+            let [row, column] = self.run.row_column(array, index);
+            let name = self.run.tape.arrays.get(array).map(|array| &array.name);
+            meaning = with(meaning, json!({ "array": name, "row": row, "column": column }));
+        }
+        Some(meaning)
     }
 
     /// How many products a sum has.
@@ -160,11 +169,9 @@ impl<'a> Place<'a> {
         };
         let single = name.is_none() && count == 1 && formed.rest.is_empty();
         let missing: Vec<u32> = (0..k).filter(|k| stored && goal.is_some() && !seen.contains(k)).collect();
-        let rest = formed.rest.iter().map(|value| factor(self.run, self.launch, value)).find(|rest| !rest.zero);
-        let first = count.saturating_sub(LISTED);
         json!({
-            "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": goal.map(|_| k), "products": count,
-            "pairs": pairs[first..], "first": first, "wrong": wrong, "missing": missing, "start": rest.map(|rest| rest.words),
+            "kind": if single { "product" } else { "sum" }, "words": words, "of": goal.map(|_| k), "products": count,
+            "pairs": pairs[count.saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,
         })
     }
 
@@ -200,12 +207,8 @@ impl<'a> Place<'a> {
             }
             _ => None,
         };
-        let event = self.block.event_of(term.tag);
-        let line = self.launch.program.instructions.get(term.instruction as usize).and_then(|known| known.line);
-        Some(json!({
-            "a": a, "b": b, "words": format!("{one} · {other}"), "time": event + 1, "warp": term.thread / 32, "lane": term.thread % 32,
-            "line": line, "wrong": wrong,
-        }))
+        let (words, line) = (format!("{one} · {other}"), self.line(term.instruction));
+        Some(json!({ "a": a, "b": b, "words": words, "line": line, "wrong": wrong }))
     }
 
     /// Who read a word of shared memory: one for each warp and instruction.
@@ -214,150 +217,114 @@ impl<'a> Place<'a> {
         let read = |number: u32| {
             let event = self.run.tape.event(number);
             let own = |touched: &Touched| touched.reads && (touched.array, touched.word) == (None, word);
-            let lanes = self.run.tape.touched(number).filter(own).map(|touched| touched.lane);
-            let mask = lanes.fold(0, |mask, lane| mask | 1_u32 << lane);
-            let new = event.block == self.at.1 && mask != 0 && known.insert((event.warp, event.instruction));
-            new.then(|| self.act(number, event.instruction, mask.trailing_zeros(), mask))
+            let lane = self.run.tape.touched(number).filter(own).map(|touched| touched.lane).min()?;
+            let new = event.block == self.number && known.insert((event.warp, event.instruction));
+            new.then(|| self.act(number, event.instruction, lane as u32))
         };
         events.filter_map(read).take(READS).collect()
-    }
-
-    /// The tag of a register in a lane, as an event wrote it.
-    pub fn register(&self, lane: usize, register: usize, event: u32) -> Option<Tag> {
-        let writes = &self.run.tape.instruction(event).writes;
-        let place = writes.iter().position(|&written| written == register)?;
-        let tags = self.block.written(event, self.run.tape.event(event).lanes, writes.len());
-        Some(tags.get(place).map_or(0, |tags| tags[lane]))
     }
 }
 
 /// What a register holds that is no value of the matrices: an address, an index, an argument.
 fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u64) -> Value {
     let launch = &run.tape.launches[launch_number];
-    let program = &launch.program;
-    let known = &program.registers[register];
-    let address = |array: &str, name: Option<String>| {
-        let words = name
-            .as_ref()
-            .map_or_else(|| format!("an address past the end of {array}"), |name| format!("an address: {name}"));
-        json!({ "kind": "address", "words": words, "array": array, "name": name })
+    let known = &launch.program.registers[register];
+    let address = |at: Option<usize>, offset: u64| {
+        said("address", &format!("an address: {}", element(run, launch, at, offset as u32)))
     };
+    let past = |array: &str| said("address", &format!("an address past the end of {array}"));
     if known.bytes == 8 {
         let arrays = &run.tape.arrays;
         if let Some(at) = arrays.iter().position(|array| value >= array.base && value - array.base < array.bytes) {
-            let name = element(run, launch, Some(at), (value - arrays[at].base) as u32);
-            return address(&name.array, Some(name.to_string()));
+            return address(Some(at), value - arrays[at].base);
         }
         let before = arrays.iter().filter(|array| array.base <= value).max_by_key(|array| array.base);
         if let Some(array) = before.filter(|_| known.base == Some(Space::Global)) {
-            return address(&array.name, None);
+            return past(&array.name);
         }
     } else if !known.float && known.bytes == 4 && known.base == Some(Space::Shared) {
-        let inside = value < launch.shared_bytes.into();
-        let name = element(run, launch, None, value as u32);
-        return address(&name.array, inside.then(|| name.to_string()));
+        if value < launch.shared_bytes.into() {
+            return address(None, value);
+        }
+        return past(&element(run, launch, None, value as u32).array);
     }
     let instruction = run.tape.instruction(event);
     let from = operands(&instruction.text).into_iter().nth(1).unwrap_or_default();
-    let part = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let special = [("%tid.", "threadIdx"), ("%ntid.", "blockDim"), ("%ctaid.", "blockIdx"), ("%nctaid.", "gridDim")];
-    if let Some((_, name)) = special.iter().find(|(start, _)| from.starts_with(start)) {
-        let name = format!("{name}.{}", part(from));
-        return json!({ "kind": "index", "words": name, "name": name });
+    if let Some((part, name)) = special.iter().find_map(|(start, name)| Some((from.strip_prefix(start)?, name))) {
+        return said("index", &format!("{name}.{part}"));
     }
     if instruction.text.contains("ld.param") {
-        let params = program.kernel.params();
+        let params = launch.program.kernel.params();
         let at = params.iter().position(|param| from.trim_matches(['[', ']']).split('+').next() == Some(&param.name));
-        let name = at.and_then(|at| run.argument_name(launch_number, at));
-        if let Some(name) = name {
-            return json!({ "kind": "argument", "words": format!("the argument {name}"), "name": name });
+        if let Some(name) = at.and_then(|at| run.argument_name(launch_number, at)) {
+            return said("argument", &format!("the argument {name}"));
         }
     }
-    json!({ "kind": "unknown", "words": "a number" })
+    said("unknown", "a number")
 }
 
 /// What a register of the chosen lane holds; none if it has not been written.
-fn register(place: Option<&Place<'_>>, run: &Run, block: &Block, chosen: &Chosen, number: usize) -> Option<Value> {
-    let launch = &run.tape.launches[chosen.launch];
-    let (warp, known) = (block.warps.get(chosen.warp as usize)?, &launch.program.registers[number]);
-    let time = warp.times.get(number).copied().filter(|&time| time > 0)?;
-    let at = 32 * known.place + chosen.lane;
-    let high = if known.bytes == 8 { warp.registers[at + 32] } else { 0 };
-    let value = u64::from(high) << 32 | u64::from(warp.registers[at]);
-    let plain = self::number(run, chosen.launch, number, time - 1, value);
+fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: usize) -> Option<Value> {
+    let event = warp.times[number].checked_sub(1)?;
+    let plain = self::number(run, state.launch, number, event, warp.registers[number][chosen.lane]);
     if plain["kind"] == "address" {
         return Some(plain);
     }
-    let found = place.and_then(|place| place.tag(place.register(chosen.lane, number, time - 1)?, time, false));
+    let place = run.tape.instruction(event).writes.iter().position(|&written| written == number)?;
+    let tag = run.tape.tags(event).nth(place)?[chosen.lane];
+    let found = Place::new(run, state.launch, chosen.block).and_then(|place| place.tag(tag, state.time, false));
     found.or(Some(plain))
 }
 
-/// What is asked about, at the state's time; the chosen block is shown as `own` has it.
-pub fn meaning(
-    run: &Run,
-    origins: &Origins,
-    state: &State,
-    own: &State,
-    chosen: &Chosen,
-    of: &Subject,
-) -> Result<Value, String> {
-    let launch = run.tape.launches.get(chosen.launch).ok_or("nothing was launched")?;
-    let place = Place::new(run, origins, chosen.launch, chosen.block);
-    let block = own.blocks.get(&chosen.block);
-    let unknown = || json!({ "kind": "unknown", "words": "a number" });
-    match of {
-        Subject::Register(_) | Subject::Registers => {
-            let wanted = |name: &str| !matches!(of, Subject::Register(asked) if asked != name);
+/// What is asked about, at the state's time.
+pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Result<Value, String> {
+    let chosen = &Chosen::new(run, state, at)?;
+    let unknown = || said("unknown", "a number");
+    Ok(match *of {
+        Subject::Registers => {
+            let warp = state.blocks.get(&chosen.block).and_then(|block| block.warps.get(chosen.warp as usize));
+            let Some(warp) = warp else { return Ok(json!({ "registers": {} })) };
+            let all = &chosen.launch.program.registers;
             // The ones that were written last: a kernel without loops has thousands, and most have had their time.
-            let written = |number: &usize| block?.warps.get(chosen.warp as usize)?.times.get(*number).copied();
-            let known = launch.program.registers.iter().enumerate().filter(|(_, known)| wanted(&known.name));
-            let mut numbers: Vec<usize> = known.map(|(number, _)| number).collect();
-            numbers.sort_by_key(|number| std::cmp::Reverse(written(number)));
-            let mut all = Map::new();
-            for number in numbers.into_iter().take(MOST) {
-                let known = block.and_then(|block| register(place.as_ref(), run, block, chosen, number));
-                all.extend(known.map(|known| (launch.program.registers[number].name.clone(), known)));
-            }
-            Ok(match of {
-                Subject::Register(name) => json!({ "meaning": all.get(name) }),
-                _ => json!({ "registers": all }),
-            })
+            let mut numbers: Vec<usize> = (0..all.len()).collect();
+            numbers.sort_by_key(|&number| std::cmp::Reverse(warp.times[number]));
+            let of = |number: usize| Some((all[number].name.clone(), register(run, state, chosen, warp, number)?));
+            json!({ "registers": numbers.into_iter().take(MOST).filter_map(of).collect::<Map<_, _>>() })
         }
-        &Subject::Shared(word) => {
-            let found = place
-                .as_ref()
-                .and_then(|place| place.block.placed(0..state.time).rfind(|(_, placed)| placed.position == word));
-            let name = element(run, launch, None, 4 * word).to_string();
-            let empty = || json!({ "kind": "unset", "words": format!("nothing: no thread has stored {name}") });
-            let (Some(place), Some((event, placed))) = (&place, found) else {
-                return Ok(json!({ "meaning": empty(), "name": name, "stored": null, "read": [] }));
+        Subject::Shared(word) => {
+            let name = element(run, chosen.launch, None, 4 * word).to_string();
+            let place = Place::new(run, state.launch, chosen.block);
+            let found = place.and_then(|place| {
+                let of_word = place.block.placed(0..state.time).rfind(|(_, placed)| placed.position == word);
+                of_word.map(|(event, placed)| (place, event, placed))
+            });
+            let Some((place, event, placed)) = found else {
+                let meaning = said("unset", &unset("has stored", &name));
+                return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };
             let meaning = place.tag(placed.tag, state.time, false).unwrap_or_else(unknown);
-            let stored = place.act(event, placed.stored, placed.by % 32, 1 << (placed.by % 32));
-            Ok(
-                json!({ "meaning": meaning, "name": name, "stored": stored, "read": place.reads(word, event + 1..state.time) }),
-            )
+            let stored = place.act(event, placed.stored, placed.by % 32);
+            let read = place.reads(word, event + 1..state.time);
+            json!({ "meaning": meaning, "name": name, "stored": stored, "read": read })
         }
-        &Subject::Element([row, column]) => {
-            let index = u64::from(row) * u64::from(run.size[1]) + u64::from(column);
-            let mut stores: Vec<_> = origins
-                .blocks()
-                .flat_map(|(launch, number, block)| {
-                    block.stores().map(move |(event, store)| (event, launch, number, *store))
-                })
-                .filter(|(_, _, _, store)| store.index == index)
-                .collect();
+        Subject::Element([row, column]) => {
+            let is = |store: &Store| run.row_column(C, store.index as u32) == [row, column];
+            let mut stores: Vec<(u32, Place<'_>, &Store)> = vec![];
+            for place in Place::all(run) {
+                let own = place.block.stores().filter(|(_, store)| is(store));
+                stores.extend(own.map(|(event, store)| (event, place, store)));
+            }
             stores.sort_by_key(|&(event, ..)| event);
             let done = stores.iter().rfind(|&&(event, ..)| event < state.time);
             let name = format!("C[{row}][{column}]");
-            let Some(&(event, launch, number, store)) = done.or(stores.first()) else {
-                let meaning = json!({ "kind": "unset", "words": format!("nothing: no thread stores {name}") });
+            let Some(&(event, place, store)) = done.or(stores.first()) else {
+                let meaning = said("unset", &unset("stores", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null }));
             };
-            let place = Place::new(run, origins, launch, number).ok_or("the block was not followed")?;
             let meaning = place.tag(store.value, state.time, done.is_some()).unwrap_or_else(unknown);
-            let stored = done.map(|_| place.act(event, store.instruction, store.number % 32, 1 << (store.number % 32)));
-            Ok(json!({ "meaning": meaning, "name": name, "stored": stored }))
+            let stored = done.map(|_| place.act(event, store.instruction, store.number % 32));
+            json!({ "meaning": meaning, "name": name, "stored": stored })
         }
-    }
+    })
 }

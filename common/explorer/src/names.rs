@@ -70,7 +70,7 @@ impl Range {
 
     /// For the page.
     pub fn value(&self) -> Value {
-        json!({ "array": self.first.array, "first": self.first.index, "last": self.last, "name": self.to_string() })
+        json!({ "array": self.first.array, "first": self.first.index, "last": self.last })
     }
 
     /// Puts another one behind it, along one dimension, if it continues this one.

@@ -1,42 +1,75 @@
-//! Watches a launch and writes what happens to the tape, with the counters and the hazards as they come.
+//! Watches the launches of a run and writes what happens to the log, with the counters, the hazards and the origins as they come.
 
-use crate::effect::{AccessEvent, CopyEvent, Effect, lanes, words};
-use crate::log::Array;
-use crate::tape::Tape;
+use crate::effect::{Effect, Request, Target, lanes, words};
+use crate::instructions::Program;
+use crate::log::{Array, Event, LaunchTape, Log};
+use crate::origins::{Followed, Step};
+use crate::state::GARBAGE;
 use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
+use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, Counts, DevicePointer, Executed,
-    Hazards, LaunchInfo, Observer, Space, WarpgroupStep,
+    Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
 };
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Records a launch.
+/// Values that are followed at most. A block that makes more, and those after it, are not.
+const MOST: Tag = 8 << 20;
+
+/// Records launches, one after the other.
 pub struct Recorder {
-    tape: Arc<Mutex<Tape>>,
-    /// The search for hazards, which reads the time from the clock.
-    pub hazards: Hazards,
+    log: Arc<Mutex<Log>>,
+    hazards: Hazards,
     counters: Counters,
+    provenance: Provenance,
+    /// The time right after the event that is being made.
     clock: Arc<AtomicU64>,
+    followed: Arc<AtomicU64>,
+    /// The source's file.
+    file: String,
+    shared_words: usize,
 }
 
 impl Recorder {
-    /// Goes on with a tape.
-    pub fn new(tape: Tape, hazards: Hazards) -> Self {
-        let clock = Arc::new(AtomicU64::new(u64::from(tape.length()) + 1));
-        let hazards = hazards.clock(clock.clone());
-        Self { tape: Arc::new(Mutex::new(tape)), hazards, counters: Counters::new(), clock }
+    /// Before the first launch, with what global memory holds.
+    pub fn new(arrays: Vec<Array>, file: &str) -> Self {
+        let mut log = Log::default();
+        log.arrays = arrays;
+        Self {
+            log: Arc::new(Mutex::new(log)),
+            hazards: Hazards::new(),
+            counters: Counters::new(),
+            provenance: Provenance::default(),
+            clock: Arc::new(AtomicU64::new(1)),
+            followed: Arc::default(),
+            file: file.to_owned(),
+            shared_words: 0,
+        }
     }
 
-    /// The tape; this recorder is at its end.
-    pub fn finish(&self) -> Tape {
-        let mut tape = std::mem::take(&mut *locked(&self.tape));
-        let length = tape.length();
-        if let Some(launch) = tape.log.launches.last_mut() {
-            launch.events.end = length;
-        }
-        tape
+    /// The search for hazards in the next launch.
+    pub fn search(&mut self, hazards: Hazards) {
+        self.hazards = hazards.clock(self.clock.clone());
+    }
+
+    /// What it has found.
+    pub fn found(&self) -> Vec<simt::Hazard> {
+        self.hazards.found()
+    }
+
+    /// How many instructions have been executed.
+    pub fn length(&self) -> u32 {
+        locked(&self.log).length()
+    }
+
+    /// What happened; this recorder is at its end.
+    pub fn finish(&self) -> Log {
+        let mut log = std::mem::take(&mut *locked(&self.log));
+        log.end_launch();
+        log
     }
 }
 
@@ -51,9 +84,22 @@ impl Analysis for Recorder {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.counters.begin(launch);
         self.hazards.begin(launch);
-        if let Some(own) = locked(&self.tape).log.launches.last_mut() {
-            own.shared_bytes = launch.shared_bytes;
-        }
+        self.provenance.begin(launch);
+        self.shared_words = launch.shared_bytes.div_ceil(4) as usize;
+        let mut log = locked(&self.log);
+        log.end_launch();
+        let program = Program::new(launch.kernel, &self.file, &mut log.keys);
+        let first_instruction = log.launches.iter().map(|launch| launch.program.instructions.len() as u32).sum();
+        let events = log.length()..u32::MAX;
+        log.launches.push(LaunchTape {
+            program,
+            first_instruction,
+            grid: launch.config.grid,
+            block: launch.config.block,
+            shared_bytes: launch.shared_bytes,
+            events,
+            followed: BTreeMap::new(),
+        });
     }
 
     fn steps(&self) -> bool {
@@ -67,10 +113,14 @@ impl Analysis for Recorder {
     fn block(&self, block: &BlockInfo) -> Self::Block {
         let counted = Arc::new(Mutex::new(Counts::default()));
         let recorder = BlockRecorder {
-            tape: self.tape.clone(),
+            log: self.log.clone(),
             clock: self.clock.clone(),
             counted: counted.clone(),
             number: block.number as u32,
+            followed: self.followed.clone(),
+            origins: Some(self.provenance.block(block)),
+            steps: vec![],
+            shared: vec![GARBAGE; self.shared_words],
             effects: vec![],
             looked_up: vec![],
             waited: false,
@@ -79,7 +129,9 @@ impl Analysis for Recorder {
     }
 
     fn end(&self, ((counters, hazards), recorder): Self::Block) {
-        locked(&self.tape).block_ended(recorder.number);
+        if let (Some(launch), Some(origins)) = (locked(&self.log).launches.last_mut(), recorder.origins) {
+            launch.followed.insert(recorder.number, Followed::new(origins, recorder.steps));
+        }
         self.counters.end(counters);
         self.hazards.end(hazards);
     }
@@ -87,12 +139,18 @@ impl Analysis for Recorder {
 
 /// Records a block.
 pub struct BlockRecorder {
-    tape: Arc<Mutex<Tape>>,
-    /// The time right after the event that is being made.
+    log: Arc<Mutex<Log>>,
     clock: Arc<AtomicU64>,
     /// What was counted of the instruction that has just been executed.
     counted: Arc<Mutex<Counts>>,
     number: u32,
+    /// Values that all blocks have made.
+    followed: Arc<AtomicU64>,
+    /// Where this block's values come from; none once there are too many.
+    origins: Option<BlockOrigins>,
+    steps: Vec<Step>,
+    /// Shared memory, as the log has it.
+    shared: Vec<u32>,
     /// What the instruction that is being executed has done so far.
     effects: Vec<Effect>,
     /// Words whose values are looked up once the instruction has been executed: array (none for shared memory) and word.
@@ -101,21 +159,18 @@ pub struct BlockRecorder {
     waited: bool,
 }
 
-/// The array that an address lies in.
-fn array_of(arrays: &[Array], address: u64) -> Option<usize> {
-    arrays.iter().position(|array| address >= array.base && address - array.base < array.bytes)
+/// The array that an address lies in, and where it starts.
+fn array_of(arrays: &[Array], address: u64) -> Option<(usize, u64)> {
+    let at = arrays.iter().position(|array| address >= array.base && address - array.base < array.bytes)?;
+    Some((at, arrays[at].base))
 }
 
 impl BlockRecorder {
     /// What an executed instruction changed in memory.
-    fn look_up(&mut self, tape: &Tape, step: &Executed<'_>) {
-        if std::mem::take(&mut self.waited)
-            && let Some(block) = tape.end.blocks.get(&self.number)
-            && !block.flights.is_empty()
-        {
-            let words = (0u32..).zip(step.shared).zip(&block.shared).filter(|((_, now), then)| now != then);
-            let words: Vec<(u32, u32)> = words.map(|((place, &now), _)| (place, now)).collect();
-            self.effects.push(Effect::Writes(None, words));
+    fn look_up(&mut self, arrays: &[Array], step: &Executed<'_>) {
+        if std::mem::take(&mut self.waited) {
+            let changed = step.shared.iter().zip(&self.shared).enumerate().filter(|(_, (now, then))| now != then);
+            self.looked_up.extend(changed.map(|(place, _)| (None, place as u32)));
         }
         let mut looked_up = std::mem::take(&mut self.looked_up);
         looked_up.sort_unstable();
@@ -125,60 +180,84 @@ impl BlockRecorder {
             let value = |&(_, place): &(Option<usize>, u32)| {
                 let Some(array) = array else { return Some((place, *step.shared.get(place as usize)?)) };
                 let mut word = [0_u32];
-                step.memory.download(DevicePointer(tape.arrays[array].base), place.into(), &mut word).ok()?;
+                step.memory.download(DevicePointer(arrays[array].base), place.into(), &mut word).ok()?;
                 Some((place, word[0]))
             };
-            self.effects.push(Effect::Writes(array, same.iter().filter_map(value).collect()));
+            let words: Vec<(u32, u32)> = same.iter().filter_map(value).collect();
+            if array.is_none() {
+                for &(place, value) in &words {
+                    self.shared[place as usize] = value;
+                }
+            }
+            self.effects.push(Effect::Writes(array, words));
+        }
+    }
+
+    /// Follows the values of an executed instruction.
+    fn follow(&mut self, event: u32, step: &Executed<'_>) {
+        let Some(origins) = &mut self.origins else { return };
+        let before = origins.nodes.count();
+        origins.executed(step);
+        let made = u64::from(origins.nodes.count() - before);
+        if self.followed.fetch_add(made, Ordering::Relaxed) + made > MOST.into() {
+            self.origins = None;
+        } else {
+            self.steps.push(Step::new(event, origins));
         }
     }
 }
 
 impl Observer for BlockRecorder {
     fn access(&mut self, access: &Access<'_>) {
-        let tape = locked(&self.tape);
+        self.origins.access(access);
         let &Access { kind, space, lanes: mask, bytes, .. } = access;
         let first = access.addresses[mask.trailing_zeros() as usize & 31];
-        let array = if space == Space::Global { array_of(&tape.arrays, first) } else { None };
+        let array = if space == Space::Global { array_of(&locked(&self.log).arrays, first) } else { None };
         if space == Space::Global && array.is_none() {
             return;
         }
-        let start = array.map_or(0, |array| tape.arrays[array].base);
+        let start = array.map_or(0, |(_, start)| start);
+        let array = array.map(|(array, _)| array);
         let addresses = access.addresses.map(|address| address.wrapping_sub(start) as u32);
         if kind != AccessKind::Load && space != Space::Local {
             let written = lanes(mask).flat_map(|lane| words(addresses[lane], bytes));
             self.looked_up.extend(written.map(|word| (array, word)));
         }
-        let access = AccessEvent { kind, space, array, lanes: mask, bytes, addresses };
-        self.effects.push(Effect::Access(Box::new(access)));
+        let request = Request { kind, space, array, lanes: mask, bytes, addresses, copy: None };
+        self.effects.push(Effect::Request(Box::new(request)));
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
+        self.origins.copy(copy);
         // So many in flight that the oldest may land.
         self.waited = true;
-        let tape = locked(&self.tape);
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
-        let array = reading.and_then(|lane| array_of(&tape.arrays, copy.from[lane]));
-        let start = array.map_or(0, |array| tape.arrays[array].base);
-        self.effects.push(Effect::Copy(Box::new(CopyEvent {
-            array,
+        let array = reading.and_then(|lane| array_of(&locked(&self.log).arrays, copy.from[lane]));
+        let start = array.map_or(0, |(_, start)| start);
+        let to = copy.to.map(|address| address as u32);
+        self.effects.push(Effect::Request(Box::new(Request {
+            kind: AccessKind::CopySource,
+            space: Space::Global,
+            array: array.map(|(array, _)| array),
             lanes: copy.lanes,
             bytes: copy.bytes,
-            bypass: copy.bypass,
-            source_bytes: *copy.source_bytes,
-            from: copy.from.map(|address| address.wrapping_sub(start) as u32),
-            to: copy.to.map(|address| address as u32),
+            addresses: copy.from.map(|address| address.wrapping_sub(start) as u32),
+            copy: Some(Box::new(Target { bypass: copy.bypass, source_bytes: *copy.source_bytes, to })),
         })));
     }
 
-    fn bulk_landed(&mut self, _: &BulkCopy) {
+    fn bulk_landed(&mut self, copy: &BulkCopy) {
+        self.origins.bulk_landed(copy);
         self.waited = true;
     }
 
-    fn copy_commit(&mut self, _: u32, _: u32, _: u32) {
+    fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {
+        self.origins.copy_commit(warp, instruction, lanes);
         self.effects.push(Effect::Commit);
     }
 
-    fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
+    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
+        self.origins.copy_wait(warp, instruction, lanes, pending);
         self.waited = true;
         self.effects.push(Effect::Wait(pending));
     }
@@ -190,7 +269,7 @@ impl Observer for BlockRecorder {
     }
 
     fn barrier_release(&mut self, _: u32, warps: u32) {
-        locked(&self.tape).open(self.number, warps);
+        locked(&self.log).open(self.number, warps);
     }
 
     fn warpgroup(&mut self, _: u32, _: u32, step: WarpgroupStep<'_>) {
@@ -204,24 +283,38 @@ impl Observer for BlockRecorder {
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
-        let tape = self.tape.clone();
-        let mut tape = locked(&tape);
-        self.look_up(&tape, step);
-        let mut written = vec![];
+        let log = self.log.clone();
+        let mut log = locked(&log);
+        self.look_up(&log.arrays, step);
+        self.follow(log.length(), step);
+        let (mut written, mut tags) = (vec![], vec![]);
         if step.lanes != 0
-            && let Some(launch) = tape.launches.last()
+            && let Some(launch) = log.launches.last()
         {
             for register in launch.program.kernel.registers_written(step.instruction) {
                 let values = step.register(&register);
-                written.push(values.map(|value| value as u32));
+                written.extend(lanes(step.lanes).map(|lane| values[lane] as u32));
                 if register.bytes() == 8 {
-                    written.push(values.map(|value| (value >> 32) as u32));
+                    written.extend(lanes(step.lanes).map(|lane| (values[lane] >> 32) as u32));
+                }
+                if let Some(origins) = &self.origins {
+                    let known = origins.tags(step.warp, &register);
+                    tags.extend(lanes(step.lanes).map(|lane| known[lane]));
                 }
             }
         }
         let counts = std::mem::take(&mut *locked(&self.counted));
-        let effects = std::mem::take(&mut self.effects);
-        tape.push((self.number, step.warp), (step.instruction, step.lanes), counts, &written, effects);
-        self.clock.store(u64::from(tape.length()) + 1, Ordering::Relaxed);
+        let event = Event {
+            block: self.number,
+            warp: step.warp,
+            instruction: step.instruction,
+            lanes: step.lanes,
+            counts: log.number_of(counts),
+            written: written.into(),
+            tags: tags.into(),
+            effects: std::mem::take(&mut self.effects).into(),
+        };
+        log.push(event);
+        self.clock.store(u64::from(log.length()) + 1, Ordering::Relaxed);
     }
 }

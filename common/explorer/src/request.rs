@@ -52,13 +52,20 @@ pub struct Order {
     pub backwards: bool,
 }
 
+/// Turns of so many instructions are tried.
+const TURNS: [u32; 9] = [1, 2, 3, 5, 8, 21, 55, 144, 377];
+
 impl Order {
     /// Each warp to its next barrier, block after block.
     pub const WARPS: Self = Self { turn: 0, side_by_side: false, backwards: false };
-    /// The warps of a block by turns.
-    pub const TURNS: Self = Self { turn: 1, ..Self::WARPS };
-    /// The warps of several blocks by turns, side by side.
-    pub const BLOCKS: Self = Self { side_by_side: true, ..Self::TURNS };
+
+    /// All that there are, the plainest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let turns =
+            |side_by_side: bool| TURNS.into_iter().map(move |turn| Self { turn, side_by_side, backwards: false });
+        let forwards = [Self::WARPS].into_iter().chain(turns(false)).chain(turns(true));
+        forwards.flat_map(|order| [order, Self { backwards: true, ..order }])
+    }
 }
 
 impl std::fmt::Display for Order {
@@ -79,24 +86,9 @@ impl TryFrom<String> for Order {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let mut words = text.split(' ').peekable();
-        let mut order = match words.next() {
-            Some("warps") => Self::WARPS,
-            Some("turns") => Self::TURNS,
-            Some("blocks") => Self::BLOCKS,
-            _ => return Err(format!("{text:?} is not an order; choose warps, turns or blocks")),
-        };
-        if let Some(turn) = words.peek().and_then(|word| word.parse().ok()).filter(|_| order.turn > 0) {
-            order.turn = u32::max(turn, 1);
-            words.next();
-        }
-        order.backwards = words.next_if_eq(&"backwards").is_some();
-        match words.next() {
-            Some(word) => {
-                Err(format!("{text:?} is not an order because of {word:?}; write for example turns 7 backwards"))
-            }
-            None => Ok(order),
-        }
+        Self::all().find(|order| order.to_string() == text).ok_or_else(|| {
+            format!("{text:?} is not an order; choose warps, turns or blocks, or for example turns 8 backwards")
+        })
     }
 }
 
@@ -173,8 +165,6 @@ pub struct LookRequest {
 pub enum Subject {
     /// All registers of the chosen lane.
     Registers,
-    /// One of them.
-    Register(String),
     /// A word of the chosen block's shared memory.
     Shared(u32),
     /// An element of C: row and column.
@@ -199,7 +189,7 @@ pub enum Goal {
     Hazard,
     /// An access of the chosen warp.
     Access,
-    /// So many multiply-adds.
+    /// A share of all multiply-adds.
     Work,
 }
 
@@ -214,8 +204,7 @@ pub struct SeekRequest {
     pub warp: u32,
     pub line: Option<u32>,
     pub array: Option<String>,
-    /// Multiply-adds, or a part of all of them.
-    pub work: Option<u64>,
+    /// A part of all multiply-adds.
     pub share: Option<f64>,
 }
 

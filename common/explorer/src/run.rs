@@ -1,8 +1,6 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
-use crate::effect::lanes;
-use crate::instructions::Program;
-use crate::log::{Array, LaunchTape};
+use crate::log::Array;
 use crate::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest};
@@ -11,7 +9,7 @@ use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
     Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Kernel, LaunchConfig, Launched, Module,
-    Param, Type,
+    Param, Party, Type,
 };
 use std::ops::Deref;
 
@@ -281,84 +279,42 @@ impl Deref for Run {
 }
 
 impl Run {
-    /// Runs a kernel. The error is a sentence, and nothing was run.
+    /// Runs a kernel: records all launches, until one is stopped. The error is a sentence, and nothing was run.
     pub fn new(request: &RunRequest) -> Result<Self, String> {
-        let setup = Setup::new(request)?;
-        let mut tape = Tape::default();
-        tape.log.arrays.clone_from(&setup.arrays);
-        tape.end = tape.start();
-        let (order, hazards) = (request.order, vec![]);
-        let mut run = Self { setup, order, tape, hazards, stopped: None, endless: false };
-        run.record().map_err(|error| error.to_string())?;
-        if run.tape.full {
-            run.stopped = Some("the run is too long to be recorded; choose a smaller size".into());
-            run.endless = true;
-        }
-        run.hazards.sort_by_key(|found| found.time);
-        Ok(run)
-    }
-
-    /// Runs and records all launches, until one is stopped.
-    fn record(&mut self) -> Result<(), Error> {
-        let mut memory = self.memory()?;
-        for number in 0..self.kernels.len() {
-            let (kernel, launch) = (&self.setup.kernels[number], &self.setup.plan.launches[number]);
-            let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| simt::Dim3::new(x, y, z));
-            let mut tape = std::mem::take(&mut self.tape);
-            let program = Program::new(kernel, &self.setup.file, &mut tape.log.keys);
-            let before = tape.launches.iter().map(|launch| launch.program.instructions.len() as u32);
-            let first_instruction = before.sum();
-            let events = tape.length()..u32::MAX;
-            let spans = vec![(u32::MAX, u32::MAX); grid.count().min(1 << 16) as usize];
-            // How much shared memory there is, the recorder will be told.
-            tape.log.launches.push(LaunchTape {
-                program,
-                first_instruction,
-                grid,
-                block,
-                shared_bytes: 0,
-                events,
-                spans,
-            });
-            let used = tape.length().into();
-            let mut recorder = Recorder::new(tape, self.setup.hazards(number));
-            let outcome = self.setup.launch(number, (self.order, used), &mut memory, &mut recorder);
-            let found = recorder.hazards.found();
-            self.tape = recorder.finish();
-            self.endless = matches!(outcome, Err(Error::Limit(_)));
-            self.stopped = stopped(outcome)?;
-            for hazard in found.into_iter().filter(|hazard| counts(hazard, self.stopped.as_ref())) {
-                let time = hazard.time.map_or_else(|| self.time_of(number, &hazard), |time| time as u32);
-                self.hazards.push(Found { time: time.min(self.tape.length()), launch: number, hazard });
-            }
-            if self.stopped.is_some() {
+        let (setup, order) = (Setup::new(request)?, request.order);
+        let said = |error: Error| error.to_string();
+        let mut memory = setup.memory().map_err(said)?;
+        let mut recorder = Recorder::new(setup.arrays.clone(), &setup.file);
+        let (mut found, mut stopped, mut endless) = (vec![], None, false);
+        for number in 0..setup.kernels.len() {
+            recorder.search(setup.hazards(number));
+            let used = recorder.length().into();
+            let outcome = setup.launch(number, (order, used), &mut memory, &mut recorder);
+            endless = matches!(outcome, Err(Error::Limit(_)));
+            stopped = self::stopped(outcome).map_err(said)?;
+            let all = recorder.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
+            found.extend(all.map(|hazard| (number, hazard)));
+            if stopped.is_some() {
                 break;
             }
         }
-        Ok(())
-    }
-
-    /// When a hazard happened that was found only at the end: when the later of its threads first executed its line's
-    /// instruction; one without threads shows at the end.
-    fn time_of(&self, launch: usize, hazard: &Hazard) -> u32 {
-        let launch = &self.tape.launches[launch];
-        let times = hazard.parties.iter().filter_map(|party| {
-            let is = |event: &u32| self.is_of(launch, party, *event);
-            self.tape.of_warp(launch.warp_of(party), launch.events.clone()).find(is)
-        });
-        times.max().map_or(launch.events.end, |event| event + 1)
-    }
-
-    /// Whether an event of a party's warp is of the party's thread and instruction.
-    pub(crate) fn is_of(&self, launch: &LaunchTape, party: &simt::Party, event: u32) -> bool {
-        let event = self.tape.event(event);
-        lanes(event.lanes).any(|lane| lane as u32 == launch.numbers(party).1 % 32)
-            && launch.program.kernel.location(event.instruction).ptx_line == party.location.ptx_line
+        let tape = Tape::new(recorder.finish());
+        if tape.full {
+            stopped = Some("the run is too long to be recorded; choose a smaller size".into());
+            endless = true;
+        }
+        let at = |(launch, hazard): (usize, Hazard)| {
+            let time = hazard.time.map_or_else(|| time_of(&tape, launch, &hazard), |time| time as u32);
+            Found { time: time.min(tape.length()), launch, hazard }
+        };
+        let mut hazards: Vec<Found> = found.into_iter().map(at).collect();
+        hazards.sort_by_key(|found| found.time);
+        Ok(Self { setup, order, tape, hazards, stopped, endless })
     }
 
     /// C at the end.
     pub(crate) fn c_at_end(&self) -> &[u32] {
-        self.tape.end.arrays.get(C).map_or(&[], |words| words)
+        &self.tape.end.arrays[C]
     }
 
     /// Whether the run came to its end, and the product is right.
@@ -375,4 +331,12 @@ impl Run {
     pub fn by_line(&self) -> impl Iterator<Item = (&String, &Counts)> {
         self.tape.keys.names.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
     }
+}
+
+/// When a hazard happened that was found only at the end of its launch: when the later of its threads first executed its line's
+/// instruction; one without threads shows at the end.
+fn time_of(tape: &Tape, launch: usize, hazard: &Hazard) -> u32 {
+    let launch = &tape.launches[launch];
+    let first = |party: &Party| tape.of_party(launch, party, launch.events.clone()).next();
+    hazard.parties.iter().filter_map(first).max().map_or(launch.events.end, |event| event + 1)
 }

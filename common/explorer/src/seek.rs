@@ -4,24 +4,37 @@ use crate::effect::Effect;
 use crate::request::{Goal, SeekRequest};
 use crate::run::{C, Run};
 use crate::step::{Visit, computes};
+use std::ops::Range;
+
+/// The nearest of some times.
+fn nearest(request: &SeekRequest, mut times: impl DoubleEndedIterator<Item = u32>) -> Option<u32> {
+    if request.back { times.rfind(|&time| time < request.from) } else { times.find(|&time| time > request.from) }
+}
+
+/// The events of the launch that runs, on the way that is gone.
+fn way(run: &Run, request: &SeekRequest) -> Option<Range<u32>> {
+    let &SeekRequest { from, back, .. } = request;
+    let all = &run.tape.launches.get(run.tape.launch_of(from.saturating_sub(u32::from(back))))?.events;
+    Some(if back { all.start..all.end.min(from) } else { all.start.max(from)..all.end })
+}
 
 /// The time that is asked for, if there is one.
 pub fn seek(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
-    let from = request.from.min(tape.length());
-    let beyond = |time: &u32| if request.back { *time < from } else { *time > from };
+    let request = &SeekRequest { from: request.from.min(tape.length()), ..request.clone() };
+    let own = || Some(tape.of_warp((request.block, request.warp), way(run, request)?));
     match request.to {
-        Goal::Instruction => nearest(run, request, |_| true),
+        Goal::Instruction => nearest(request, own()?.map(|event| event + 1)),
         Goal::Line => line(run, request),
         Goal::Step => {
             // Visit after visit, until one has done something.
             let next = |&from: &u32| {
                 line(run, &SeekRequest { from, line: None, ..request.clone() }).filter(|&time| time != from)
             };
-            std::iter::successors(next(&from), next).find(|&time| acts(run, request, time))
+            std::iter::successors(next(&request.from), next).find(|&time| acts(run, request, time))
         }
         Goal::First => {
-            let first = tape.launches.get(tape.launch_of(from))?.events.start;
+            let first = tape.launches.get(tape.launch_of(request.from))?.events.start;
             let fetches = |event: &u32| {
                 tape.event(*event).block == request.block
                     && tape.touched(*event).any(|touched| touched.array.is_some_and(|array| array < C))
@@ -30,45 +43,27 @@ pub fn seek(run: &Run, request: &SeekRequest) -> Option<u32> {
             let warp = tape.event(event).warp;
             line(run, &SeekRequest { from: event, back: false, line: None, warp, ..request.clone() })
         }
-        Goal::Access => nearest(run, request, |event| {
-            (request.line.is_none() || request.line == tape.instruction(event).line)
-                && tape.accesses(event, request.array.as_deref())
-        }),
+        Goal::Access => {
+            let wanted = |event: &u32| {
+                (request.line.is_none() || request.line == tape.instruction(*event).line)
+                    && tape.accesses(*event, request.array.as_deref())
+            };
+            nearest(request, own()?.filter(wanted).map(|event| event + 1))
+        }
         Goal::Barrier => {
-            let launch = tape.launch_of(from.saturating_sub(u32::from(request.back)));
-            let events = tape.launches.get(launch)?.events.clone();
+            let events = way(run, request)?;
             let own = tape.opened.iter().filter(|opened| opened.block == request.block);
-            let mut times = own.filter(|opened| events.contains(&opened.event)).map(|opened| opened.event + 1);
-            if request.back { times.rfind(beyond) } else { times.find(beyond) }
+            nearest(request, own.filter(|opened| events.contains(&opened.event)).map(|opened| opened.event + 1))
         }
-        Goal::Hazard => {
-            let times = run.hazards.iter().map(|found| found.time).filter(beyond);
-            if request.back { times.max() } else { times.min() }
-        }
+        Goal::Hazard => nearest(request, run.hazards.iter().map(|found| found.time)),
         Goal::Work => work(run, request),
     }
-}
-
-/// The time right after the nearest event of the chosen warp that is as wanted.
-fn nearest(run: &Run, request: &SeekRequest, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-    let tape = &run.tape;
-    let from = request.from.min(tape.length());
-    let launch = tape.launch_of(if request.back { from.saturating_sub(1) } else { from });
-    let events = tape.launches.get(launch)?.events.clone();
-    let of_warp = |events| tape.of_warp((request.block, request.warp), events);
-    let event = if request.back {
-        // Time `from` itself is right after event `from - 1`.
-        of_warp(events.start..from.saturating_sub(1).min(events.end)).rev().find(|&event| wanted(event))
-    } else {
-        of_warp(from.max(events.start)..events.end).find(|&event| wanted(event))
-    };
-    event.map(|event| event + 1)
 }
 
 /// Whether the chosen warp's visit to a line that ends at a time did more than to compute numbers.
 fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
     let acts = |&event: &u32| {
-        let mut effects = run.tape.effects(event).iter();
+        let mut effects = run.tape.event(event).effects.iter();
         computes(run, run.tape.instruction(event))
             || effects.any(|effect| !matches!(effect, Effect::Writes(..) | Effect::Product(_)))
     };
@@ -77,36 +72,20 @@ fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
 
 /// To the end of the chosen warp's visit to a line: its latest event is of one line and its next one of another.
 fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
-    let tape = &run.tape;
-    let &SeekRequest { from, line, .. } = request;
-    let launch = tape.launch_of(from.saturating_sub(u32::from(request.back)));
-    let all = tape.launches.get(launch)?.events.clone();
-    let of_warp = |events| tape.of_warp((request.block, request.warp), events);
+    let (tape, way) = (&run.tape, way(run, request)?);
+    let events: Vec<u32> = tape.of_warp((request.block, request.warp), way.clone()).collect();
     let line_of = |event: u32| tape.instruction(event).line;
-    let fits = |next: Option<u32>| line.is_none() || next == line;
-    if request.back {
-        let mut next: Option<u32> = None;
-        for event in of_warp(all.start..all.end.min(from)).rev() {
-            let changes = next.is_some_and(|next| line_of(next) != line_of(event));
-            if changes && event + 1 < from && fits(next.and_then(line_of)) {
-                return Some(event + 1);
-            }
-            next = Some(event);
-        }
-        return (from > all.start && fits(next.and_then(line_of))).then_some(all.start);
-    }
-    let mut events = of_warp(from.max(all.start)..all.end);
-    let mut latest = events.next()?;
-    for event in events {
-        if line_of(event) != line_of(latest) && fits(line_of(event)) {
-            return Some(latest + 1);
-        }
-        latest = event;
-    }
-    line.is_none().then_some(latest + 1)
+    // Times, each with the event that comes next.
+    let between = events.windows(2).filter(|pair| line_of(pair[0]) != line_of(pair[1]));
+    let between = between.map(|pair| (pair[0] + 1, Some(pair[1])));
+    let start = request.back.then(|| (way.start, events.first().copied()));
+    let end = events.last().filter(|_| !request.back).map(|last| (last + 1, None));
+    let all = start.into_iter().chain(between).chain(end);
+    let fits = |next: Option<u32>| request.line.is_none() || next.and_then(line_of) == request.line;
+    nearest(request, all.filter(|(_, next)| fits(*next)).map(|(time, _)| time))
 }
 
-/// The first time at which the wanted number of multiply-adds has been done, or the wanted share of all.
+/// The first time at which the wanted share of all multiply-adds has been done.
 fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
     let of = |event: u32| match tape.counts(event).fma_threads {
@@ -114,12 +93,11 @@ fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
         counted => counted,
     };
     let all: u64 = (0..tape.length()).map(of).sum();
-    let share = request.share.map(|share| (share.clamp(0.0, 1.0) * all as f64).round() as u64);
-    let wanted = request.work.or(share)?;
+    let wanted = (request.share?.clamp(0.0, 1.0) * all as f64).round() as u64;
     if wanted == 0 {
         return Some(0);
     }
-    if wanted >= all && request.share.is_some() {
+    if wanted >= all {
         return Some(tape.length());
     }
     let mut done = 0;

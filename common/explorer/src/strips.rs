@@ -158,9 +158,9 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             let mut next = (clock + 1, What::Other);
             let mut opening = None;
             if matches!(instruction.kind, "copy" | "commit" | "wait" | "barrier") {
-                for effect in tape.effects(number) {
+                for effect in &tape.event(number).effects {
                     match effect {
-                        Effect::Copy(_) => warp.open = clock + global,
+                        Effect::Request(_) => warp.open = clock + global,
                         Effect::Commit => warp.groups.push_back(std::mem::take(&mut warp.open)),
                         Effect::Wait(pending) => {
                             let keep = pending.map_or(0, |pending| pending as usize);

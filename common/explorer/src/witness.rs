@@ -5,9 +5,6 @@ use crate::run::Run;
 use serde_json::{Value, json};
 use simt::{Analysis, BlockInfo};
 
-/// Turns of so many instructions are tried.
-const TURNS: [u32; 9] = [1, 2, 3, 5, 8, 21, 55, 144, 377];
-
 /// Watches nothing, but every instruction: so that warps take turns as if they were recorded.
 struct Steps;
 
@@ -25,13 +22,6 @@ impl Analysis for Steps {
     fn block(&self, _: &BlockInfo) {}
 
     fn end(&self, (): ()) {}
-}
-
-/// All orders that are tried, the plainest first.
-fn orders() -> impl Iterator<Item = Order> {
-    let turns = |side_by_side: bool| TURNS.into_iter().map(move |turn| Order { turn, side_by_side, backwards: false });
-    let forwards = [Order::WARPS].into_iter().chain(turns(false)).chain(turns(true));
-    forwards.flat_map(|order| [order, Order { backwards: true, ..order }])
 }
 
 /// An order, and its first wrong element.
@@ -52,7 +42,7 @@ fn words(order: Order) -> String {
 pub fn witness(run: &Run) -> Value {
     let mut tried = 0;
     let mut known: [Found; 2] = [None; 2];
-    for order in orders() {
+    for order in Order::all() {
         let own = order == run.order && run.stopped.is_none();
         let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
         tried += 1;
