@@ -64,7 +64,7 @@ export function makePaste(root, page) {
       fields(entries[0]);
     });
 
-  function fields({ name, launch, params }) {
+  function fields({ name, launch, types }) {
     const inputs = Object.fromEntries(
       FIELDS.map(([id]) => [id, element("input", { type: "text", value: written(launch[id]), "data-launch": id })]),
     );
@@ -73,7 +73,7 @@ export function makePaste(root, page) {
       ...FIELDS.map(([id, label]) => element("label", {}, `${label} `, inputs[id])),
       element("p", {
         class: "muted",
-        text: `Its ${params.length} parameters: ${params.map(({ type }) => type).join(", ")}. Arguments are A, B, C, M, N, K, scratch or numbers.`,
+        text: `Its ${types.length} parameters: ${types.join(", ")}. Arguments are A, B, C, M, N, K, scratch or numbers.`,
       }),
       element("button", {
         type: "button",

@@ -35,7 +35,7 @@ function lineRows(lanes, sectors) {
     for (let word = first; word < first + words; word += 1)
       row(Math.floor(word / ROW)).words.set(((word % ROW) + ROW) % ROW, { word, lane });
   }
-  for (const { sector } of sectors) row(Math.floor(sector / 4)).sectors.add(((sector % 4) + 4) % 4);
+  for (const sector of sectors) row(Math.floor(sector / 4)).sectors.add(((sector % 4) + 4) % 4);
   return [...rows.values()].sort((a, b) => a.line - b.line);
 }
 

@@ -129,17 +129,8 @@ export class Run {
   }
 
   /// What was counted, in answer to a stop of the tour.
-  async count(asked) {
-    const { metric, per, line, contains, array } = asked;
-    const { answer } = await this.engine.ask({
-      do: "count",
-      metric,
-      per: per ?? undefined,
-      line,
-      contains: contains ?? undefined,
-      array: array ?? undefined,
-    });
-    return answer;
+  async count({ metric, per, array }) {
+    return (await this.engine.ask({ do: "count", metric, per, array })).answer;
   }
 
   /// The launch that is running at this time.

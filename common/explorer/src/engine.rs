@@ -7,7 +7,7 @@ use crate::hazard::{hazard, picture, worst};
 use crate::look::look;
 use crate::meaning::meaning;
 use crate::request::{LookRequest, Request};
-use crate::run::{Run, Wrong};
+use crate::run::{C, Run};
 use crate::seek::seek;
 use crate::state::State;
 use crate::step::step;
@@ -93,10 +93,11 @@ impl Engine {
 fn summary(run: &Run) -> Value {
     let tape = &run.tape;
     let [m, n, k] = run.size;
-    let wrong: Vec<Wrong> = run.wrong(run.c_at_end()).collect();
-    let first = wrong.first().map(|wrong| {
-        let [value, expected] = [wrong.value, wrong.expected].map(|bits| real(run.number(bits)));
-        json!({ "row": wrong.place.0, "column": wrong.place.1, "value": value, "expected": expected })
+    let (c, wrong) = (run.c_at_end(), run.wrong(run.c_at_end()).collect::<Vec<_>>());
+    let first = wrong.first().map(|&at| {
+        let [row, column] = run.row_column(C, at);
+        let [value, expected] = [c, &run.expected].map(|words| real(run.number(words[at as usize])));
+        json!({ "row": row, "column": column, "value": value, "expected": expected })
     });
     let mut instructions = vec![];
     let mut launches = vec![];

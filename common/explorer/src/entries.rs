@@ -12,12 +12,8 @@ pub fn entries(ptx: &str) -> Result<Value, String> {
         let params = module.params(name).unwrap_or_default();
         // What the simulator does not know it says when the kernel is run.
         let kernel = module.kernel(name).ok();
-        let kind = |param: &Param| param.kind.to_string();
-        let told = params.iter().map(|param| json!({ "name": param.name, "type": kind(param), "bytes": param.bytes }));
-        entries.push(json!({
-            "name": name, "params": told.collect::<Vec<_>>(), "threads": kernel.as_ref().and_then(Kernel::required_threads),
-            "shared_bytes": kernel.as_ref().map(Kernel::static_shared_bytes), "launch": guess(name, &params, kernel.as_ref()),
-        }));
+        let types: Vec<String> = params.iter().map(|param| param.kind.to_string()).collect();
+        entries.push(json!({ "name": name, "types": types, "launch": guess(name, &params, kernel.as_ref()) }));
     }
     Ok(json!({ "entries": entries }))
 }

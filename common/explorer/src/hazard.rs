@@ -164,8 +164,8 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
     let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
-    let wrong: Vec<[u32; 2]> = run.wrong(run.c_at_end()).map(|wrong| wrong.place.into()).collect();
-    let stores = place.block.stores().filter(|(_, store)| wrong.contains(&run.row_column(C, store.index as u32)));
+    let wrong: Vec<u32> = run.wrong(run.c_at_end()).collect();
+    let stores = place.block.stores().filter(|(_, store)| wrong.contains(&(store.index as u32)));
     for term in stores.take(MOST).flat_map(|(_, store)| place.wrong_terms(store.value)) {
         for passage in
             term.factors.iter().filter_map(|factor| factor.shared).filter(|passage| is(passage.loaded, reader))

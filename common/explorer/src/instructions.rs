@@ -1,4 +1,4 @@
-//! The instructions of the kernels of a run: their text, their lines, what kind they are, and what they write.
+//! The instructions of the kernels of a run: their text, their lines, and what they write.
 
 use simt::{Kernel, Location, Space, WarpgroupProduct};
 use std::collections::{BTreeMap, HashMap};
@@ -26,8 +26,8 @@ pub struct Instruction {
     pub line: Option<u32>,
     /// Number of its line among all lines, see `Program::keys`.
     pub key: usize,
-    /// What it does, in one word.
-    pub kind: &'static str,
+    /// It multiplies and adds.
+    pub is_fma: bool,
     /// The registers that it writes, by number.
     pub writes: Vec<usize>,
 }
@@ -45,24 +45,6 @@ pub struct Program {
     pub products: BTreeMap<u32, WarpgroupProduct>,
 }
 
-/// What an instruction does, by the first part of its name.
-const KINDS: [(&str, &str); 14] = [
-    ("fma", "fma"),
-    ("mad.lo", "fma"),
-    ("ld.param", "compute"),
-    ("ldu", "load"),
-    ("ld", "load"),
-    ("st", "store"),
-    ("atom", "atomic"),
-    ("red", "atomic"),
-    ("cp.async.commit", "commit"),
-    ("cp.async.wait", "wait"),
-    ("cp.async", "copy"),
-    ("bar", "barrier"),
-    ("bra", "branch"),
-    ("ret", "exit"),
-];
-
 /// The text without its guard.
 fn bare(text: &str) -> &str {
     if text.starts_with('@') { text.split_once(' ').map_or("", |(_, rest)| rest) } else { text }
@@ -71,15 +53,6 @@ fn bare(text: &str) -> &str {
 /// The first word of that.
 fn operation(text: &str) -> &str {
     bare(text).split_whitespace().next().unwrap_or("")
-}
-
-fn kind(text: &str) -> &'static str {
-    let operation = operation(text);
-    match operation {
-        "exit" | "ret" | "ret;" | "exit;" => "exit",
-        "" => "other",
-        _ => KINDS.iter().find(|(start, _)| operation.starts_with(start)).map_or("compute", |(_, kind)| kind),
-    }
 }
 
 /// The operands of an instruction, those in braces one by one: `{%f1, %f2}, [%rd1+16]` has three.
@@ -133,7 +106,7 @@ impl Program {
                 program.products.extend(kernel.warpgroup_product(index).map(|product| (index, product)));
             }
             program.instructions.push(Instruction {
-                kind: kind(&location.instruction),
+                is_fma: ["fma", "mad.lo"].iter().any(|start| operation(&location.instruction).starts_with(start)),
                 key: keys.number(name, number),
                 line: latest,
                 text: location.instruction,
@@ -146,9 +119,10 @@ impl Program {
                 let name = place.trim_end_matches(']').split(['+', '-']).next().unwrap_or_default();
                 let Some(&register) = numbers.get(name) else { continue };
                 // A copy has both: where it writes, and where it reads.
+                let copies = operation(&instruction.text).starts_with("cp.async");
                 let is = |space: &str| instruction.text.contains(space);
-                let shared = if instruction.kind == "copy" { at == 0 } else { is(".shared") };
-                let global = if instruction.kind == "copy" { at > 0 } else { is(".global") };
+                let shared = if copies { at == 0 } else { is(".shared") };
+                let global = if copies { at > 0 } else { is(".global") };
                 let base = if shared { Some(Space::Shared) } else { global.then_some(Space::Global) };
                 program.registers[register].base = base.or(program.registers[register].base);
             }
@@ -162,17 +136,15 @@ impl Program {
 pub struct Keys {
     /// The line's number; of a line in another file than the source, the file's name and the number.
     pub names: Vec<String>,
-    numbers: HashMap<String, usize>,
 }
 
 impl Keys {
     fn number(&mut self, file: Option<&str>, line: Option<u32>) -> usize {
         let line = line.unwrap_or(0);
         let name = file.map_or(line.to_string(), |file| format!("{file}:{line}"));
-        let next = self.names.len();
-        *self.numbers.entry(name.clone()).or_insert_with(|| {
+        self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.names.push(name);
-            next
+            self.names.len() - 1
         })
     }
 }
@@ -180,25 +152,6 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_instruction_is_known_by_its_first_word() {
-        for (text, expected) in [
-            ("fma.rn.f32 %f1, %f2, %f3, %f4;", "fma"),
-            ("@%p1 bra $L__BB0_2;", "branch"),
-            ("@!%p1 ld.global.f32 %f1, [%rd1];", "load"),
-            ("st.shared.v4.f32 [%r1], {%f1, %f2, %f3, %f4};", "store"),
-            ("cp.async.cg.shared.global [%r1], [%rd1], 16;", "copy"),
-            ("cp.async.commit_group;", "commit"),
-            ("cp.async.wait_group 1;", "wait"),
-            ("bar.sync 0;", "barrier"),
-            ("ret;", "exit"),
-            ("add.s32 %r1, %r2, %r3;", "compute"),
-            ("ld.param.u64 %rd1, [matmul_param_0];", "compute"),
-        ] {
-            assert_eq!(kind(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn operands_are_taken_one_by_one() {

@@ -7,6 +7,8 @@ use simt::analyses::provenance::Tag;
 use simt::{Counts, Dim3, Party, SharedArray};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A warp executed an instruction.
 #[derive(Debug)]
@@ -121,6 +123,10 @@ pub struct Log {
     pub opened: Vec<Opened>,
     /// There was no room for what happened later.
     pub full: bool,
+    /// Values that were followed.
+    pub followed: Tag,
+    /// The time right after the event that is being made.
+    pub clock: Arc<AtomicU64>,
     counts: Vec<Counts>,
     counts_of: HashMap<Counts, u32>,
     events_bytes: usize,
@@ -137,12 +143,24 @@ fn spread(words: &mut impl Iterator<Item = u32>, mask: u32) -> [u32; 32] {
 }
 
 impl Log {
+    /// Before the first event.
+    pub fn new(arrays: Vec<Array>) -> Self {
+        Self { arrays, clock: Arc::new(AtomicU64::new(1)), ..Self::default() }
+    }
+
+    /// The array that an address lies in, by number, and where it starts.
+    pub fn array_at(&self, address: u64) -> Option<(usize, u64)> {
+        let within = |array: &Array| address >= array.base && address - array.base < array.bytes;
+        self.arrays.iter().position(within).map(|at| (at, self.arrays[at].base))
+    }
+
     /// Adds an event of the latest launch, if there is room for it.
     pub fn push(&mut self, event: Event) {
         self.full |= self.memory() > LONGEST;
         if !self.full {
             self.events_bytes += event.memory();
             self.events.push(event);
+            self.clock.store(u64::from(self.length()) + 1, Ordering::Relaxed);
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::analyses::provenance::Store;
 use simt::{AccessKind, CopyAccess, Counts, Space};
+use std::collections::BTreeSet;
 
 /// The chosen thread.
 #[derive(Debug, Clone, Copy)]
@@ -51,16 +52,6 @@ fn by_lane<T: Into<Value>>(mask: u32, value: impl Fn(usize) -> T) -> Value {
     (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane).into() } else { Value::Null }).collect()
 }
 
-fn sectors(mask: u32, addresses: &[u32; 32]) -> Value {
-    let mut all: Vec<u32> = lanes(mask).map(|lane| addresses[lane] / 32).collect();
-    all.sort_unstable();
-    all.dedup();
-    let of = |sector: u32| {
-        lanes(mask).filter(|&lane| addresses[lane] / 32 == sector).fold(0_u32, |mask, lane| mask | 1 << lane)
-    };
-    all.into_iter().map(|sector| json!({ "sector": sector, "lanes": of(sector) })).collect()
-}
-
 /// One side of a request: what its lanes ask for in one memory, and what that memory does for it.
 fn side(
     run: &Run,
@@ -69,6 +60,8 @@ fn side(
     (mask, addresses): (u32, &[u32; 32]),
     found: Option<&Wavefronts>,
 ) -> Value {
+    let in_global = if array.is_some() { mask } else { 0 };
+    let sectors: BTreeSet<u32> = lanes(in_global).map(|lane| addresses[lane] / 32).collect();
     let passes = found.map_or(&[][..], |found| &found.passes);
     let wavefront = |pass: &Wavefront| json!({ "lanes": pass.lanes, "banks": pass.words });
     let name = match (space, array) {
@@ -82,7 +75,7 @@ fn side(
     };
     json!({
         "array": name, "addresses": by_lane(mask, |lane| addresses[lane]), "elements": by_lane(mask, named),
-        "sectors": if array.is_some() { sectors(mask, addresses) } else { json!([]) },
+        "sectors": sectors,
         "wavefronts": passes.iter().map(wavefront).collect::<Value>(), "fewest": found.map_or(0, |found| found.fewest),
     })
 }

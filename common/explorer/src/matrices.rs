@@ -67,14 +67,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_product_of_two_by_three_and_three_by_two() {
-        let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
-        let (a, b) = (bits(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), bits(&[7.0, 8.0, 9.0, 10.0, 11.0, 12.0]));
-        assert_eq!(product(&a, &b, [2, 2, 3], Dtype::F32), bits(&[58.0, 64.0, 139.0, 154.0]));
-        assert_eq!(product(&[1, 2, 3, 4, 5, 6], &[7, 8, 9, 10, 11, 12], [2, 2, 3], Dtype::I32), [58, 64, 139, 154]);
-    }
-
-    #[test]
     fn sums_are_exact_in_single_precision_and_no_element_is_zero() {
         for fill in [Fill::Uniform, Fill::Integers] {
             let a = elements(1, 4096, Dtype::F32, fill);

@@ -234,11 +234,10 @@ fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u
     };
     let past = |array: &str| said("address", &format!("an address past the end of {array}"));
     if known.bytes == 8 {
-        let arrays = &run.tape.arrays;
-        if let Some(at) = arrays.iter().position(|array| value >= array.base && value - array.base < array.bytes) {
-            return address(Some(at), value - arrays[at].base);
+        if let Some((array, base)) = run.tape.array_at(value) {
+            return address(Some(array), value - base);
         }
-        let before = arrays.iter().filter(|array| array.base <= value).max_by_key(|array| array.base);
+        let before = run.tape.arrays.iter().filter(|array| array.base <= value).max_by_key(|array| array.base);
         if let Some(array) = before.filter(|_| known.base == Some(Space::Global)) {
             return past(&array.name);
         }

@@ -13,7 +13,6 @@ use simt::{
     Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
 };
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Values that are followed at most. A block that makes more, and those after it, are not.
@@ -25,9 +24,6 @@ pub struct Recorder {
     hazards: Hazards,
     counters: Counters,
     provenance: Provenance,
-    /// The time right after the event that is being made.
-    clock: Arc<AtomicU64>,
-    followed: Arc<AtomicU64>,
     /// The source's file.
     file: String,
     shared_words: usize,
@@ -36,15 +32,11 @@ pub struct Recorder {
 impl Recorder {
     /// Before the first launch, with what global memory holds.
     pub fn new(arrays: Vec<Array>, file: &str) -> Self {
-        let mut log = Log::default();
-        log.arrays = arrays;
         Self {
-            log: Arc::new(Mutex::new(log)),
+            log: Arc::new(Mutex::new(Log::new(arrays))),
             hazards: Hazards::new(),
             counters: Counters::new(),
             provenance: Provenance::default(),
-            clock: Arc::new(AtomicU64::new(1)),
-            followed: Arc::default(),
             file: file.to_owned(),
             shared_words: 0,
         }
@@ -52,7 +44,7 @@ impl Recorder {
 
     /// The search for hazards in the next launch.
     pub fn search(&mut self, hazards: Hazards) {
-        self.hazards = hazards.clock(self.clock.clone());
+        self.hazards = hazards.clock(locked(&self.log).clock.clone());
     }
 
     /// What it has found.
@@ -114,10 +106,8 @@ impl Analysis for Recorder {
         let counted = Arc::new(Mutex::new(Counts::default()));
         let recorder = BlockRecorder {
             log: self.log.clone(),
-            clock: self.clock.clone(),
             counted: counted.clone(),
             number: block.number as u32,
-            followed: self.followed.clone(),
             origins: Some(self.provenance.block(block)),
             steps: vec![],
             shared: vec![GARBAGE; self.shared_words],
@@ -140,12 +130,9 @@ impl Analysis for Recorder {
 /// Records a block.
 pub struct BlockRecorder {
     log: Arc<Mutex<Log>>,
-    clock: Arc<AtomicU64>,
     /// What was counted of the instruction that has just been executed.
     counted: Arc<Mutex<Counts>>,
     number: u32,
-    /// Values that all blocks have made.
-    followed: Arc<AtomicU64>,
     /// Where this block's values come from; none once there are too many.
     origins: Option<BlockOrigins>,
     steps: Vec<Step>,
@@ -157,12 +144,6 @@ pub struct BlockRecorder {
     looked_up: Vec<(Option<usize>, u32)>,
     /// Copies may have landed.
     waited: bool,
-}
-
-/// The array that an address lies in, and where it starts.
-fn array_of(arrays: &[Array], address: u64) -> Option<(usize, u64)> {
-    let at = arrays.iter().position(|array| address >= array.base && address - array.base < array.bytes)?;
-    Some((at, arrays[at].base))
 }
 
 impl BlockRecorder {
@@ -194,15 +175,14 @@ impl BlockRecorder {
     }
 
     /// Follows the values of an executed instruction.
-    fn follow(&mut self, event: u32, step: &Executed<'_>) {
+    fn follow(&mut self, log: &mut Log, step: &Executed<'_>) {
         let Some(origins) = &mut self.origins else { return };
         let before = origins.nodes.count();
         origins.executed(step);
-        let made = u64::from(origins.nodes.count() - before);
-        if self.followed.fetch_add(made, Ordering::Relaxed) + made > MOST.into() {
+        log.followed += origins.nodes.count() - before;
+        self.steps.push(Step::new(log.length(), origins));
+        if log.followed > MOST {
             self.origins = None;
-        } else {
-            self.steps.push(Step::new(event, origins));
         }
     }
 }
@@ -212,13 +192,12 @@ impl Observer for BlockRecorder {
         self.origins.access(access);
         let &Access { kind, space, lanes: mask, bytes, .. } = access;
         let first = access.addresses[mask.trailing_zeros() as usize & 31];
-        let array = if space == Space::Global { array_of(&locked(&self.log).arrays, first) } else { None };
+        let array = if space == Space::Global { locked(&self.log).array_at(first) } else { None };
         if space == Space::Global && array.is_none() {
             return;
         }
-        let start = array.map_or(0, |(_, start)| start);
-        let array = array.map(|(array, _)| array);
-        let addresses = access.addresses.map(|address| address.wrapping_sub(start) as u32);
+        let (array, start) = array.unzip();
+        let addresses = access.addresses.map(|address| address.wrapping_sub(start.unwrap_or(0)) as u32);
         if kind != AccessKind::Load && space != Space::Local {
             let written = lanes(mask).flat_map(|lane| words(addresses[lane], bytes));
             self.looked_up.extend(written.map(|word| (array, word)));
@@ -232,16 +211,16 @@ impl Observer for BlockRecorder {
         // So many in flight that the oldest may land.
         self.waited = true;
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
-        let array = reading.and_then(|lane| array_of(&locked(&self.log).arrays, copy.from[lane]));
-        let start = array.map_or(0, |(_, start)| start);
+        let array = reading.and_then(|lane| locked(&self.log).array_at(copy.from[lane]));
+        let (array, start) = array.unzip();
         let to = copy.to.map(|address| address as u32);
         self.effects.push(Effect::Request(Box::new(Request {
             kind: AccessKind::CopySource,
             space: Space::Global,
-            array: array.map(|(array, _)| array),
+            array,
             lanes: copy.lanes,
             bytes: copy.bytes,
-            addresses: copy.from.map(|address| address.wrapping_sub(start) as u32),
+            addresses: copy.from.map(|address| address.wrapping_sub(start.unwrap_or(0)) as u32),
             copy: Some(Box::new(Target { bypass: copy.bypass, source_bytes: *copy.source_bytes, to })),
         })));
     }
@@ -286,7 +265,7 @@ impl Observer for BlockRecorder {
         let log = self.log.clone();
         let mut log = locked(&log);
         self.look_up(&log.arrays, step);
-        self.follow(log.length(), step);
+        self.follow(&mut log, step);
         let (mut written, mut tags) = (vec![], vec![]);
         if step.lanes != 0
             && let Some(launch) = log.launches.last()
@@ -315,6 +294,5 @@ impl Observer for BlockRecorder {
             effects: std::mem::take(&mut self.effects).into(),
         };
         log.push(event);
-        self.clock.store(u64::from(log.length()) + 1, Ordering::Relaxed);
     }
 }

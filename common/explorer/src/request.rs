@@ -230,15 +230,13 @@ impl Default for StripsRequest {
     }
 }
 
-/// What was counted, of the whole run or a part of it.
+/// What was counted, of the whole run or of one array.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct CountRequest {
     /// The counter, and the one it is divided by.
     pub metric: String,
     pub per: Option<String>,
-    /// Of this line alone, of the lines that contain this text, of accesses to this array.
-    pub line: Option<u32>,
-    pub contains: Option<String>,
+    /// Of accesses to this array alone.
     pub array: Option<String>,
 }

@@ -35,17 +35,6 @@ pub struct Found {
     pub hazard: Hazard,
 }
 
-/// An element of C that is not as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wrong {
-    /// Its row and column.
-    pub place: (u32, u32),
-    /// What it is, as bits.
-    pub value: u32,
-    /// What it should be.
-    pub expected: u32,
-}
-
 /// What is to be run: a kernel's launches on A, B and C.
 #[derive(Debug)]
 pub struct Setup {
@@ -55,8 +44,6 @@ pub struct Setup {
     pub dtype: Dtype,
     /// What is launched.
     pub plan: Plan,
-    /// The lines of the source.
-    pub source: Vec<String>,
     /// The source's file.
     pub file: String,
     /// The code, which also says what its source files are.
@@ -100,7 +87,6 @@ impl Setup {
         Ok(Self {
             size,
             dtype,
-            source: kernel.source.lines().map(str::to_owned).collect(),
             file: kernel.file.clone(),
             extents: shared_extents(&kernel.source, &constants),
             expected,
@@ -198,12 +184,9 @@ impl Setup {
     }
 
     /// The elements of C that are not as they should be, at a time whose values these are.
-    pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = Wrong> + 'a {
-        let columns = self.size[1];
-        let elements = (0u32..).zip(c).zip(&self.expected);
-        elements
-            .filter(|((_, value), expected)| !matrices::equal(**value, **expected, self.dtype))
-            .map(move |((at, &value), &expected)| Wrong { place: (at / columns, at % columns), value, expected })
+    pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+        let wrong = |at: &u32| !matrices::equal(c[*at as usize], self.expected[*at as usize], self.dtype);
+        (0..c.len() as u32).filter(wrong)
     }
 
     /// Row and column of a word of a matrix; of another array row 0.

@@ -89,7 +89,7 @@ fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
 fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
     let of = |event: u32| match tape.counts(event).fma_threads {
-        0 if tape.instruction(event).kind == "fma" => u64::from(tape.event(event).lanes.count_ones()),
+        0 if tape.instruction(event).is_fma => u64::from(tape.event(event).lanes.count_ones()),
         counted => counted,
     };
     let all: u64 = (0..tape.length()).map(of).sum();

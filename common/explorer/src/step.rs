@@ -47,11 +47,7 @@ impl Visit {
 pub fn computes(run: &Run, instruction: &Instruction) -> bool {
     let float = run.dtype == plan::Dtype::F32;
     let adds = ["mul.", "add."].iter().any(|start| instruction.text.contains(start));
-    if float {
-        (instruction.kind == "fma" || adds) && instruction.text.contains(".f")
-    } else {
-        instruction.kind == "fma"
-    }
+    if float { (instruction.is_fma || adds) && instruction.text.contains(".f") } else { instruction.is_fma }
 }
 
 /// The part of this verb, which may be new.

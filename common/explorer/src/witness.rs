@@ -1,7 +1,7 @@
 //! A witness of a race: an order of warps in which the product is right, and one in which it is wrong.
 
 use crate::request::Order;
-use crate::run::Run;
+use crate::run::{C, Run};
 use serde_json::{Value, json};
 use simt::{Analysis, BlockInfo};
 
@@ -25,7 +25,7 @@ impl Analysis for Steps {
 }
 
 /// An order, and its first wrong element.
-type Found = Option<(Order, Option<(u32, u32)>)>;
+type Found = Option<(Order, Option<u32>)>;
 
 /// An order in words.
 fn words(order: Order) -> String {
@@ -47,7 +47,7 @@ pub fn witness(run: &Run) -> Value {
         let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
         tried += 1;
         let Some(c) = c else { continue };
-        let first = run.wrong(&c).next().map(|wrong| wrong.place);
+        let first = run.wrong(&c).next();
         known[usize::from(first.is_some())].get_or_insert((order, first));
         if known.iter().all(Option::is_some) {
             break;
@@ -67,6 +67,7 @@ pub fn witness(run: &Run) -> Value {
         (None, None) => format!("the kernel came to an end in none of the {tried} orders that were tried"),
     };
     let name = |found: Found| found.map(|(order, _)| order.to_string());
-    let first = unlucky.and_then(|(_, first)| first).map(|(row, column)| json!({ "row": row, "column": column }));
+    let first = unlucky.and_then(|(_, first)| first).map(|at| run.row_column(C, at));
+    let first = first.map(|[row, column]| json!({ "row": row, "column": column }));
     json!({ "lucky": name(lucky), "unlucky": name(unlucky), "tried": tried, "first": first, "words": words })
 }
