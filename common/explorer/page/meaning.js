@@ -52,21 +52,20 @@ export function litBy({ meaning }) {
   );
 }
 
-/// The positions in an array of these extents that lie between two corners, both included.
-function positions(extents, first, last, level = 0, before = 0) {
+/// The positions of a block of elements in an array of these extents.
+function positions(extents, index, level = 0, before = 0) {
   if (level === extents.length) return [before];
-  const found = [];
-  for (let index = first[level]; index <= last[level]; index += 1)
-    found.push(...positions(extents, first, last, level + 1, before * extents[level] + index));
-  return found;
+  const [first, last] = index[level];
+  const within = Array.from({ length: last - first + 1 }, (_, at) => before * extents[level] + first + at);
+  return within.flatMap((at) => positions(extents, index, level + 1, at));
 }
 
 /// Adds what a line has read and written of a grid to its marks. `bits` are the marks for both.
 export function withStep(marks, step, { name, extents }, bits) {
   const all = marks.slice();
-  const light = (ranges, bit) => {
-    for (const { array, first, last } of ranges ?? [])
-      if (array === name) for (const at of positions(extents, first, last)) all[at] |= bit;
+  const light = (blocks, bit) => {
+    for (const { array, index } of blocks)
+      if (array === name) for (const at of positions(extents, index)) all[at] |= bit;
   };
   for (const { from, to } of step?.parts ?? []) {
     light(from, bits.reads);

@@ -7,8 +7,8 @@ use simt::{AccessKind, Space};
 pub enum Effect {
     /// An access to memory, or an asynchronous copy.
     Request(Box<Request>),
-    /// Words that are written: the array (none for shared memory), and places and values.
-    Writes(Option<usize>, Vec<(u32, u32)>),
+    /// Words that are written: the array (none for shared memory), the place and the value of each.
+    Writes(Vec<(Option<usize>, u32, u32)>),
     /// A product of a warpgroup reads these pieces of 16 bytes of shared memory, which are its operand B.
     Product(Vec<u32>),
     /// A group of copies is closed.
@@ -94,7 +94,7 @@ impl Effect {
     pub fn memory(&self) -> usize {
         let more = match self {
             Self::Request(request) => size_of::<Request>() + request.copy.as_ref().map_or(0, |_| size_of::<Target>()),
-            Self::Writes(_, words) => 8 * words.len(),
+            Self::Writes(words) => size_of_val(&words[..]),
             Self::Product(pieces) => 4 * pieces.len(),
             Self::Commit | Self::Wait(_) | Self::Arrive | Self::Exit(_) => 0,
         };

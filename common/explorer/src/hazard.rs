@@ -1,11 +1,10 @@
 //! A hazard as a picture: the two accesses, what the cell held before and after, where a barrier is missing, and the element that goes wrong.
 
 use crate::answer::{real, with};
-use crate::effect::Request;
 use crate::instructions::own_line;
 use crate::log::LaunchTape;
 use crate::meaning::{Place, factor};
-use crate::names::element;
+use crate::names::element as named;
 use crate::run::{C, Found, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::{Placed, Term};
@@ -61,19 +60,6 @@ fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
 }
 
-/// What an asynchronous copy brings to a word of shared memory.
-fn copied(run: &Run, launch: &LaunchTape, request: &Request, lane: usize, word: u32) -> Option<Value> {
-    let copy = request.copy.as_ref()?;
-    let into = (4 * word).wrapping_sub(copy.to[lane]);
-    let array = request.array.filter(|_| into < copy.source_bytes[lane]);
-    let source = array.map(|array| (array, request.addresses[lane] + into));
-    let value =
-        source.map_or(Some(0), |(array, address)| run.tape.arrays[array].words.get(address as usize / 4).copied());
-    let name = source.map(|(array, address)| element(run, launch, Some(array), address).to_string());
-    let meaning = name.unwrap_or_else(|| "the number 0".into());
-    Some(json!({ "value": value.map(|bits| real(run.number(bits))), "meaning": meaning }))
-}
-
 /// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
 pub fn worst(run: &Run) -> usize {
     let mut between = None;
@@ -98,7 +84,6 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         .get(number)
         .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
-    let lane = |party: &Party| launch.numbers(party).1 as usize % 32;
     let (first, second, cell) = match seen(run, found) {
         Some(([first, second], word)) => (Some(first), Some(second), Some((None, word))),
         None => listed(run, launch, found),
@@ -107,13 +92,16 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let at = (found.launch, block);
     let held =
         |time: u32| cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, at, cell, time));
-    // A copy lands later; what it brings is known.
-    let after = |(party, event): &Access| {
-        let word = cell.and_then(|(array, word)| array.is_none().then_some(word));
-        let copied =
-            word.zip(tape.request(*event)).and_then(|(word, copy)| copied(run, launch, copy, lane(party), word));
-        copied.unwrap_or_else(|| held(event + 1))
+    // A copy lands later.
+    let landed = |(party, event): &Access| {
+        let by = (tape.event(*event).instruction, launch.numbers(party).1);
+        let (_, word) = cell.filter(|(array, _)| array.is_none())?;
+        let is = |placed: &Placed| placed.position == word && (placed.stored, placed.by) == by;
+        let place = Place::new(run, found.launch, block)?;
+        let mut after = place.block.placed(*event..launch.events.end).filter(|(_, placed)| is(placed));
+        after.next().map(|(event, _)| event)
     };
+    let after = |access: &Access| held(landed(access).unwrap_or(access.1) + 1);
     let told = |(party, event): &Access| with(told(run, launch, party), json!({ "time": event + 1 }));
     let one = |is: fn(Action) -> bool| [&second, &first].into_iter().flatten().find(|(party, _)| is(party.action));
     let writer = one(Action::writes);
@@ -124,7 +112,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     Ok(json!({
         "number": number, "kind": found.hazard.kind.name(), "first": first.as_ref().map(told), "second": second.as_ref().map(told),
         "cell": cell.map(|(array, word)| json!({
-            "name": crate::names::element(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
+            "name": named(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
         })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
         "barrier": both.and_then(|(first, second)| barrier(run, launch, first, second)),

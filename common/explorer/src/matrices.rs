@@ -2,11 +2,6 @@
 
 use plan::{Dtype, Fill};
 
-/// C before anything is stored: a NaN, or a number that no product gives.
-pub const UNWRITTEN: u32 = 0xaaaa_aaaa;
-/// See [`UNWRITTEN`]; in floating-point numbers.
-pub const UNWRITTEN_F32: u32 = 0x7fff_ffff;
-
 /// A number that looks random, of two numbers.
 fn mixed(seed: u32, index: u32) -> u32 {
     let mut x = index.wrapping_mul(0x9e37_79b9) ^ seed.wrapping_mul(0x85eb_ca6b);
@@ -75,6 +70,6 @@ mod tests {
             assert!(a.iter().all(|&bits| f32::from_bits(bits).abs() <= 9.0), "64 * 81 * 16 < 2^24");
         }
         assert_ne!(elements(1, 64, Dtype::I32, Fill::Uniform), elements(2, 64, Dtype::I32, Fill::Uniform));
-        assert!(!equal(UNWRITTEN_F32, UNWRITTEN_F32, Dtype::F32));
+        assert!(!equal(Dtype::F32.poison(), Dtype::F32.poison(), Dtype::F32));
     }
 }

@@ -1,118 +1,91 @@
 //! Elements of matrices and of shared arrays by name, alone and as blocks: `A[1][0..31]`.
 
 use crate::log::LaunchTape;
-use crate::run::{A, B, C, Run};
-use serde_json::{Value, json};
+use crate::run::{C, Run};
+use serde::Serialize;
 use std::fmt;
 
-/// An element of an array. One of shared memory that belongs to no array has no name and its place in bytes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Element {
+/// Elements of an array that form a block, and often a single one. Of shared memory that belongs to no array: without a name, and by its
+/// place in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Elements {
     pub array: String,
-    /// Its index, the slowest dimension first.
-    pub index: Vec<u32>,
+    /// The first index and the last, the slowest dimension first.
+    index: Vec<[u32; 2]>,
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for Elements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.array)?;
-        self.index.iter().try_for_each(|index| write!(f, "[{index}]"))
-    }
-}
-
-/// The element at an address: of an array of global memory, or of shared memory.
-pub fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -> Element {
-    let element = |name: &str, index: Vec<u32>| Element { array: name.to_owned(), index };
-    let Some(array) = array else {
-        let Some(found) = launch.shared_array(address) else {
-            return element("", vec![address]);
-        };
-        let mut rest = (address - found.offset) / 4;
-        let known = run.extents.iter().find(|(name, _)| *name == found.source_name);
-        let mut index = vec![];
-        for &extent in known.iter().flat_map(|(_, known)| known.extents.iter().skip(1).rev()) {
-            index.push(rest % extent.max(1));
-            rest /= extent.max(1);
-        }
-        index.push(rest);
-        index.reverse();
-        return element(&found.source_name, index);
-    };
-    let [_, n, k] = run.size;
-    let (name, index) = (run.tape.arrays.get(array).map_or("", |array| array.name.as_str()), address / 4);
-    match array {
-        A => element(name, vec![index / k, index % k]),
-        B | C => element(name, vec![index / n, index % n]),
-        _ => element(name, vec![index]),
-    }
-}
-
-/// A block of elements, both ends included.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
-    first: Element,
-    last: Vec<u32>,
-}
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.first.array)?;
-        self.first.index.iter().zip(&self.last).try_for_each(|(first, last)| {
+        self.index.iter().try_for_each(|[first, last]| {
             if first == last { write!(f, "[{first}]") } else { write!(f, "[{first}..{last}]") }
         })
     }
 }
 
-impl Range {
-    pub fn array(&self) -> &str {
-        &self.first.array
+impl Elements {
+    fn single(array: &str, index: &[u32]) -> Self {
+        Self { array: array.to_owned(), index: index.iter().map(|&index| [index, index]).collect() }
     }
 
-    /// For the page.
-    pub fn value(&self) -> Value {
-        json!({ "array": self.first.array, "first": self.first.index, "last": self.last })
-    }
-
-    /// Puts another one behind it, along one dimension, if it continues this one.
+    /// Puts others behind them, along one dimension, if they continue these.
     fn join(&mut self, other: &Self, along: usize) -> bool {
         let joins = |at: usize| {
-            let same = (self.first.index[at], self.last[at]) == (other.first.index[at], other.last[at]);
-            if at == along { other.first.index[at] == self.last[at] + 1 } else { same }
+            let (own, others) = (self.index[at], other.index[at]);
+            if at == along { others[0] == own[1] + 1 } else { own == others }
         };
-        let fits = self.first.array == other.first.array && self.last.len() == other.last.len();
-        let fits = fits && (0..self.last.len()).all(joins);
+        let fits = self.array == other.array && self.index.len() == other.index.len();
+        let fits = fits && along < self.index.len() && (0..self.index.len()).all(joins);
         if fits {
-            self.last.clone_from(&other.last);
+            self.index[along][1] = other.index[along][1];
         }
         fits
     }
 }
 
+/// The element at an address: of an array of global memory, or of shared memory.
+pub fn element(run: &Run, launch: &LaunchTape, array: Option<usize>, address: u32) -> Elements {
+    if let Some(array) = array {
+        let (name, index) = (&run.tape.arrays[array].name, address / 4);
+        let place = run.row_column(array, index);
+        return Elements::single(name, if array <= C { &place } else { &place[1..] });
+    }
+    let Some(found) = launch.shared_array(address) else { return Elements::single("", &[address]) };
+    let mut rest = (address - found.offset) / 4;
+    let known = run.extents.iter().find(|(name, _)| *name == found.source_name);
+    let mut index = vec![];
+    for &extent in known.iter().flat_map(|(_, known)| known.extents.iter().skip(1).rev()) {
+        index.push(rest % extent.max(1));
+        rest /= extent.max(1);
+    }
+    index.push(rest);
+    index.reverse();
+    Elements::single(&found.source_name, &index)
+}
+
 /// Elements as blocks, row-major, each element once.
-pub fn ranges(mut elements: Vec<Element>) -> Vec<Range> {
+pub fn blocks(mut elements: Vec<Elements>) -> Vec<Elements> {
     elements.sort();
     elements.dedup();
     let dimensions = elements.iter().map(|element| element.index.len()).max().unwrap_or(0);
-    let single = |first: Element| Range { last: first.index.clone(), first };
-    let mut ranges: Vec<Range> = elements.into_iter().map(single).collect();
     for along in (0..dimensions).rev() {
-        let mut joined: Vec<Range> = vec![];
-        for range in ranges {
+        let mut joined: Vec<Elements> = vec![];
+        for next in elements {
             // Blocks beside each other have others between them, but not many.
-            if !joined.iter_mut().rev().take(64).any(|before| before.join(&range, along)) {
-                joined.push(range);
+            if !joined.iter_mut().rev().take(64).any(|before| before.join(&next, along)) {
+                joined.push(next);
             }
         }
-        ranges = joined;
+        elements = joined;
     }
-    ranges
+    elements
 }
 
 /// The first ones by name, and how many more there are.
-pub fn named(ranges: &[Range]) -> String {
-    let mut names: Vec<String> = ranges.iter().take(3).map(Range::to_string).collect();
-    if ranges.len() > 3 {
-        names.push(format!("{} more places", ranges.len() - 3));
+pub fn named(blocks: &[Elements]) -> String {
+    let mut names: Vec<String> = blocks.iter().take(3).map(Elements::to_string).collect();
+    if blocks.len() > 3 {
+        names.push(format!("{} more places", blocks.len() - 3));
     }
     let last = names.pop().unwrap_or_default();
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
@@ -124,18 +97,17 @@ mod tests {
 
     #[test]
     fn elements_beside_each_other_are_one_block() {
-        let element = |array: &str, index: &[u32]| Element { array: array.into(), index: index.to_vec() };
         let row = |row: u32| (0..32).map(move |column| (row, column));
         let of = |places: Vec<(u32, u32)>| {
-            named(&ranges(places.into_iter().map(|(row, column)| element("A", &[row, column])).collect()))
+            named(&blocks(places.into_iter().map(|(row, column)| Elements::single("A", &[row, column])).collect()))
         };
         assert_eq!(of(row(1).rev().chain(row(1)).collect()), "A[1][0..31]");
         assert_eq!(of(row(1).chain(row(2)).collect()), "A[1..2][0..31]");
         assert_eq!(of(row(1).chain(row(3)).collect()), "A[1][0..31] and A[3][0..31]");
         assert_eq!(of((0..4).map(|row| (row, 7)).collect()), "A[0..3][7]");
         assert_eq!(of((0..5).map(|row| (2 * row, 7)).collect()), "A[0][7], A[2][7], A[4][7] and 2 more places");
-        let deep = [[0, 1, 2], [0, 1, 3], [1, 1, 2], [1, 1, 3]].map(|index| element("As", &index));
-        assert_eq!(named(&ranges(deep.to_vec())), "As[0..1][1][2..3]");
-        assert_eq!(named(&ranges(vec![element("", &[132]), element("B", &[0])])), "[132] and B[0]");
+        let deep = [[0, 1, 2], [0, 1, 3], [1, 1, 2], [1, 1, 3]].map(|index| Elements::single("As", &index));
+        assert_eq!(named(&blocks(deep.to_vec())), "As[0..1][1][2..3]");
+        assert_eq!(named(&blocks(vec![Elements::single("", &[132]), Elements::single("B", &[0])])), "[132] and B[0]");
     }
 }

@@ -12,7 +12,7 @@ use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, Counts, DevicePointer, Executed,
     Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Values that are followed at most. A block that makes more, and those after it, are not.
@@ -112,7 +112,7 @@ impl Analysis for Recorder {
             steps: vec![],
             shared: vec![GARBAGE; self.shared_words],
             effects: vec![],
-            looked_up: vec![],
+            looked_up: BTreeSet::new(),
             waited: false,
         };
         ((self.counters.block(block).by_step(counted), self.hazards.block(block)), recorder)
@@ -141,7 +141,7 @@ pub struct BlockRecorder {
     /// What the instruction that is being executed has done so far.
     effects: Vec<Effect>,
     /// Words whose values are looked up once the instruction has been executed: array (none for shared memory) and word.
-    looked_up: Vec<(Option<usize>, u32)>,
+    looked_up: BTreeSet<(Option<usize>, u32)>,
     /// Copies may have landed.
     waited: bool,
 }
@@ -150,27 +150,23 @@ impl BlockRecorder {
     /// What an executed instruction changed in memory.
     fn look_up(&mut self, arrays: &[Array], step: &Executed<'_>) {
         if std::mem::take(&mut self.waited) {
-            let changed = step.shared.iter().zip(&self.shared).enumerate().filter(|(_, (now, then))| now != then);
-            self.looked_up.extend(changed.map(|(place, _)| (None, place as u32)));
+            let changed = (0u32..).zip(step.shared.iter().zip(&self.shared)).filter(|(_, (now, then))| now != then);
+            self.looked_up.extend(changed.map(|(place, _)| (None, place)));
         }
-        let mut looked_up = std::mem::take(&mut self.looked_up);
-        looked_up.sort_unstable();
-        looked_up.dedup();
-        for same in looked_up.chunk_by(|one, other| one.0 == other.0) {
-            let array = same[0].0;
-            let value = |&(_, place): &(Option<usize>, u32)| {
-                let Some(array) = array else { return Some((place, *step.shared.get(place as usize)?)) };
-                let mut word = [0_u32];
-                step.memory.download(DevicePointer(arrays[array].base), place.into(), &mut word).ok()?;
-                Some((place, word[0]))
-            };
-            let words: Vec<(u32, u32)> = same.iter().filter_map(value).collect();
-            if array.is_none() {
-                for &(place, value) in &words {
-                    self.shared[place as usize] = value;
-                }
+        let value = |(array, place): (Option<usize>, u32)| {
+            let mut word = [0];
+            match array {
+                Some(array) => step.memory.download(DevicePointer(arrays[array].base), place.into(), &mut word).ok()?,
+                None => word[0] = *step.shared.get(place as usize)?,
             }
-            self.effects.push(Effect::Writes(array, words));
+            Some((array, place, word[0]))
+        };
+        let words: Vec<_> = std::mem::take(&mut self.looked_up).into_iter().filter_map(value).collect();
+        for (_, place, value) in words.iter().filter(|(array, ..)| array.is_none()) {
+            self.shared[*place as usize] = *value;
+        }
+        if !words.is_empty() {
+            self.effects.push(Effect::Writes(words));
         }
     }
 

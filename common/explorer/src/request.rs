@@ -94,13 +94,12 @@ impl TryFrom<String> for Order {
 
 /// A kernel to run.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct Kernel {
     pub ptx: String,
     /// The source, for names of arrays and variables.
-    #[serde(default)]
     pub source: String,
     /// The source's file, as the PTX names it.
-    #[serde(default)]
     pub file: String,
     pub planner: Planner,
 }
@@ -149,13 +148,11 @@ pub struct RunRequest {
 
 /// What everything looks like, for the chosen thread.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
 pub struct LookRequest {
     pub time: u32,
-    #[serde(default)]
     pub block: u32,
-    #[serde(default)]
     pub warp: u32,
-    #[serde(default)]
     pub lane: u32,
 }
 

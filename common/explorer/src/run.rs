@@ -1,7 +1,7 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
 use crate::log::Array;
-use crate::matrices::{self, UNWRITTEN, UNWRITTEN_F32};
+use crate::matrices;
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest};
 use crate::tape::Tape;
@@ -76,14 +76,13 @@ impl Setup {
         let [m, n, k] = size;
         let (a, b) = (matrices::elements(1, m * k, dtype, *fill), matrices::elements(2, k * n, dtype, *fill));
         let expected = matrices::product(&a, &b, size, dtype);
-        let unwritten = if dtype == Dtype::F32 { UNWRITTEN_F32 } else { UNWRITTEN };
-        let workspace = vec![unwritten; plan.workspace_elements.clamp(1, 1 << 20) as usize];
+        let workspace = vec![dtype.poison(); plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
         let array = |(name, words): (&str, Vec<u32>)| {
             let bytes = 4 * words.len() as u64;
             Ok(Array { name: name.into(), base: memory.alloc(name, bytes, 4)?.0, bytes, words })
         };
-        let all = [("A", a), ("B", b), ("C", vec![unwritten; expected.len()]), ("workspace", workspace)];
+        let all = [("A", a), ("B", b), ("C", vec![dtype.poison(); expected.len()]), ("workspace", workspace)];
         Ok(Self {
             size,
             dtype,
@@ -161,24 +160,19 @@ impl Setup {
     }
 
     fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
-        let pointer = |array: usize, offset: u64| Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset));
-        let argument = |(at, argument): (usize, &plan::Arg)| match *argument {
-            plan::Arg::A(offset) => pointer(A, offset),
-            plan::Arg::B(offset) => pointer(B, offset),
-            plan::Arg::C(offset) => pointer(C, offset),
-            plan::Arg::Workspace(offset) => pointer(WORKSPACE, offset),
-            plan::Arg::Int(value) => {
-                let Some(param) = params.get(at).filter(|_| !self.named.is_empty()) else {
-                    return Arg::U32(value as u32);
-                };
-                // A number of pasted PTX takes the type of its parameter.
-                let number = self.named.get(at).and_then(serde_json::Value::as_f64).unwrap_or(value.into());
-                Arg::Bytes(match (param.kind, param.bytes as usize) {
-                    (Type::F32, _) => (number as f32).to_le_bytes().to_vec(),
-                    (Type::F64, _) => number.to_le_bytes().to_vec(),
-                    (_, bytes) => (number as i64).to_le_bytes()[..bytes.min(8)].to_vec(),
-                })
-            }
+        let argument = |(at, argument): (usize, &plan::Arg)| {
+            let value = match pointed(argument) {
+                Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
+                Err(value) => value,
+            };
+            let Some(param) = params.get(at).filter(|_| !self.named.is_empty()) else { return Arg::U32(value as u32) };
+            // A number of pasted PTX takes the type of its parameter.
+            let number = self.named.get(at).and_then(serde_json::Value::as_f64).unwrap_or(value.into());
+            Arg::Bytes(match (param.kind, param.bytes as usize) {
+                (Type::F32, _) => (number as f32).to_le_bytes().to_vec(),
+                (Type::F64, _) => number.to_le_bytes().to_vec(),
+                (_, bytes) => (number as i64).to_le_bytes()[..bytes.min(8)].to_vec(),
+            })
         };
         launch.args.iter().enumerate().map(argument).collect()
     }
@@ -201,16 +195,13 @@ impl Setup {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);
-        Some(match self.plan.launches.get(launch)?.args.get(at)? {
-            plan::Arg::A(_) => "A".into(),
-            plan::Arg::B(_) => "B".into(),
-            plan::Arg::C(_) => "C".into(),
-            plan::Arg::Workspace(_) => "workspace".into(),
+        Some(match (at, pointed(self.plan.launches.get(launch)?.args.get(at)?)) {
+            (_, Ok((array, _))) => self.arrays[array].name.clone(),
             // As the course's kernels take them; equal sizes do not tell.
-            plan::Arg::Int(value) if (at, *value) == (3, m) => "M".into(),
-            plan::Arg::Int(value) if (at, *value) == (4, n) => "N".into(),
-            plan::Arg::Int(value) if (at, *value) == (5, k) => "K".into(),
-            plan::Arg::Int(value) => value.to_string(),
+            (3, Err(value)) if value == m => "M".into(),
+            (4, Err(value)) if value == n => "N".into(),
+            (5, Err(value)) if value == k => "K".into(),
+            (_, Err(value)) => value.to_string(),
         })
     }
 
@@ -220,6 +211,17 @@ impl Setup {
             Dtype::F32 => f64::from(f32::from_bits(bits)),
             Dtype::I32 => f64::from(bits as i32),
         }
+    }
+}
+
+/// The array that an argument points to, with an offset in words; or the number that it is.
+fn pointed(argument: &plan::Arg) -> Result<(usize, u64), i32> {
+    match *argument {
+        plan::Arg::A(offset) => Ok((A, offset)),
+        plan::Arg::B(offset) => Ok((B, offset)),
+        plan::Arg::C(offset) => Ok((C, offset)),
+        plan::Arg::Workspace(offset) => Ok((WORKSPACE, offset)),
+        plan::Arg::Int(value) => Err(value),
     }
 }
 

@@ -65,7 +65,7 @@ fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
     let acts = |&event: &u32| {
         let mut effects = run.tape.event(event).effects.iter();
         computes(run, run.tape.instruction(event))
-            || effects.any(|effect| !matches!(effect, Effect::Writes(..) | Effect::Product(_)))
+            || effects.any(|effect| !matches!(effect, Effect::Writes(_) | Effect::Product(_)))
     };
     Visit::at(run, (request.block, request.warp), time).is_some_and(|visit| visit.events.iter().any(acts))
 }

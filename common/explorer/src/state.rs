@@ -169,16 +169,15 @@ impl State {
                         block.flights.push(Flight { event: number, warp: event.warp, group: warp.groups });
                     }
                 }
-                Effect::Writes(None, words) => {
-                    for &(word, value) in words {
-                        block.shared[word as usize] = value;
-                        block.written[word as usize / 32] |= 1 << (word % 32);
-                    }
-                }
-                Effect::Writes(Some(array), words) => {
-                    let array = Arc::make_mut(&mut self.arrays[*array]);
-                    for &(word, value) in words {
-                        array[word as usize] = value;
+                Effect::Writes(words) => {
+                    for &(array, word, value) in words {
+                        let word = word as usize;
+                        if let Some(array) = array {
+                            Arc::make_mut(&mut self.arrays[array])[word] = value;
+                        } else {
+                            block.shared[word] = value;
+                            block.written[word / 32] |= 1 << (word % 32);
+                        }
                     }
                 }
                 Effect::Commit => warp.groups += 1,

@@ -4,7 +4,7 @@ use crate::effect::{Effect, lanes};
 use crate::instructions::Instruction;
 use crate::log::LaunchTape;
 use crate::meaning::{Factor, Place, factor};
-use crate::names::{Element, Range, element, named, ranges};
+use crate::names::{Elements, blocks, element, named};
 use crate::run::{A, B, C, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::Tag;
@@ -14,10 +14,10 @@ use simt::{AccessKind, Space};
 #[derive(Debug, Default)]
 struct Part {
     verb: &'static str,
-    from: Vec<Element>,
-    to: Vec<Element>,
+    from: Vec<Elements>,
+    to: Vec<Elements>,
     /// The elements of A and B that are moved.
-    values: Vec<Element>,
+    values: Vec<Elements>,
 }
 
 /// The events of a warp's visit to a line: the one that is under way at a time, or the last one before; and whether it goes on with another line.
@@ -87,7 +87,7 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
             Effect::Wait(_) => "wait",
             Effect::Arrive => "barrier",
             Effect::Exit(_) => "end",
-            Effect::Writes(..) | Effect::Product(_) => continue,
+            Effect::Writes(_) | Effect::Product(_) => continue,
         };
         let part = part(parts, verb);
         if verb != "atomic" {
@@ -117,11 +117,11 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
 }
 
 /// What a warp did, in words, without the warp.
-fn words(run: &Run, verb: &str, [from, to, values]: &[Vec<Range>; 3], sums: Option<usize>) -> String {
+fn words(run: &Run, verb: &str, [from, to, values]: &[Vec<Elements>; 3], sums: Option<usize>) -> String {
     let (from_words, to_words, held) = (named(from), named(to), named(values));
     let of = |matrix: usize| {
         let name = &run.tape.arrays[matrix].name;
-        named(&from.iter().filter(|range| range.array() == name).cloned().collect::<Vec<_>>())
+        named(&from.iter().filter(|block| block.array == *name).cloned().collect::<Vec<_>>())
     };
     match verb {
         "load" if to.is_empty() => format!("loads {from_words}"),
@@ -180,9 +180,8 @@ pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
     });
     let (mut told, mut shown) = (vec![], vec![]);
     for Part { verb, from, to, values } in parts {
-        let places = [from, to, values].map(ranges);
-        let [from, to, _] = places.each_ref().map(|all| all.iter().map(Range::value).collect::<Value>());
-        shown.push(json!({ "verb": verb, "from": from, "to": to }));
+        let places = [from, to, values].map(blocks);
+        shown.push(json!({ "verb": verb, "from": places[0], "to": places[1] }));
         told.push(words(run, verb, &places, sums));
     }
     json!({
