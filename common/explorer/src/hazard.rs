@@ -54,7 +54,7 @@ fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32
     };
     let place = Place::new(run, launch, block).filter(|_| array.is_none());
     let words = place.and_then(|place| {
-        let (_, placed) = place.block.placed(0..time).rfind(|(_, placed)| placed.position == word)?;
+        let (_, placed) = place.placed(word, time)?;
         Some(factor(run, place.launch, &place.block.nodes().value(placed.tag)).words)
     });
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })

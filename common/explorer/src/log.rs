@@ -77,14 +77,9 @@ impl LaunchTape {
         self.grid.count().min(1 << 16) as u32
     }
 
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        self.block.count() as u32
-    }
-
     /// Warps of a block.
     pub fn warps(&self) -> u32 {
-        self.threads().div_ceil(32)
+        self.block.count().div_ceil(32) as u32
     }
 
     /// The number of a party's block, and of its thread in it.

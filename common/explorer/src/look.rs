@@ -47,6 +47,9 @@ const OTHER_BLOCK: u32 = 32;
 const ON_ITS_WAY: u32 = 64;
 const HAS_BEEN_WRITTEN: u32 = 128;
 
+/// The place of the marks of shared memory, behind those of A, B and C.
+const SHARED: usize = 3;
+
 /// A value for each lane of a mask, null for the others.
 fn by_lane<T: Into<Value>>(mask: u32, value: impl Fn(usize) -> T) -> Value {
     (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane).into() } else { Value::Null }).collect()
@@ -189,52 +192,28 @@ fn cut([row, column, rows, columns]: [u32; 4], [height, width]: [u32; 2]) -> Val
     json!([row, column, rows.min(height.saturating_sub(row)), columns.min(width.saturating_sub(column))])
 }
 
-fn tiles(run: &Run, chosen: &Chosen<'_>, block: Option<&Block>) -> Value {
+fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
     let [m, n, k] = run.size;
-    let [width, height] = run.plan.tile;
+    let ([width, height], tile_k) = (run.plan.tile, run.plan.tile_k);
     let at = chosen.launch.grid.index(chosen.block.into());
     let (row, column) = (at.y * height, at.x * width);
     let mut tiles = Map::new();
     tiles.insert("C".into(), cut([row, column, height, width], [m, n]));
     // The pass of the main loop: where the block read A or B last.
-    let latest = |input: usize| block?.warps.iter().filter_map(|warp| warp.inputs[input]).max();
-    let address =
-        |number: u32| run.tape.touched(number).find(|touched| touched.array.is_some()).map(|touched| touched.word);
-    let pass = |k: u32| k / run.plan.tile_k * run.plan.tile_k;
-    if let Some(at) = latest(A).and_then(address) {
-        tiles.insert("A".into(), cut([row, pass(at % k), height, run.plan.tile_k], [m, k]));
+    let events = chosen.launch.events.start..time;
+    let own = events.filter(|&event| run.tape.event(event).block == chosen.block);
+    let latest = |input: usize| {
+        let read = |event: u32| run.tape.touched(event).find(|touched| touched.array == Some(input) && touched.reads);
+        own.clone().rev().find_map(read).map(|touched| touched.word)
+    };
+    let pass = |k: u32| k / tile_k * tile_k;
+    if let Some(at) = latest(A) {
+        tiles.insert("A".into(), cut([row, pass(at % k), height, tile_k], [m, k]));
     }
-    if let Some(at) = latest(B).and_then(address) {
-        tiles.insert("B".into(), cut([pass(at / n), column, run.plan.tile_k, width], [k, n]));
+    if let Some(at) = latest(B) {
+        tiles.insert("B".into(), cut([pass(at / n), column, tile_k, width], [k, n]));
     }
     Value::Object(tiles)
-}
-
-/// The marks of A, B, C and of shared memory.
-struct Marks {
-    matrices: [Vec<u32>; 3],
-    shared: Vec<u32>,
-}
-
-impl Marks {
-    /// Marks what a request touches: bits for reading and for writing, for all of its lanes.
-    fn request(&mut self, run: &Run, number: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]) {
-        for touched in run.tape.touched(number).filter(|touched| mask >> touched.lane & 1 != 0) {
-            let words = match touched.array {
-                Some(array) => self.matrices.get_mut(array),
-                None => own.then_some(&mut self.shared),
-            };
-            if let Some(mark) = words.and_then(|words| words.get_mut(touched.word as usize)) {
-                *mark |= if touched.writes { writes } else { reads };
-            }
-        }
-    }
-
-    /// Marks words that have been written.
-    fn written(marks: &mut [u32], is: impl Fn(usize) -> bool) {
-        let written = marks.iter_mut().enumerate().filter(|(word, _)| is(*word));
-        written.for_each(|(_, mark)| *mark |= HAS_BEEN_WRITTEN);
-    }
 }
 
 /// A warp's latest request, if the warp still stands on its line.
@@ -244,31 +223,46 @@ fn current(run: &Run, warp: &Warp) -> Option<u32> {
     (access == last || line(access) == line(last)).then_some(access)
 }
 
-fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> Marks {
-    let mut marks = Marks {
-        matrices: [A, B, C].map(|array| vec![0; state.arrays[array].len()]),
-        shared: vec![0; chosen.launch.shared_bytes.div_ceil(4) as usize],
+/// The marks of A, B, C and of shared memory.
+fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
+    let [a, b, c] = [A, B, C].map(|array| vec![0; state.arrays[array].len()]);
+    let mut marks = [a, b, c, vec![0; chosen.launch.shared_bytes.div_ceil(4) as usize]];
+    // What a request touches: bits for reading and for writing, for some of its lanes.
+    let mut mark = |event: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]| {
+        for touched in run.tape.touched(event).filter(|touched| mask >> touched.lane & 1 != 0) {
+            let known =
+                touched.array.filter(|&array| array <= C).or((own && touched.array.is_none()).then_some(SHARED));
+            let words = known.map_or(&mut [][..], |array| &mut marks[array]);
+            if let Some(mark) = words.get_mut(touched.word as usize) {
+                *mark |= if touched.writes { writes } else { reads };
+            }
+        }
     };
     for (&number, block) in state.blocks.iter().filter(|(_, block)| !block.has_ended()) {
         for (warp_number, warp) in (0u32..).zip(&block.warps) {
             let Some(request) = current(run, warp) else { continue };
             let of_block = number == chosen.block;
             if of_block && warp_number == chosen.warp {
-                marks.request(run, request, true, 1 << chosen.lane, [READ_BY_LANE, WRITTEN_BY_LANE]);
-                marks.request(run, request, true, u32::MAX, [READ_BY_WARP, WRITTEN_BY_WARP]);
+                mark(request, true, 1 << chosen.lane, [READ_BY_LANE, WRITTEN_BY_LANE]);
+                mark(request, true, u32::MAX, [READ_BY_WARP, WRITTEN_BY_WARP]);
             } else {
                 let bit = if of_block { OTHER_WARP } else { OTHER_BLOCK };
-                marks.request(run, request, of_block, u32::MAX, [bit; 2]);
+                mark(request, of_block, u32::MAX, [bit; 2]);
             }
         }
     }
-    if let Some(block) = state.blocks.get(&chosen.block) {
-        for flight in &block.flights {
-            marks.request(run, flight.event, true, u32::MAX, [ON_ITS_WAY; 2]);
-        }
-        Marks::written(&mut marks.shared, |word| block.held(word as u32).is_some());
+    let block = state.blocks.get(&chosen.block);
+    for flight in block.iter().flat_map(|block| &block.flights) {
+        mark(flight.event, true, u32::MAX, [ON_ITS_WAY; 2]);
     }
-    Marks::written(&mut marks.matrices[C], |word| state.touched[C][1][word] > 0);
+    let in_shared = |word: usize| block.is_some_and(|block| block.held(word as u32).is_some());
+    let in_c = |word: usize| state.touched[C][1][word] > 0;
+    for (_, mark) in marks[SHARED].iter_mut().enumerate().filter(|(word, _)| in_shared(*word)) {
+        *mark |= HAS_BEEN_WRITTEN;
+    }
+    for (_, mark) in marks[C].iter_mut().enumerate().filter(|(word, _)| in_c(*word)) {
+        *mark |= HAS_BEEN_WRITTEN;
+    }
     marks
 }
 
@@ -294,7 +288,7 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
         "blocks": blocks.collect::<Vec<u32>>(),
         "warps": warps(run, chosen, block, time),
-        "tiles": tiles(run, chosen, block),
+        "tiles": tiles(run, chosen, time),
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),
         "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
         "sums": sums(run, state, chosen),
@@ -304,14 +298,11 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "by_line": by_line(run, &state.lines),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),
     });
-    let marks = marks(run, state, chosen);
-    let garbage = || vec![GARBAGE; marks.shared.len()];
-    let shared = block.map_or_else(garbage, |block| block.shared.clone());
+    let [on_a, on_b, on_c, on_shared] = marks(run, state, chosen);
+    let shared = block.map_or_else(|| vec![GARBAGE; on_shared.len()], |block| block.shared.clone());
     let words = |array: usize| state.arrays[array].to_vec();
     let touched = |array: usize, how: usize| state.touched[array][how].to_vec();
     let mut bulk = vec![words(A), words(B), words(C), run.expected.clone()];
-    bulk.extend([touched(A, 0), touched(B, 0), touched(C, 1)]);
-    bulk.extend(marks.matrices);
-    bulk.extend([shared, marks.shared]);
+    bulk.extend([touched(A, 0), touched(B, 0), touched(C, 1), on_a, on_b, on_c, shared, on_shared]);
     Ok((answer, bulk))
 }

@@ -13,7 +13,7 @@ use crate::run::{A, B, C, Run};
 use crate::state::{State, Warp};
 use serde_json::{Map, Value, json};
 use simt::Space;
-use simt::analyses::provenance::{self, Source, Store, Tag, Term};
+use simt::analyses::provenance::{self, Passage, Placed, Source, Store, Tag, Term};
 use std::collections::BTreeSet;
 
 /// Pairs of a sum that are listed.
@@ -36,18 +36,18 @@ pub struct Place<'a> {
 
 /// A factor of a product, or a value that was not computed.
 pub struct Factor {
+    /// What kind of meaning it has: `element`, `constant`, `unset` if nobody has stored the word that it was read from, or `unknown`.
+    kind: &'static str,
     pub words: String,
     /// The array and the word, if it is an element.
     pub element: Option<(usize, u32)>,
     /// It is zero in place of an element.
     pub zero: bool,
-    /// Nobody has stored the word of shared memory that it was read from.
-    pub unset: bool,
 }
 
 impl Factor {
     /// Its row and column, if it is an element of this matrix.
-    pub fn of(&self, run: &Run, matrix: usize) -> Option<[u32; 2]> {
+    fn of(&self, run: &Run, matrix: usize) -> Option<[u32; 2]> {
         self.element.filter(|&(array, _)| array == matrix).map(|(_, index)| run.row_column(matrix, index))
     }
 }
@@ -64,26 +64,25 @@ fn unset(verb: &str, name: &str) -> String {
 
 /// Where a value began.
 pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Factor {
-    let mut factor = Factor { words: "a number".into(), element: None, zero: false, unset: false };
-    match value.source {
-        Source::Element { array, index } => {
-            factor.element = Some((array, index as u32));
-            let name = element(run, launch, Some(array), 4 * index as u32);
-            factor.words = format!("{}{name}", if value.negated { "-" } else { "" });
+    let (mut element, mut zero) = (None, false);
+    let named = |array: Option<usize>, word: u32| crate::names::element(run, launch, array, 4 * word).to_string();
+    let (kind, words) = match (value.source, value.shared) {
+        (Source::Element { array, index }, _) => {
+            element = Some((array, index as u32));
+            let sign = if value.negated { "-" } else { "" };
+            ("element", format!("{sign}{}", named(Some(array), index as u32)))
         }
-        Source::Constant(bits) => {
-            factor.zero = equal(bits as u32, 0, run.dtype);
-            factor.words = format!("the number {}", run.number(bits as u32));
+        (Source::Constant(bits), _) => {
+            zero = equal(bits as u32, 0, run.dtype);
+            ("constant", format!("the number {}", run.number(bits as u32)))
         }
-        Source::Computed => factor.words = "a sum".into(),
-        Source::Unknown => {
-            if let Some(passage) = value.shared.filter(|passage| passage.stored.is_none()) {
-                factor.unset = true;
-                factor.words = unset("has stored", &element(run, launch, None, 4 * passage.position).to_string());
-            }
+        (Source::Computed, _) => ("unknown", "a sum".into()),
+        (Source::Unknown, Some(Passage { position, stored: None, .. })) => {
+            ("unset", unset("has stored", &named(None, position)))
         }
-    }
-    factor
+        (Source::Unknown, _) => ("unknown", "a number".into()),
+    };
+    Factor { kind, words, element, zero }
 }
 
 impl<'a> Place<'a> {
@@ -119,21 +118,22 @@ impl<'a> Place<'a> {
         if nodes.is_sum(tag) {
             return Some(self.sum(tag, before, stored));
         }
-        let value = nodes.value(tag);
-        let factor = factor(self.run, self.launch, &value);
-        let kind = match value.source {
-            Source::Element { .. } => "element",
-            Source::Constant(_) => "constant",
-            _ if factor.unset => "unset",
-            _ => return None,
-        };
-        let mut meaning = said(kind, &factor.words);
+        let factor = factor(self.run, self.launch, &nodes.value(tag));
+        if factor.kind == "unknown" {
+            return None;
+        }
+        let mut meaning = said(factor.kind, &factor.words);
         if let Some((array, index)) = factor.element {
             let [row, column] = self.run.row_column(array, index);
-            let name = self.run.tape.arrays.get(array).map(|array| &array.name);
+            let name = &self.run.tape.arrays[array].name;
             meaning = with(meaning, json!({ "array": name, "row": row, "column": column }));
         }
         Some(meaning)
+    }
+
+    /// What arrived last in a word of shared memory before an event.
+    pub fn placed(&self, word: u32, before: u32) -> Option<(u32, &'a Placed)> {
+        self.block.placed(0..before).rfind(|(_, placed)| placed.position == word)
     }
 
     /// How many products a sum has.
@@ -188,10 +188,9 @@ impl<'a> Place<'a> {
         let [one, other] =
             if swapped { [&factors[1].words, &factors[0].words] } else { [&factors[0].words, &factors[1].words] };
         let known = |factor: &Factor| factor.element.is_some();
+        let unset = |factor: &Factor| factor.kind == "unset";
         let wrong = match (a, b) {
-            _ if factors.iter().any(|factor| factor.unset) => {
-                factors.iter().find(|factor| factor.unset).map(|factor| factor.words.clone())
-            }
+            _ if factors.iter().any(unset) => factors.iter().find(|factor| unset(factor)).map(|one| one.words.clone()),
             (Some([row, _]), _) if goal.is_some_and(|goal| goal[0] != row) => Some(format!("{one} is of row {row}")),
             (_, Some([_, column])) if goal.is_some_and(|goal| goal[1] != column) => {
                 Some(format!("{other} is of column {column}"))
@@ -294,11 +293,8 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         Subject::Shared(word) => {
             let name = element(run, chosen.launch, None, 4 * word).to_string();
             let place = Place::new(run, state.launch, chosen.block);
-            let found = place.and_then(|place| {
-                let of_word = place.block.placed(0..state.time).rfind(|(_, placed)| placed.position == word);
-                of_word.map(|(event, placed)| (place, event, placed))
-            });
-            let Some((place, event, placed)) = found else {
+            let found = place.as_ref().and_then(|place| Some((place, place.placed(word, state.time)?)));
+            let Some((place, (event, placed))) = found else {
                 let meaning = said("unset", &unset("has stored", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };

@@ -20,8 +20,6 @@ pub struct Warp {
     pub last: Option<u32>,
     /// Its latest access to memory, or copy.
     pub access: Option<u32>,
-    /// Its latest reads of A and of B.
-    pub inputs: [Option<u32>; 2],
     /// Lanes whose threads have ended, and those that there are not.
     ended: u32,
     /// It waits at a barrier.
@@ -63,13 +61,12 @@ impl Block {
         let words = launch.shared_bytes.div_ceil(4) as usize;
         let registers = launch.program.registers.len();
         let warp = |warp: u32| {
-            let threads = (launch.threads() - warp * 32).min(32);
+            let threads = (launch.block.count() as u32 - warp * 32).min(32);
             Warp {
                 registers: vec![[0; 32]; registers],
                 times: vec![0; registers],
                 last: None,
                 access: None,
-                inputs: [None; 2],
                 ended: if threads == 32 { 0 } else { u32::MAX << threads },
                 at_barrier: false,
                 groups: 0,
@@ -155,9 +152,6 @@ impl State {
                     warp.access = Some(number);
                     for Touched { array, word, reads, writes, .. } in effect.touched() {
                         let Some(array) = array else { continue };
-                        if let Some(input) = warp.inputs.get_mut(array).filter(|_| reads) {
-                            *input = Some(number);
-                        }
                         let counts = self.touched[array].iter_mut().zip([reads, writes]);
                         for (counts, _) in counts.filter(|(_, happens)| *happens) {
                             if let Some(count) = Arc::make_mut(counts).get_mut(word as usize) {

@@ -56,28 +56,15 @@ struct Walk {
 }
 
 impl Walk {
-    /// Puts in what is known: `$length`, `$length-1`, `$length/4`.
+    /// Puts in what is known: `$length`.
     fn filled(&self, line: &str) -> String {
-        let mut parts = line.split('$');
-        let mut filled = parts.next().unwrap().to_owned();
-        for part in parts {
-            let end = part.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(part.len());
-            let (name, rest) = part.split_at(end);
-            let value = self.known.get(name).unwrap_or_else(|| panic!("nothing is known of ${name}"));
-            let digits = rest.chars().skip(1).take_while(char::is_ascii_digit).count();
-            let number = rest.get(1..=digits).and_then(|digits| digits.parse::<u64>().ok());
-            let (value, rest) = match (rest.chars().next(), value.as_u64(), number) {
-                (Some('-'), Some(value), Some(number)) => ((value - number).to_string(), &rest[1 + digits..]),
-                (Some('/'), Some(value), Some(number)) => ((value / number).to_string(), &rest[1 + digits..]),
-                _ => (value.to_string(), rest),
-            };
-            filled += &(value + rest);
-        }
-        filled
+        // A name that begins like another one first.
+        let known = self.known.iter().rev();
+        known.fold(line.to_owned(), |line, (name, value)| line.replace(&format!("${name}"), &value.to_string()))
     }
 
     /// What is said of the latest answer: `/place == JSON`, `!=`, `> NUMBER`, `~ TEXT in it`, `@ TEXT in that line of the source`, or
-    /// `name = /place`.
+    /// `name = /place`, perhaps with a number that is taken off.
     fn check(&mut self, line: &str) {
         let line = self.filled(line);
         let [left, how, right] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -91,8 +78,10 @@ impl Walk {
             "~" => found.as_str().map_or_else(|| found.to_string(), str::to_owned).contains(right),
             "@" => self.source[found.as_u64().unwrap() as usize - 1].contains(right),
             "=" => {
-                let value = at(right);
-                self.known.insert(left.into(), value);
+                let (place, less) = right.split_once(" - ").unwrap_or((right, "0"));
+                let (value, less) = (at(place), less.parse::<u64>().unwrap());
+                let less = value.as_u64().filter(|_| less > 0).map(|value| json!(value - less));
+                self.known.insert(left.into(), less.unwrap_or(value));
                 true
             }
             _ => panic!("{line}"),
