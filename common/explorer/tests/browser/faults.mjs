@@ -38,6 +38,8 @@ const IN_PAGE = [
   ["pictures", "the old value is shown as the new one", "...box(write, width - SIDE - write, now,", "...box(write, width - SIDE - write, old,"],
   ["pictures", "a wrong element is said to be right", "const text = wrong ?", "const text = !wrong ?"],
   ["pictures", "the switch leads to the same run", "onclick: () => view.page.inOrder(order)", "onclick: () => view.page.inOrder(witness.lucky)"],
+  ["pictures", "the page looks for no witness", "if (facts.outcome.right) await this.findWitness();", ""],
+  ["pictures", "what was found is forgotten", "this.witness = witness;", ""],
   ["pictures", "latencies change nothing", "latency[id] = Math.max", "latency.other = Math.max"],
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
   ["pictures", "a pasted launch is ignored", "const planner = { launch };", "const planner = { launch: { ...launch, block: [1, 1, 1] } };"],

@@ -92,6 +92,25 @@ async function checkWitness(opened, id, check) {
   }
 }
 
+/// A race that does no harm in the order that the address names: without a panel the page looks for a witness by itself, and opens on
+/// the order in which the product is wrong.
+async function checkSearch(opened, id, check) {
+  const { page } = opened;
+  await opened.follow(`#${id}?panel=hazards`);
+  const { lucky, unlucky } = await opened.do(() => window.explorer.runs[0].witness());
+  const still = await opened.follow(`#${id}?panel=hazards&order=${encodeURIComponent(lucky)}`);
+  check(still.outcome.right && still.order === lucky, `${id}: asked for the lucky order, it runs ${still.order}`);
+  check(await page.getByRole("button", { name: "Find an order in which it goes wrong" }).isVisible(), `${id}: nothing offers to look for a witness`);
+  const found = await opened.follow(`#${id}?order=${encodeURIComponent(lucky)}`);
+  check(!found.outcome.right && found.order === unlucky, `${id}: it opens on ${found.order}, which is ${found.outcome.right ? "right" : "wrong"}`);
+  await page.waitForSelector(".hazard-picture");
+  await opened.drawn();
+  const pressed = await page.locator(".orders [aria-pressed=true]").allTextContents();
+  check(pressed.join() === "The unlucky run", `${id}: after the search it shows ${pressed}`);
+  const time = await opened.time();
+  check(found.hazards.some((hazard) => hazard.time === time), `${id}: after the search it stands at ${time}, where no hazard is`);
+}
+
 /// Strips of time: they say that they are a model, follow the latencies, and stand side by side.
 async function checkStrips(opened, check) {
   const { page } = opened;
@@ -158,6 +177,7 @@ export async function checkPictures(opened, check) {
   for (const id of RACES) {
     await checkRace(opened, id, check);
     await checkWitness(opened, id, check);
+    await checkSearch(opened, id, check);
   }
   await checkStrips(opened, check);
   await checkPaste(opened, check);
