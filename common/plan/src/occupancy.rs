@@ -52,13 +52,7 @@ pub struct Occupancy {
 
 /// The occupancy of blocks on an SM, by a block's threads and bytes of shared memory, static and dynamic, and by the registers of a
 /// thread, if they are known. `counted` is the driver's number of blocks, if there is a driver.
-pub fn occupancy(
-    threads: u32,
-    registers: Option<u32>,
-    shared_bytes: u32,
-    sm: &SmLimits,
-    counted: Option<u32>,
-) -> Occupancy {
+pub fn occupancy(threads: u32, registers: Option<u32>, shared: u32, sm: &SmLimits, counted: Option<u32>) -> Occupancy {
     let warps = threads.div_ceil(WARP).max(1);
     let mut limits = vec![("threads", sm.threads / (warps * WARP)), ("blocks", sm.blocks)];
     if let Some(registers) = registers.filter(|&registers| registers > 0) {
@@ -66,13 +60,13 @@ pub fn occupancy(
         // An SM is four partitions with a quarter of the registers each; a warp lives in one of them.
         limits.push(("registers", sm.registers / 4 / per_warp * 4 / warps));
     }
-    let shared = (shared_bytes + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
-    limits.extend(sm.shared_bytes.checked_div(shared).map(|blocks| ("shared memory", blocks)));
+    let taken = (shared + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
+    limits.extend(sm.shared_bytes.checked_div(taken).map(|blocks| ("shared memory", blocks)));
     let (limited_by, computed) = limits.into_iter().min_by_key(|&(_, blocks)| blocks).unwrap_or(("blocks", sm.blocks));
     let blocks = counted.unwrap_or(computed);
     Occupancy {
         threads_per_block: threads,
-        shared_bytes_per_block: shared_bytes,
+        shared_bytes_per_block: shared,
         registers_per_thread: registers,
         blocks_per_sm: blocks,
         occupancy: f64::from(blocks * warps) / f64::from(sm.threads / WARP),

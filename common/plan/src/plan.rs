@@ -89,9 +89,8 @@ impl Specialisation {
 
     /// With PTX for this compute capability and newer.
     #[must_use]
-    pub fn for_target(mut self, target: u32) -> Self {
-        self.target = target;
-        self
+    pub fn for_target(self, target: u32) -> Self {
+        Self { target, ..self }
     }
 
     /// With PTX for this compute capability alone.
@@ -188,9 +187,8 @@ impl Plan {
 
     /// With a main loop that walks K in steps of `tile_k`.
     #[must_use]
-    pub fn with_tile_k(mut self, tile_k: u32) -> Self {
-        self.tile_k = tile_k;
-        self
+    pub fn with_tile_k(self, tile_k: u32) -> Self {
+        Self { tile_k, ..self }
     }
 
     /// With the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start

@@ -67,9 +67,8 @@ impl Variant {
 
     /// With PTX committed for these, in f32.
     #[must_use]
-    pub const fn committed(mut self, specialisations: SpecialisationsFn) -> Self {
-        self.specialisations = Some(specialisations);
-        self
+    pub const fn committed(self, specialisations: SpecialisationsFn) -> Self {
+        Self { specialisations: Some(specialisations), ..self }
     }
 
     /// Its file, within the step's folder.
@@ -84,9 +83,8 @@ impl Variant {
 
     /// With launches of its own.
     #[must_use]
-    pub const fn planned(mut self, plan: PlanFn) -> Self {
-        self.plan = Some(plan);
-        self
+    pub const fn planned(self, plan: PlanFn) -> Self {
+        Self { plan: Some(plan), ..self }
     }
 
     /// Whether it is a kernel on the way to the step's.
@@ -101,9 +99,8 @@ impl Variant {
 
     /// With this defect.
     #[must_use]
-    pub const fn with_defect(mut self, defect: Defect) -> Self {
-        self.defect = defect;
-        self
+    pub const fn with_defect(self, defect: Defect) -> Self {
+        Self { defect, ..self }
     }
 }
 

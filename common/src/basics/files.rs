@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use tempfile::TempPath;
 
 use super::output::io_reason;
 use super::units::grouped;
@@ -56,35 +57,18 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
 
 /// A text beside the place where it belongs: a full disk or an interrupted program leaves no half a file, and what was there
 /// before stays. It goes unless it is put into its place.
-struct Part(PathBuf);
-
-impl Part {
-    fn write(path: &Path, text: &str) -> io::Result<Self> {
-        let folder = folder_of(path);
-        // The system's reason, if a file stands where the folder belongs, would be that it exists.
-        fs::create_dir_all(folder)
-            .map_err(|why| if folder.exists() { ErrorKind::NotADirectory.into() } else { why })?;
-        let name = |number: u32| {
-            let mut name = path.as_os_str().to_owned();
-            // Two programs that write at once do not share it.
-            name.push(format!(".{}.{number}.part", std::process::id()));
-            PathBuf::from(name)
-        };
-        let free = (0..1000).map(name).find_map(|name| match File::create_new(&name) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
-            file => Some(file.map(|file| (Self(name), file))),
-        });
-        let (part, mut file) = free.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into()))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        Ok(part)
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+fn part(path: &Path, text: &str) -> io::Result<TempPath> {
+    let folder = folder_of(path);
+    // The system's reason, if a file stands where the folder belongs, would be that it exists.
+    fs::create_dir_all(folder).map_err(|why| if folder.exists() { ErrorKind::NotADirectory.into() } else { why })?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    // Readable as any file of the user's is: what is temporary is the user's alone otherwise.
+    let make = |path: &Path| File::create_new(path);
+    let (mut file, part) = tempfile::Builder::new().prefix(&name).suffix(".part").make_in(folder, make)?.into_parts();
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok(part)
 }
 
 /// A second name for a file, which nothing may have yet. Where the disk knows no second names it is a copy.
@@ -102,13 +86,13 @@ pub fn second_name(path: &Path, name: &Path) -> io::Result<()> {
 /// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part. What
 /// was there is gone: see [`replace`] and [`create`].
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    let written = Part::write(path, text).and_then(|part| fs::rename(&part.0, path));
+    let written = part(path, text).and_then(|part| part.persist(path).map_err(io::Error::from));
     written.map_err(|error| not_written(path, &error))
 }
 
 /// Writes a file of which nothing may be there yet; `false` if something is.
 pub fn create(path: &Path, text: &str) -> Result<bool> {
-    match Part::write(path, text).and_then(|part| second_name(&part.0, path)) {
+    match part(path, text).and_then(|part| second_name(&part, path)) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         written => written.map(|()| true).map_err(|error| not_written(path, &error)),
     }

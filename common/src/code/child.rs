@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use super::nvrtc::{self, Compiled, Nvrtc};
-use super::rustc::{self, Rustc};
+use super::nvrtc::{Compiled, Nvrtc, Unit};
+use super::rustc::Rustc;
 use crate::basics::files::LARGEST;
 use crate::basics::output::io_reason;
 
@@ -28,9 +28,9 @@ static ANSWERS: AtomicBool = AtomicBool::new(false);
 #[derive(Serialize, Deserialize)]
 pub enum Job {
     /// CUDA C, by the NVRTC library of this path.
-    Cuda(PathBuf, nvrtc::Unit),
+    Cuda(PathBuf, Unit),
     /// Rust.
-    Rust(Rustc, rustc::Unit),
+    Rust(Rustc, Unit),
 }
 
 impl Job {
@@ -78,20 +78,18 @@ pub fn compile(job: &Job) -> Result<Compiled> {
         Job::Cuda(_, unit) => ("NVRTC", &unit.name),
         Job::Rust(_, unit) => ("rustc", &unit.name),
     };
-    let no_process = |error: &std::io::Error| {
-        anyhow!(
-            "{compiler} runs in a process of its own, which does not start ({}); end other programs",
-            io_reason(error)
-        )
+    let no_process = |error: std::io::Error| {
+        let reason = io_reason(&error);
+        anyhow!("{compiler} runs in a process of its own, which does not start ({reason}); end other programs")
     };
     let job = serde_json::to_vec(job)?;
     // What it leaves there if it is ended goes with this folder.
-    let folder = tempfile::tempdir().map_err(|error| no_process(&error))?;
-    let program = std::env::current_exe().map_err(|error| no_process(&error))?;
+    let folder = tempfile::tempdir().map_err(no_process)?;
+    let program = std::env::current_exe().map_err(no_process)?;
     let mut command = Command::new(program);
     command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.env("TMPDIR", folder.path());
-    let mut child = command.spawn().map_err(|error| no_process(&error))?;
+    let mut child = command.spawn().map_err(no_process)?;
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -105,15 +103,12 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     // It has answered, or has had its time.
     let _ = child.kill();
     let _ = child.wait();
-    let Ok(answer) = answer else {
-        bail!(
-            "{name} takes {compiler} more than {SECONDS} seconds; look for macros, templates or constants that grow without end"
-        )
+    let too_much = |of: &str, kind: &str| {
+        anyhow!("{name} takes {compiler} more than {of}; look for macros, templates or {kind} that grow without end")
     };
+    let answer = answer.map_err(|_| too_much(&format!("{SECONDS} seconds"), "constants"))?;
     match serde_json::from_slice(&answer.unwrap_or_default()) {
         Ok(answer) => Result::<Compiled, String>::map_err(answer, anyhow::Error::msg),
-        Err(_) => bail!(
-            "{name} takes {compiler} more than {MEMORY_GIB} GiB of memory, or breaks it; look for macros, templates or arrays that grow without end"
-        ),
+        Err(_) => Err(too_much(&format!("{MEMORY_GIB} GiB of memory, or breaks it"), "arrays")),
     }
 }

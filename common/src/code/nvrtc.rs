@@ -47,16 +47,16 @@ pub struct Nvrtc {
     pub targets: Vec<u32>,
 }
 
-/// What is compiled.
+/// What is compiled, by NVRTC or rustc.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Unit {
-    /// CUDA C.
+    /// CUDA C, or Rust.
     pub source: String,
     /// What messages and line information call the source.
     pub name: String,
     /// The compiler's options.
     pub options: Vec<String>,
-    /// Headers of the kernel's own.
+    /// Headers of the kernel's own; crates of a kernel in Rust, each after those that it uses itself.
     pub headers: Headers,
 }
 

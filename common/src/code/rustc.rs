@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basics::output::escape;
 use crate::basics::workspace::{self, escaped};
-use crate::code::nvrtc::{Compiled, first_errors};
+use crate::code::nvrtc::{Compiled, Unit, first_errors};
 use plan::{Dtype, Specialisation};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
@@ -36,19 +36,6 @@ pub struct Rustc {
     pub path: PathBuf,
     /// What it calls itself: `rustc 1.96.0`.
     pub version: String,
-}
-
-/// What is compiled.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Unit {
-    /// The kernel.
-    pub source: String,
-    /// What messages and line information call it.
-    pub name: String,
-    /// The crates that it uses, with their texts, each after those that it uses itself.
-    pub crates: Vec<(String, String)>,
-    /// The compute capability.
-    pub target: u32,
 }
 
 /// The rustc of this machine, looked for once.
@@ -129,7 +116,7 @@ impl Rustc {
     pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
         let folder = tempfile::tempdir().context("there is no folder for temporary files; set TMPDIR to one")?;
         let (mut known, at) = (Vec::new(), folder.path());
-        for (name, text) in &unit.crates {
+        for [name, text, _] in &unit.headers {
             fs::write(at.join(format!("{name}.rs")), text)?;
             let output =
                 self.run(at, unit, name, &["--edition=2024", "--emit=metadata", "-Zalways-encode-mir"], &known)?;
@@ -179,7 +166,7 @@ impl Rustc {
             "-Cdebuginfo=line-directives-only",
             "-Awarnings",
         ]);
-        command.arg(format!("-Ctarget-cpu=sm_{}", unit.target)).arg("-Ctarget-feature=+ptx81");
+        command.args(&unit.options).arg("-Ctarget-feature=+ptx81");
         command.arg(format!("-Cllvm-args={LLVM}")).args(options).args(known);
         command.output().with_context(|| format!("{} does not start", escaped(&self.path)))
     }

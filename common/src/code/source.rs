@@ -38,7 +38,7 @@ pub struct Source {
 }
 
 /// Code that a device can load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Code {
     /// PTX text.
     pub ptx: String,
@@ -59,8 +59,7 @@ pub struct Code {
 impl Code {
     /// PTX of which nothing else is known.
     pub fn of_ptx(ptx: String, origin: String) -> Self {
-        let (machine, source, module) = (Kernels::new(), Default::default(), OnceLock::new());
-        Self { ptx, cubin: None, origin, committed: None, machine, source, module }
+        Self { ptx, origin, ..Self::default() }
     }
 
     /// Other PTX for the same source.
@@ -225,7 +224,7 @@ impl Source {
         let real = device.kind == Kind::Cuda && newer && target == device.compute_capability;
         let architecture = Specialisation { target, ..specialisation.clone() }.architecture();
         let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
-        let mut unit = self.unit(specialisation, &architecture)?;
+        let mut unit = self.unit(options(specialisation, &architecture))?;
         unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
         let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
         let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
@@ -242,11 +241,8 @@ impl Source {
     }
 
     fn rust_ptx(&self, specialisation: &Specialisation, rustc: &Rustc) -> Result<String> {
-        let headers = self.headers.clone().map_err(Error::msg)?;
-        let mut crates: Vec<_> = headers.into_iter().map(|[name, text, _]| (name, text)).collect();
-        crates.push(("host".into(), rustc::host(specialisation)));
-        let (source, name) = (self.text.clone(), self.display.clone());
-        let unit = rustc::Unit { source, name, crates, target: specialisation.target };
+        let mut unit = self.unit(vec![format!("-Ctarget-cpu=sm_{}", specialisation.target)])?;
+        unit.headers.push(["host".into(), rustc::host(specialisation), String::new()]);
         Ok(child::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
     }
 
@@ -264,7 +260,8 @@ impl Source {
     /// The PTX that is committed for this source and specialisation, with its header.
     pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
         let architecture = format!("compute_{}", specialisation.architecture());
-        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), self.unit(specialisation, &architecture)?))?;
+        let unit = self.unit(options(specialisation, &architecture))?;
+        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
         let (major, minor) = nvrtc.version;
         Ok(format!(
             "{}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{}",
@@ -330,12 +327,8 @@ impl Source {
         format!("// source: {} sha256 {}\n// target: compute_{target} {defines}\n", self.display, self.hash)
     }
 
-    fn unit(&self, specialisation: &Specialisation, architecture: &str) -> Result<Unit> {
+    fn unit(&self, options: Vec<String>) -> Result<Unit> {
         let headers = self.headers.clone().map_err(Error::msg)?;
-        let mut options = vec![format!("--gpu-architecture={architecture}"), "-lineinfo".to_owned()];
-        // Its headers are given with it; beside it the compiler has nothing to look for.
-        options.push("--no-source-include".to_owned());
-        options.extend(defines(specialisation));
         Ok(Unit { source: self.text.clone(), name: self.display.clone(), options, headers })
     }
 
@@ -381,6 +374,14 @@ fn defines(specialisation: &Specialisation) -> Vec<String> {
     let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
     defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
     defines
+}
+
+/// NVRTC's options. The headers of a kernel are given with it; beside it the compiler has nothing to look for.
+fn options(specialisation: &Specialisation, architecture: &str) -> Vec<String> {
+    let mut options =
+        vec![format!("--gpu-architecture={architecture}"), "-lineinfo".into(), "--no-source-include".into()];
+    options.extend(defines(specialisation));
+    options
 }
 
 /// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.

@@ -17,12 +17,13 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 use cudarc::nvrtc::Ptx;
 
+use super::figures::{Figures, KernelResources, cores_per_sm};
 use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, nvrtc};
 use crate::findings::fault::KernelFault;
 use plan::Launch;
-use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::SmLimits;
 
 /// Shared memory that every kernel may have without asking, in bytes.

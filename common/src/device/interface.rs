@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
+use super::figures::{Figures, KernelResources};
 use crate::code::Code;
 use crate::findings::analysis::Observations;
-use plan::info::{DeviceInfo, Figures, KernelResources};
+use plan::info::DeviceInfo;
 use plan::{Launch, Plan, Problem};
 
 /// A block of device memory. Only the device that gave it knows it.

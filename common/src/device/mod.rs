@@ -4,6 +4,7 @@
 
 pub mod cublas;
 mod cuda;
+mod figures;
 mod interface;
 pub mod product;
 mod sample;
@@ -13,11 +14,12 @@ mod sim;
 use anyhow::Result;
 
 pub use cuda::{CudaDevice, cuda_devices};
+pub use figures::{Figures, KernelResources, cores_per_sm};
 pub use interface::{Buffer, Device, Hold, Kernel, Mark, Value};
 pub use sim::{SimDevice, SimOptions};
 
 pub use crate::basics::driver::driver_version;
-pub use plan::info::{DeviceInfo, Figures, KernelResources, Kind, cores_per_sm};
+pub use plan::info::{DeviceInfo, Kind};
 
 /// Where a problem is computed, as `--device` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::figures::KernelResources;
 use super::interface::{Buffer, Device, Kernel, Value};
 use crate::basics::host;
 use crate::basics::output::{escape, print_whole};
@@ -14,7 +15,7 @@ use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, Th
 use crate::findings::diagnostic;
 use crate::findings::fault::KernelFault;
 use crate::findings::why::Origins;
-use plan::info::{DeviceInfo, KernelResources};
+use plan::info::DeviceInfo;
 use plan::{Arg, Launch, Plan, Problem};
 
 /// What is asked of the simulator beside the product.

@@ -1,4 +1,5 @@
-//! Criterion benches of a step: the same groups and sizes in every step, so that their figures stand side by side.
+//! Criterion benches of a step: the same groups and sizes in every step, so that their figures stand side by side. An element of
+//! criterion's throughput is one operation of the product: 1 Gelem/s is 1 GFLOP/s.
 //!
 //! On a GPU the time is the device's own (events around the launches). Where there is none, step 1 and the simulator
 //! are benched under names that say so: their figures are the host's, and are never a GPU's. Of the simulator no flop per
@@ -9,7 +10,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
 use crate::basics::matrix::Operands;
@@ -47,7 +47,6 @@ fn group_name(kind: Kind) -> &'static str {
 pub fn run(step: &Step) -> ExitCode {
     let test = !std::env::args().any(|arg| arg == "--bench");
     let mut criterion = Criterion::default()
-        .with_measurement(FlopPerSecond)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .sample_size(10)
@@ -65,7 +64,7 @@ pub fn run(step: &Step) -> ExitCode {
 }
 
 /// Benches the step at all sizes and returns how many failed.
-fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize> {
+fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
     let mut failed = 0;
     let mut one = |kind: &str, variant: Option<&Variant>, size: [u64; 3], bench: Bench| {
@@ -90,9 +89,8 @@ fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize>
     let others = step.variants.iter().filter(|variant| !variant.is_counter_example()).map(Some);
     for &size in sizes {
         for variant in others.clone().chain([None]) {
-            let mut bench = |criterion: &mut Criterion<FlopPerSecond>, named: &Named| {
-                on_device(step, variant, device.as_mut(), criterion, named)
-            };
+            let mut bench =
+                |criterion: &mut Criterion, named: &Named| on_device(step, variant, device.as_mut(), criterion, named);
             one(group_name(kind), variant, size, &mut bench);
         }
     }
@@ -100,7 +98,7 @@ fn bench(step: &Step, criterion: &mut Criterion<FlopPerSecond>) -> Result<usize>
 }
 
 /// What benches one kernel at one size.
-type Bench<'a> = &'a mut dyn FnMut(&mut Criterion<FlopPerSecond>, &Named) -> Result<()>;
+type Bench<'a> = &'a mut dyn FnMut(&mut Criterion, &Named) -> Result<()>;
 
 /// A bench: whose it is, in which group, of what.
 struct Named<'a> {
@@ -111,11 +109,7 @@ struct Named<'a> {
 
 impl Named<'_> {
     /// Has criterion time the products; `time` takes how many and returns how long they took.
-    fn measure(
-        &self,
-        criterion: &mut Criterion<FlopPerSecond>,
-        time: &mut dyn FnMut(u64) -> Result<Duration>,
-    ) -> Result<()> {
+    fn measure(&self, criterion: &mut Criterion, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
         let error = RefCell::new(Ok(()));
         let mut group = criterion.benchmark_group(self.group);
         if !self.group.starts_with(group_name(Kind::Sim)) {
@@ -139,7 +133,7 @@ fn on_device(
     step: &Step,
     variant: Option<&Variant>,
     device: &mut dyn Device,
-    criterion: &mut Criterion<FlopPerSecond>,
+    criterion: &mut Criterion,
     named: &Named,
 ) -> Result<()> {
     let problem = named.problem;
@@ -192,7 +186,7 @@ fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Dur
     Ok(begin.elapsed())
 }
 
-fn on_host(host: HostProduct, criterion: &mut Criterion<FlopPerSecond>, named: &Named) -> Result<()> {
+fn on_host(host: HostProduct, criterion: &mut Criterion, named: &Named) -> Result<()> {
     let verification = verify_on_host(&named.problem, host)?;
     ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
     let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
@@ -208,79 +202,9 @@ fn on_host(host: HostProduct, criterion: &mut Criterion<FlopPerSecond>, named: &
     })
 }
 
-/// Time, with criterion's throughput in flop/s: an "element" is one operation of the product.
-struct FlopPerSecond;
-
-impl Measurement for FlopPerSecond {
-    type Intermediate = Instant;
-    type Value = Duration;
-
-    fn start(&self) -> Instant {
-        WallTime.start()
-    }
-
-    fn end(&self, start: Instant) -> Duration {
-        WallTime.end(start)
-    }
-
-    fn add(&self, one: &Duration, other: &Duration) -> Duration {
-        *one + *other
-    }
-
-    fn zero(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn to_f64(&self, value: &Duration) -> f64 {
-        WallTime.to_f64(value)
-    }
-
-    fn formatter(&self) -> &dyn ValueFormatter {
-        self
-    }
-}
-
-impl ValueFormatter for FlopPerSecond {
-    fn scale_values(&self, typical: f64, values: &mut [f64]) -> &'static str {
-        WallTime.formatter().scale_values(typical, values)
-    }
-
-    fn scale_throughputs(&self, typical: f64, throughput: &Throughput, values: &mut [f64]) -> &'static str {
-        let Throughput::Elements(flop) = throughput else {
-            return WallTime.formatter().scale_throughputs(typical, throughput, values);
-        };
-        // Values are nanoseconds: operations a nanosecond are GFLOP/s.
-        let (scale, unit) = match *flop as f64 / typical {
-            gflops if gflops >= 1e3 => (1e-3, "TFLOP/s"),
-            gflops if gflops >= 1.0 => (1.0, "GFLOP/s"),
-            _ => (1e3, "MFLOP/s"),
-        };
-        for value in values {
-            *value = *flop as f64 / *value * scale;
-        }
-        unit
-    }
-
-    fn scale_for_machines(&self, values: &mut [f64]) -> &'static str {
-        WallTime.formatter().scale_for_machines(values)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn throughput_is_in_flop_a_second() {
-        // 2·4096³ operations in 2.7 ms are 50.9 TFLOP/s; 1000 operations in 4 µs are 250 MFLOP/s.
-        let mut values = [2.7e6];
-        let unit = FlopPerSecond.scale_throughputs(2.7e6, &Throughput::Elements(2 << 36), &mut values);
-        assert_eq!(unit, "TFLOP/s");
-        assert!((values[0] - 50.9).abs() < 0.1, "{values:?}");
-        let mut values = [4e3];
-        assert_eq!(FlopPerSecond.scale_throughputs(4e3, &Throughput::Elements(1000), &mut values), "MFLOP/s");
-        assert!((values[0] - 250.0).abs() < 1e-9, "{values:?}");
-    }
 
     #[test]
     fn no_group_of_the_simulator_looks_like_a_gpus() {

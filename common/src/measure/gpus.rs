@@ -1,6 +1,6 @@
 //! What some GPUs can do in a clock and in a second: published figures, from which a bound on a kernel's time follows.
 
-use plan::info::{DeviceInfo, Figures};
+use crate::device::{DeviceInfo, Figures};
 
 /// What a GPU can do at most.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,12 @@
 //! A product on the host: computed, verified, timed.
 
-use std::num::Wrapping;
 use std::time::Instant;
 
 use anyhow::Result;
 
 use crate::basics::matrix::{Operands, vec_of};
 use crate::verify::{self, HostRows, Verification};
-use plan::{Dtype, HostProduct, Problem, Shape};
+use plan::{HostProduct, Problem, Shape};
 
 /// Seconds that samples on the host take at most.
 const HOST_SECONDS: f64 = 2.0;
@@ -18,18 +17,13 @@ pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>
     let operands = Operands::new(problem)?;
     let size = [problem.m as usize, problem.n as usize, problem.k as usize];
     let elements = problem.c_elements() as usize;
-    let (mut c_f32, mut c_i32) = match problem.dtype {
-        Dtype::F32 => (vec_of::<f32>(elements)?, Vec::new()),
-        Dtype::I32 => (Vec::new(), vec_of::<Wrapping<i32>>(elements)?),
-    };
-    let poison = problem.dtype.poison();
-    c_f32.fill(f32::from_bits(poison));
-    c_i32.fill(Wrapping(poison as i32));
+    let mut words = vec_of::<u32>(elements)?;
+    words.fill(problem.dtype.poison());
     let mut product = || {
         let begin = Instant::now();
         match &operands {
-            Operands::F32 { a, b } => (host.f32)(a, b, &mut c_f32, size),
-            Operands::I32 { a, b } => (host.i32)(a, b, &mut c_i32, size),
+            Operands::F32 { a, b } => (host.f32)(a, b, bytemuck::cast_slice_mut(&mut words), size),
+            Operands::I32 { a, b } => (host.i32)(a, b, bytemuck::cast_slice_mut(&mut words), size),
         }
         begin.elapsed().as_secs_f64() * 1e3
     };
@@ -37,9 +31,7 @@ pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>
     let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
     // The first run is a sample if there is no time for another; else it was the warm-up.
     let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
-    let words: &[u32] =
-        if problem.dtype == Dtype::F32 { bytemuck::cast_slice(&c_f32) } else { bytemuck::cast_slice(&c_i32) };
-    let mut rows = HostRows { words, n: problem.n };
+    let mut rows = HostRows { words: &words, n: problem.n };
     let verification = verify::verify(problem, &operands, Shape::whole(problem), &mut rows)?;
     Ok((verification, samples))
 }

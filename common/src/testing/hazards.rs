@@ -155,7 +155,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
             let code = code(&source, &plan.specialisation, &info)?;
-            let barriers = barriers_of(&code.ptx)?;
+            let barriers = barriers_of(&code)?;
             ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
             let whole = hazards_of(&problem, &plan, &code)?;
             ensure!(whole.is_empty(), "with all its barriers {} has hazards:\n{}", code.origin, texts(&whole));
@@ -199,62 +199,55 @@ fn lines_that_wait(source: &str) -> BTreeSet<u32> {
     (1..).zip(source.lines()).filter(|(_, line)| diagnostic::is_barrier(line)).map(|(line, _)| line).collect()
 }
 
-/// By file and line of the source, the lines of the PTX, counted from 0, that are its barrier: several where a loop is
-/// unrolled.
-fn barriers_of(ptx: &str) -> Result<BTreeMap<(String, u32), Vec<usize>>> {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let mut files = BTreeMap::new();
-    let mut found: BTreeMap<(String, u32), Vec<usize>> = BTreeMap::new();
-    for line in ptx.lines().filter(|line| line.trim_start().starts_with(".file")) {
-        if let [_, number, name, ..] = words(line).as_slice() {
-            files.insert(number.clone(), name.trim_matches(['"', ',']).to_owned());
-        }
-    }
-    let mut at = None;
-    for (i, line) in ptx.lines().enumerate() {
-        let words = words(line.split("//").next().unwrap_or_default());
-        match words.as_slice() {
-            [directive, file, line, ..] if directive == ".loc" => at = Some((file.clone(), line.parse()?)),
-            words if words.iter().any(|word| word.starts_with("bar.sync") || word.starts_with("barrier.sync")) => {
-                let (file, line) = at.clone().context("a barrier in PTX has no line; compile it with -lineinfo")?;
-                let file = files.get(&file).context("a barrier in PTX names no file; compile it again")?;
-                found.entry((file.clone(), line)).or_default().push(i);
+/// By file and line of the source, the lines of the PTX that are its barrier: several where a loop is unrolled.
+fn barriers_of(code: &Code) -> Result<BTreeMap<(String, u32), Vec<u32>>> {
+    let module = code.module()?;
+    let mut found: BTreeMap<(String, u32), Vec<u32>> = BTreeMap::new();
+    for name in module.kernel_names() {
+        let kernel = module.kernel(name)?;
+        for place in (0..kernel.instruction_count()).map(|at| kernel.location(at)) {
+            if place
+                .instruction
+                .split_whitespace()
+                .any(|word| word.starts_with("bar.sync") || word.starts_with("barrier.sync"))
+            {
+                let line =
+                    place.file.zip(place.line).context("a barrier in PTX has no line; compile it with -lineinfo")?;
+                found.entry(line).or_default().push(place.ptx_line);
             }
-            _ => {}
         }
     }
     Ok(found)
 }
 
-/// The text without some of its lines, counted from 0; the others keep their numbers.
-fn without(ptx: &str, lines: &[usize]) -> String {
-    ptx.lines()
-        .enumerate()
-        .map(|(i, line)| if lines.contains(&i) { "\n".into() } else { format!("{line}\n") })
-        .collect()
+/// The text without some of its lines; the others keep their numbers.
+fn without(ptx: &str, lines: &[u32]) -> String {
+    let kept = |(number, line)| if lines.contains(&number) { "\n".into() } else { format!("{line}\n") };
+    (1..).zip(ptx.lines()).map(kept).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PTX: &str = "\t.loc\t1 7 5\n\tbar.sync \t0;\n\t.loc\t1 9 5, function_name $L__info_string0, inlined_at 1 20 3\n\
-        @%p1 bar.sync 0; // bar.sync\n\t.loc\t1 7 5\n\tmov.u32 %r1, 0; // bar.sync\n\tbarrier.sync \t0;\n\
-        \t.file\t1 \"a/kernel.cu\"\n";
-
-    #[test]
-    fn barriers_go_by_the_line_of_the_source() {
-        let found = barriers_of(PTX).unwrap();
-        let file = || "a/kernel.cu".to_owned();
-        assert_eq!(found, BTreeMap::from([((file(), 7), vec![1, 6]), ((file(), 9), vec![3])]));
-        assert!(barriers_of("bar.sync 0;").unwrap_err().to_string().contains("-lineinfo"));
+    fn code(body: &str) -> Code {
+        let head = ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry matmul()\n{\n.reg .pred %p<2>; .reg .b32 %r<2>;\n";
+        Code::of_ptx(format!("{head}{body}\tret;\n}}\n\t.file\t1 \"a/kernel.cu\"\n"), "k.ptx".into())
     }
 
     #[test]
-    fn a_removed_barrier_leaves_the_other_lines_where_they_are() {
-        let text = without(PTX, &[1, 6]);
-        assert_eq!(text.lines().count(), PTX.lines().count());
-        assert_eq!(barriers_of(&text).unwrap().len(), 1);
+    fn barriers_go_by_the_line_of_the_source_and_leave_the_other_lines_where_they_are() {
+        let code_of_two = code(
+            "\t.loc\t1 7 5\n\tbar.sync \t0;\n\t.loc\t1 9 5\n\tsetp.eq.s32 %p1, 0, 0;\n@%p1 bar.sync 0; // bar.sync\n\
+             \t.loc\t1 7 5\n\tmov.u32 %r1, 0; // bar.sync\n\tbarrier.sync \t0;\n",
+        );
+        let found = barriers_of(&code_of_two).unwrap();
+        let file = || "a/kernel.cu".to_owned();
+        assert_eq!(found, BTreeMap::from([((file(), 7), vec![8, 14]), ((file(), 9), vec![11])]));
+        let text = without(&code_of_two.ptx, &[8, 14]);
+        assert_eq!(text.lines().count(), code_of_two.ptx.lines().count());
+        assert_eq!(barriers_of(&code_of_two.with_ptx(text)).unwrap().len(), 1);
+        assert!(barriers_of(&code("bar.sync 0;\n")).unwrap_err().to_string().contains("-lineinfo"));
     }
 
     #[test]

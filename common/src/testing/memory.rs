@@ -23,15 +23,15 @@ const NOISE: u64 = 1 << 20;
 pub(super) fn trials(step: &'static Step) -> Option<Trial> {
     let kernel = Kernel { step, variant: None, dtype: Dtype::F32, compiled: false };
     let test = trial("memory::kernel::f32".into(), move || {
-        what_does_not_fit_is_refused(kernel)?;
-        checked_runs_take_what_they_are_said_to_take(kernel)
+        let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+        what_does_not_fit_is_refused(kernel, &device)?;
+        checked_runs_take_what_they_are_said_to_take(kernel, &device)
     });
     let watched = step.host.is_none() && cfg!(target_os = "linux");
     watched.then(|| test.with_kind("needs the step's program"))
 }
 
-fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel) -> Result<()> {
-    let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel, device: &SimDevice) -> Result<()> {
     for edge in EDGES {
         let problem = kernel.problem([edge; 3], 1);
         // What one block or one thread computes is too small to be seen.
@@ -50,16 +50,15 @@ fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel) -> Result<()> {
 }
 
 /// What fits only unwatched is refused, and in one sentence.
-fn what_does_not_fit_is_refused(kernel: Kernel) -> Result<()> {
-    let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
+fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()> {
     let most = device.free_bytes()?.min(host::total_bytes() / 4);
     // A product takes 28 bytes for each element of a matrix, and more if it is watched.
     let edge = (most.min(1 << 40) / 32).isqrt();
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
     let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
-    capacity::ensure_fits(&problem, Some(&plan), &device)?;
-    let refusal = capacity::ensure_fits_watched(&problem, &plan, &code, &device);
+    capacity::ensure_fits(&problem, Some(&plan), device)?;
+    let refusal = capacity::ensure_fits_watched(&problem, &plan, &code, device);
     let words = refusal.err().context("what does not fit was let through")?.to_string();
     ensure!(words.starts_with("to watch a problem of") && !words.contains('\n'), "{words}");
     Ok(())

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use common::code::nvrtc;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::{program, root, trial};
+use super::{needing, program, root, trial};
 
 /// A kernel that does nothing, in PTX; `BODY` is replaced.
 const PTX: &str = "
@@ -39,11 +40,7 @@ pub fn trials() -> Vec<Trial> {
         trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault),
         trial("an_edit_takes_effect_without_a_build", an_edit_takes_effect_without_a_build),
     ];
-    match common::code::nvrtc::find() {
-        Ok(_) => trials.extend(compiles),
-        Err(error) => trials
-            .extend(compiles.map(|trial| trial.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true))),
-    }
+    trials.extend(needing("NVRTC", nvrtc::find().map(drop), compiles));
     trials
 }
 
@@ -206,13 +203,13 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
 fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("incomplete_nvrtc");
     std::fs::create_dir_all(&folder)?;
-    let library = &common::code::nvrtc::find()?.path;
+    let library = &nvrtc::find()?.path;
     std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
     let source = std::fs::read_to_string(root().join("step04_tiled/kernel.cu"))?;
     let kernel = file("right_kernel.cu", source.as_bytes())?;
     let output = program()
         .args(["--device", "sim", "--size", "32", "--kernel", &kernel])
-        .env(common::code::nvrtc::PATH_VARIABLE, &folder)
+        .env(nvrtc::PATH_VARIABLE, &folder)
         .output()?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(2), "status {:?}: {error}", output.status.code());

@@ -23,11 +23,7 @@ pub fn trials() -> Vec<Trial> {
         trial("cublas_is_timed_with_a_flushed_cache", flushed),
         trial("the_baseline_has_a_version_and_a_share", baseline),
     ];
-    let trials = trials.map(|trial| match &needs {
-        Ok(()) => trial,
-        Err(reason) => trial.with_kind(format!("needs a GPU and cuBLAS: {reason:#}")).with_ignored_flag(true),
-    });
-    trials.into()
+    super::needing("a GPU and cuBLAS", needs, trials)
 }
 
 fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {

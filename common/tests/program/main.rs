@@ -45,6 +45,16 @@ fn trial(name: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Tria
     Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
 }
 
+/// Trials that need something, shown as ignored where it is missing.
+fn needing(what: &str, found: Result<()>, trials: impl IntoIterator<Item = Trial>) -> Vec<Trial> {
+    let missing = found.err().map(|error| format!("needs {what}: {error:#}"));
+    let shown = |trial: Trial| match &missing {
+        Some(missing) => trial.with_kind(missing.clone()).with_ignored_flag(true),
+        None => trial,
+    };
+    trials.into_iter().map(shown).collect()
+}
+
 /// Step 4's program, in the step's folder.
 fn program() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));

@@ -7,17 +7,16 @@ use anyhow::{Context, Result, ensure};
 use common::code::rustc;
 use libtest_mimic::Trial;
 
-use super::{program, root, trial};
+use super::{needing, program, root, trial};
 
 pub fn trials() -> Vec<Trial> {
     let compiles = [
         trial("rust::one_of_your_own_is_right_at_any_shape", one_of_your_own_is_right_at_any_shape),
         trial("rust::what_does_not_compile_is_shown_as_rustc_shows_it", what_does_not_compile_is_shown),
     ];
-    let found = rustc::find().is_ok();
-    let compiles = compiles.map(|trial| trial.with_kind("needs rustc for GPUs").with_ignored_flag(!found));
-    let shown = trial("rust::a_missing_barrier_or_wait_is_shown_in_rust", a_missing_barrier_or_wait_is_shown);
-    [shown].into_iter().chain(compiles).collect()
+    let mut trials = needing("rustc for GPUs", rustc::find().map(drop), compiles);
+    trials.push(trial("rust::a_missing_barrier_or_wait_is_shown_in_rust", a_missing_barrier_or_wait_is_shown));
+    trials
 }
 
 /// A folder of the test's own.

@@ -70,7 +70,7 @@ impl Operands {
 }
 
 /// One of the two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// M×K.
     A,
@@ -79,6 +79,20 @@ pub enum Side {
 }
 
 impl Side {
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The one that this is not.
+    #[must_use]
+    pub fn other(self) -> Self {
+        if self == Self::A { Self::B } else { Self::A }
+    }
+
+    /// What counts along M of A, and along N of B.
+    pub fn line(self) -> &'static str {
+        ["row", "column"][self as usize]
+    }
+
     /// The seed of its generator.
     fn seed(self, problem: &Problem) -> u64 {
         problem.seed.wrapping_mul(2).wrapping_add(u64::from(self == Self::B))

@@ -1,6 +1,8 @@
 //! Wrong products, and what the whole check says of them.
 
-use super::{HostRows, Method, Shape, Verification, host_bytes, right_product, twin, verify, verify_by};
+use super::{
+    HostRows, Method, Shape, Verification, freivalds, host_bytes, judge, right_product, twin, verify, verify_by,
+};
 use crate::matrix::Operands;
 use plan::{Dtype, Fill, Problem};
 
@@ -125,18 +127,33 @@ fn every_method_lets_the_product_through_and_nothing_else() {
 }
 
 #[test]
-fn the_right_product_is_computed_panel_by_panel() {
+fn panels_are_computed_and_judged_one_after_the_other() {
     // Two rows a panel, and one in the last.
-    let problem = Problem { fill: Fill::Integers, ..problem(5, 3 << 20, 1) };
-    for problem in [problem, Problem { dtype: Dtype::I32, ..problem }] {
+    let n = 3_usize << 20;
+    for (dtype, not_finite) in [(Dtype::F32, &[3, 4][..]), (Dtype::I32, &[4])] {
+        let problem = Problem { dtype, fill: Fill::Integers, ..problem(5, n as u64, 1) };
         let operands = Operands::new(&problem).unwrap();
         let expected: Vec<u32> = match &operands {
             Operands::F32 { a, b } => a.iter().flat_map(|a| b.iter().map(move |b| (a * b).to_bits())).collect(),
             Operands::I32 { a, b } => a.iter().flat_map(|a| b.iter().map(move |b| (a * b).0 as u32)).collect(),
         };
-        let words = right_product(&problem, &operands).unwrap();
+        let mut words = right_product(&problem, &operands).unwrap();
         let zero_or_same = |(&one, &other): (&u32, &u32)| one == other || (one << 1, other << 1) == (0, 0);
         assert!(words.len() == expected.len() && words.iter().zip(&expected).all(zero_or_same));
+        let wrong_rows =
+            |words: &[u32]| freivalds::wrong_rows(&problem, &operands, &mut HostRows { words, n: problem.n }).unwrap();
+        assert_eq!(wrong_rows(&words), [0_u64; 0]);
+        words[3 * n + 7] = f32::NAN.to_bits();
+        words[4 * n + 9] = dtype.poison();
+        assert_eq!(wrong_rows(&words), [3, 4]);
+        let mut c = HostRows { words: &words, n: problem.n };
+        assert_eq!(judge::rows_with_nan(&problem, &mut c).unwrap(), not_finite);
+        for (rows, wrong) in [(&[0, 1, 2, 3, 4][..], &[(3, 7, false), (4, 9, true)][..]), (&[0, 1, 4], &[(4, 9, true)])]
+        {
+            let found = judge::rows(&problem, &operands, SHAPE, &mut c, rows.iter().copied()).unwrap();
+            let places: Vec<_> = found.first.iter().map(|wrong| (wrong.row, wrong.col, wrong.unwritten)).collect();
+            assert_eq!((&places[..], found.compared), (wrong, (rows.len() * n) as u64));
+        }
     }
 }
 

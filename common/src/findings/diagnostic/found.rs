@@ -27,21 +27,15 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         Mark { location: party.location.clone(), element, writes: party.action.writes(), label, aside: false }
     };
     let times = grouped(hazard.count);
-    let note = match (hazard.count, hazard.parties.len()) {
-        (..=1, _) | (_, 0) => None,
-        _ if is_barrier(hazard) || hazard.kind == HazardKind::EndedLane => {
-            Some(format!("this happened {times} times; the first one is shown"))
-        }
-        (_, 1) => Some(format!("this happened {times} times; the first one is shown")),
-        _ => Some(format!("these two accesses met {times} times; one pair is shown")),
-    };
+    let pair = hazard.parties.len() > 1 && !is_barrier(hazard) && hazard.kind != HazardKind::EndedLane;
+    let [did, shown_one] =
+        if pair { ["these two accesses met", "one pair"] } else { ["this happened", "the first one"] };
+    let often = hazard.count > 1 && !hazard.parties.is_empty();
+    let often = often.then(|| format!("{did} {times} times; {shown_one} is shown"));
     let lanes = (one_warp && hazard.kind == HazardKind::Race && Role::of(&hazard.place) != Role::Output).then(|| {
         "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned()
     });
-    let note = match (lanes, note) {
-        (Some(lanes), Some(note)) => Some(format!("{note}; {lanes}")),
-        (lanes, note) => lanes.or(note),
-    };
+    let notes: Vec<String> = often.into_iter().chain(lanes).collect();
     let mut marks: Vec<Mark> = hazard.parties.iter().map(mark).collect();
     // Where an element has two owners, its index is wrong.
     let owners = hazard.parties.iter().all(|party| party.action == Action::Writes);
@@ -65,7 +59,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     Diagnostic {
         title: format!("{}: {}", hazard.kind.name(), what(hazard)),
         marks,
-        note,
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
         help: remedy::hazard(hazard) + other_buffer(hazard),
         warning: hazard.kind.is_warning(),
         ..Diagnostic::default()
@@ -170,8 +164,8 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         }
         (_, None) => format!("block {} stops here", triple(index(fault.block))),
     };
-    let mut marks =
-        vec![Mark { location: fault.location.clone(), element: element.clone(), writes, label, aside: false }];
+    let location = fault.location.clone();
+    let mut marks = vec![Mark { location, element: element.clone(), writes, label, aside: false }];
     let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. });
     let bounds = if outside { bounds::remedy(&fault.location) } else { None };
     match &bounds {
@@ -187,10 +181,9 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
-        note: None,
         help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |(_, text)| text),
-        warning: false,
         vague,
+        ..Diagnostic::default()
     }
 }
 
@@ -239,15 +232,10 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
         ),
         _ => return None,
     };
-    let mark = Mark {
-        location: location.clone(),
-        label: "a warp was here when the limit was reached".into(),
-        ..Mark::default()
-    };
+    let (location, label) = (location.clone(), "a warp was here when the limit was reached".into());
     Some(Diagnostic {
         title: format!("limit reached: the kernel was stopped after {after}"),
-        marks: vec![mark],
-        note: None,
+        marks: vec![Mark { location, label, ..Mark::default() }],
         help: help.into(),
         ..Diagnostic::default()
     })

@@ -6,33 +6,10 @@
 use plan::Problem;
 use serde::Deserialize;
 
+pub use crate::basics::matrix::Side;
+
 /// The row of A or the column of B, and the k.
 pub type Place = (u64, u64);
-
-/// One of the two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    /// The first.
-    A,
-    /// The second.
-    B,
-}
-
-impl Side {
-    /// Both of them.
-    pub const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    /// The one that this is not.
-    #[must_use]
-    pub fn other(self) -> Self {
-        if self == Self::A { Self::B } else { Self::A }
-    }
-
-    /// What counts along M of A, and along N of B.
-    pub fn line(self) -> &'static str {
-        ["row", "column"][self as usize]
-    }
-}
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,0 +1,49 @@
+//! What the hardware or the driver tells of a GPU and of a kernel on it.
+
+use serde::{Deserialize, Serialize};
+
+/// What the hardware or the driver says of a loaded kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelResources {
+    /// Registers per thread; `None` on the simulator, whose registers are not a GPU's.
+    pub registers: Option<u32>,
+    /// Static shared memory per block in bytes.
+    pub static_shared_bytes: u32,
+    /// Local memory (spills and arrays) per thread in bytes.
+    pub local_bytes: u32,
+}
+
+/// What the driver says of a GPU's speed; for shares of a peak.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Highest clock of the SMs in MHz.
+    pub clock_mhz: f64,
+    /// FP32 units of an SM, each a multiply-add a clock.
+    pub cores_per_sm: u32,
+    /// Multiply-adds of all SMs at the highest clock, counted as two operations, in GFLOP/s.
+    pub fp32_peak_gflops: f64,
+    /// Highest rate of the device memory in 10⁹ bytes a second.
+    pub memory_gb_per_s: f64,
+    /// L2 cache in bytes.
+    pub l2_bytes: u64,
+}
+
+/// FP32 units of an SM by compute capability (CUDA C++ Programming Guide, "Arithmetic Instructions").
+pub fn cores_per_sm(compute_capability: u32) -> u32 {
+    match compute_capability {
+        60 | 70..=80 => 64,
+        _ => 128,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_units_of_an_sm_are_those_of_nvidias_table() {
+        for (capability, cores) in [(75, 64), (80, 64), (86, 128), (89, 128), (90, 128), (100, 128), (120, 128)] {
+            assert_eq!(cores_per_sm(capability), cores, "compute capability {capability}");
+        }
+    }
+}
