@@ -159,14 +159,8 @@ impl Rustc {
             command.env("SYSTEMROOT", root);
         }
         command.args(["--target", TARGET, "--crate-type=lib", "--crate-name", name, &format!("{name}.rs")]);
-        command.args([
-            "-Copt-level=3",
-            "-Cpanic=abort",
-            "-Ccodegen-units=1",
-            "-Cdebuginfo=line-directives-only",
-            "-Awarnings",
-        ]);
-        command.args(&unit.options).arg("-Ctarget-feature=+ptx81");
+        command.args("-Copt-level=3 -Cpanic=abort -Ccodegen-units=1 -Cdebuginfo=line-directives-only".split(' '));
+        command.args(&unit.options).args(["-Awarnings", "-Ctarget-feature=+ptx81"]);
         command.arg(format!("-Cllvm-args={LLVM}")).args(options).args(known);
         command.output().with_context(|| format!("{} does not start", escaped(&self.path)))
     }
