@@ -56,6 +56,12 @@ export function prepare(canvas, width, height) {
   return context;
 }
 
+/// Calls `pointed(x, y, event)` while a pointer moves over an element, and when it is pressed.
+export function whenPointed(target, pointed) {
+  for (const kind of ["pointermove", "pointerdown"])
+    target.addEventListener(kind, (event) => pointed(event.offsetX, event.offsetY, event));
+}
+
 /// Sets an element's text, if it is another one.
 export function setText(target, text) {
   const wanted = String(text);

@@ -1,6 +1,6 @@
 // What four warps multiply together: which thread holds which element of the sums and of a, and where b lies in shared memory.
 
-import { element, prepare, setText } from "./elements.js";
+import { element, prepare, setText, whenPointed } from "./elements.js";
 import { cellSize } from "./grid.js";
 import { colours } from "./theme.js";
 import { ranges, value } from "./words.js";
@@ -8,6 +8,7 @@ import { ranges, value } from "./words.js";
 const LANES = 32;
 const ABOVE = 14;
 const BESIDE = 44;
+const HIGH = 14;
 /// Pieces of shared memory: bytes of one, and pieces in a row of all banks.
 const [PIECE, PIECES] = [16, 8];
 
@@ -21,8 +22,8 @@ const heldElements = (places, registers) =>
   );
 
 /// Draws cells with a label each. `cells` have row, column, colour, opacity and text. Gives the cell at a point.
-function drawTable(canvas, { cells, rows, columns, cell, high, head, rowName }) {
-  const context = prepare(canvas, BESIDE + columns * cell + 2, ABOVE + rows * high + 2);
+function drawTable(canvas, { cells, rows = 16, columns, cell, head = String, rowName = String }) {
+  const context = prepare(canvas, BESIDE + columns * cell + 2, ABOVE + rows * HIGH + 2);
   const tones = colours();
   context.font = "10px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -32,20 +33,20 @@ function drawTable(canvas, { cells, rows, columns, cell, high, head, rowName }) 
   for (let column = 0; column < columns; column += every)
     context.fillText(head(column), BESIDE + (column + 0.5) * cell, 7);
   context.textAlign = "right";
-  for (let row = 0; row < rows; row += 1) context.fillText(rowName(row), BESIDE - 4, ABOVE + (row + 0.5) * high);
+  for (let row = 0; row < rows; row += 1) context.fillText(rowName(row), BESIDE - 4, ABOVE + (row + 0.5) * HIGH);
   context.textAlign = "center";
   for (const { row, column, colour, opacity, text } of cells) {
     context.globalAlpha = opacity;
     context.fillStyle = tones[colour];
-    context.fillRect(BESIDE + column * cell, ABOVE + row * high, cell - 1, high - 1);
+    context.fillRect(BESIDE + column * cell, ABOVE + row * HIGH, cell - 1, HIGH - 1);
     context.globalAlpha = 1;
     if (text === "" || cell < 15) continue;
     context.fillStyle = opacity > 0.8 ? tones.bg : tones.fg;
-    context.fillText(text, BESIDE + (column + 0.5) * cell, ABOVE + (row + 0.5) * high);
+    context.fillText(text, BESIDE + (column + 0.5) * cell, ABOVE + (row + 0.5) * HIGH);
   }
   const known = new Map(cells.map((one) => [one.row * columns + one.column, one]));
   return (x, y) => {
-    const [row, column] = [Math.floor((y - ABOVE) / high), Math.floor((x - BESIDE) / cell)];
+    const [row, column] = [Math.floor((y - ABOVE) / HIGH), Math.floor((x - BESIDE) / cell)];
     return column < 0 || column >= columns ? null : (known.get(row * columns + column) ?? null);
   };
 }
@@ -87,13 +88,11 @@ function makePart(label, told, chosen) {
   const hint = element("p", { class: "hint" });
   const words = element("p", { class: "says" });
   let at = () => null;
-  for (const kind of ["pointermove", "pointerdown"]) {
-    canvas.addEventListener(kind, (event) => {
-      const cell = at(event.offsetX, event.offsetY);
-      hint.textContent = cell ? told(cell) : "";
-      if (cell && kind === "pointerdown") chosen(cell);
-    });
-  }
+  whenPointed(canvas, (x, y, { type }) => {
+    const cell = at(x, y);
+    hint.textContent = cell ? told(cell) : "";
+    if (cell && type === "pointerdown") chosen(cell);
+  });
   return {
     root: element("div", { class: "fragment" }, words, element("div", { class: "scroll" }, canvas), hint),
     draw(text, table) {
@@ -127,7 +126,7 @@ export function makeFragments(view) {
     root,
     draw() {
       const { product } = view.run.look;
-      const any = Object.keys(view.run.facts.products).length > 0;
+      const any = view.run.facts.launches.some(({ products }) => Object.keys(products).length > 0);
       none.hidden = Boolean(product);
       parts.hidden = !product;
       setText(
@@ -137,7 +136,7 @@ export function makeFragments(view) {
           : "This kernel does not multiply on tensor cores.",
       );
       if (!product) return;
-      const shape = view.run.facts.products[product.instruction];
+      const shape = view.run.launch.products[product.instruction];
       const { lane, warp } = view.run.chosen;
       const width = view.room().width - BESIDE - 16;
       const held = heldElements(shape.sums, product.sums);
@@ -147,12 +146,8 @@ export function makeFragments(view) {
         `wgmma adds a (64×${shape.length}) · b (${shape.length}×${shape.columns}) to the sums. Warp ${warp} has 16 rows of them, and lane ${lane} the rows ${list("row")} in columns ${list("column")}:`,
         {
           cells: fragmentCells(held, lane),
-          rows: 16,
           columns: shape.columns,
           cell: Math.max(6, cellSize(width, shape.columns, 26)),
-          high: 14,
-          head: String,
-          rowName: String,
         },
       );
       const factors = heldElements(shape.left, product.left);
@@ -160,12 +155,8 @@ export function makeFragments(view) {
       if (factors.length > 0) {
         left.draw("The same rows of a, in registers. The numbers are lanes:", {
           cells: fragmentCells(factors, lane),
-          rows: 16,
           columns: shape.length,
           cell: 26,
-          high: 14,
-          head: String,
-          rowName: String,
         });
       }
       const { first, rows, cells } = pieceCells(product, shape);
@@ -176,7 +167,6 @@ export function makeFragments(view) {
           rows,
           columns: PIECES,
           cell: Math.min(40, cellSize(width, PIECES, 40)),
-          high: 14,
           head: (place) => `place ${place}`.slice(width > 380 ? 0 : 6),
           rowName: (row) => (row % 8 ? "" : String((first + row) * PIECE * PIECES)),
         },

@@ -2,17 +2,12 @@
 
 import { element, fill } from "./elements.js";
 import { drawHazard, hazardWords } from "./hazard-drawing.js";
+import { threadOf } from "./run.js";
 import { count, place } from "./words.js";
 
 /// Whether a hazard is between lanes of one warp. They usually run together, so such hazards come last.
 function isWithinWarp({ parties: [a, b] }) {
   return b !== undefined && a.number === b.number && a.warp === b.warp;
-}
-
-/// The thread that made the second access.
-function chosenOf(hazard) {
-  const last = hazard.parties.at(-1);
-  return last ? { block: last.number, warp: last.warp, lane: last.lane } : {};
 }
 
 /// The panel.
@@ -26,7 +21,8 @@ export function makeHazards(view) {
   let chosen = null;
   let drawn = null;
 
-  const go = (hazard, party = chosenOf(hazard)) => view.go(hazard.time, party);
+  /// To a thread of it, and if none is named to the one that made the second access.
+  const go = (hazard, party = hazard.parties.at(-1)) => view.go(hazard.time, party ? threadOf(party) : {});
 
   function entry(hazard, number) {
     const seen = hazard.time <= view.run.time;
@@ -56,17 +52,17 @@ export function makeHazards(view) {
     return element(
       "ul",
       {},
-      ...hazard.parties.map(({ block, thread, action, line, number, warp, lane }) =>
+      ...hazard.parties.map((party) =>
         element(
           "li",
           {},
           element("button", {
             type: "button",
             class: "plain",
-            onclick: () => go(hazard, { block: number, warp, lane }),
-            text: `thread ${place(thread)} of block ${place(block)}`,
+            onclick: () => go(hazard, party),
+            text: `thread ${place(party.thread)} of block ${place(party.block)}`,
           }),
-          ` ${action} ${hazard.place}${line === null ? "" : ` in line ${line}`}`,
+          ` ${party.action} ${hazard.place}${party.line === null ? "" : ` in line ${party.line}`}`,
         ),
       ),
     );

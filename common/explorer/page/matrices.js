@@ -1,7 +1,7 @@
 // A, B and C: B above C and A to its left, so that an element of C stands where its row of A and its column of B meet. The
 // shared memory of the chosen block lies in the corner between A and B, as it lies between them in the kernel.
 
-import { element, prepare, setText } from "./elements.js";
+import { element, prepare, setText, whenPointed } from "./elements.js";
 import { cellSize, drawCells, writeValues } from "./grid.js";
 import { litBy, meaningOf, meaningWords, withStep } from "./meaning.js";
 import { MARK } from "./run.js";
@@ -103,7 +103,7 @@ function drawLit(context, grids, lit, number, pointed, tones) {
 /// Draws all of them, and lights the first `number` of `lit`. Returns the grids.
 function drawMatrices(canvas, run, { width, height }, { lit, number, pointed }) {
   const tones = colours();
-  const arrays = run.facts.shared[run.look.launch] ?? [];
+  const arrays = run.launch.shared;
   const places = layOutMatrices(run.facts, arrays, width, height);
   const context = prepare(canvas, places.width, places.height);
   for (const place of places.grids) {
@@ -224,8 +224,7 @@ export function makeMatrices(view) {
     say();
     ask(false);
   };
-  for (const kind of ["pointermove", "pointerdown"])
-    canvas.addEventListener(kind, (event) => point(elementAt(grids, event.offsetX, event.offsetY)));
+  whenPointed(canvas, (x, y) => point(elementAt(grids, x, y)));
   canvas.addEventListener("pointerleave", () => point(null));
   const chooseBlock = () => {
     const block = pointed?.name === "C" ? blockOf(view.run, pointed) : null;

@@ -1,32 +1,12 @@
 // A run of a kernel, and the time and the thread at which it is looked at.
 
-/// The numbers of the engine's bulk arrays.
-export const BULK = {
-  a: 0,
-  b: 1,
-  c: 2,
-  expected: 3,
-  readsA: 4,
-  readsB: 5,
-  writesC: 6,
-  marksA: 7,
-  marksB: 8,
-  marksC: 9,
-  shared: 10,
-  marksShared: 11,
-};
-const ONCE = [BULK.a, BULK.b, BULK.expected];
-const EACH_TIME = [
-  BULK.c,
-  BULK.readsA,
-  BULK.readsB,
-  BULK.writesC,
-  BULK.marksA,
-  BULK.marksB,
-  BULK.marksC,
-  BULK.shared,
-  BULK.marksShared,
-];
+/// The engine's bulk arrays, by number.
+const BULK = "a b c expected readsA readsB writesC marksA marksB marksC shared marksShared".split(" ");
+/// Those that hold elements of matrices, and those of them that stay as they are.
+const [ELEMENTS, CONSTANT] = [["a", "b", "c", "expected", "shared"], ["a", "b", "expected"]];
+const [ONCE, EACH_TIME] = [true, false].map((once) =>
+  [...BULK.keys()].filter((which) => CONSTANT.includes(BULK[which]) === once),
+);
 
 /// The bits of the marks.
 export const MARK = {
@@ -51,20 +31,11 @@ export class Run {
   }
 
   /// Runs the kernel from its beginning to its end, and looks at the beginning.
-  async start({ size: [m, n, k], order, fill, limit }) {
+  async start({ size: [m, n, k], order, fill }) {
     const { ptx, planner, dtype } = this.form;
     const { source, file } = this.kernel;
-    const request = {
-      do: "run",
-      kernel: { ptx, source, file, planner },
-      m,
-      n,
-      k,
-      dtype,
-      order,
-      fill: fill ?? undefined,
-      limit,
-    };
+    const kernel = { ptx, source, file, planner };
+    const request = { do: "run", kernel, m, n, k, dtype, order, fill: fill ?? undefined };
     const { answer, copies } = await this.engine.ask(request, ONCE);
     this.facts = answer;
     this.take(copies);
@@ -76,11 +47,8 @@ export class Run {
   /// Takes arrays over from the engine, as the numbers that they hold.
   take(copies) {
     const Values = this.form.dtype === "i32" ? Int32Array : Float32Array;
-    for (const [name, which] of Object.entries(BULK)) {
-      if (!(which in copies)) continue;
-      const isValue = [BULK.a, BULK.b, BULK.c, BULK.expected, BULK.shared].includes(which);
-      this.values[name] = isValue ? new Values(copies[which]) : new Uint32Array(copies[which]);
-    }
+    for (const [which, words] of Object.entries(copies))
+      this.values[BULK[which]] = new (ELEMENTS.includes(BULK[which]) ? Values : Uint32Array)(words);
   }
 
   /// Everything there is to see at a time.
@@ -96,41 +64,45 @@ export class Run {
     this.chosen = { block: answer.block, warp: answer.warp, lane: answer.lane };
   }
 
+  /// The answer to a question without arrays.
+  async ask(request) {
+    return (await this.engine.ask(request)).answer;
+  }
+
   /// What values mean at the present time: `of` says which, as the engine takes it.
-  async meaning(of) {
-    return (await this.engine.ask({ do: "meaning", time: this.time, ...this.chosen, of })).answer;
+  meaning(of) {
+    return this.ask({ do: "meaning", time: this.time, ...this.chosen, of });
   }
 
   /// The picture of a hazard, by its place in the list; without one of the hazard that says most.
-  async hazard(number) {
-    return (await this.engine.ask({ do: "hazard", number })).answer;
+  hazard(number) {
+    return this.ask({ do: "hazard", number });
   }
 
   /// An order in which the product is right, and one in which it is wrong.
-  async witness() {
-    return (await this.engine.ask({ do: "witness" })).answer;
+  witness() {
+    return this.ask({ do: "witness" });
   }
 
   /// When each warp of a block would issue its instructions, with these latencies.
-  async strips(options) {
-    return (await this.engine.ask({ do: "strips", ...options })).answer;
+  strips(options) {
+    return this.ask({ do: "strips", ...options });
   }
 
   /// Where the run begins to be interesting: its time and the warp; null if nothing is loaded.
-  async first() {
-    return (await this.engine.ask({ do: "seek", from: 0, to: "first", ...this.chosen })).answer;
+  first() {
+    return this.ask({ do: "seek", from: 0, to: "first", ...this.chosen });
   }
 
   /// The time that a step leads to; null if there is none.
   async seek(options) {
     const { block, warp } = this.chosen;
-    const { answer } = await this.engine.ask({ do: "seek", from: this.time, back: false, block, warp, ...options });
-    return answer ? answer.time : null;
+    return (await this.ask({ do: "seek", from: this.time, back: false, block, warp, ...options })).time;
   }
 
   /// What was counted, in answer to a stop of the tour.
-  async count({ metric, per, array }) {
-    return (await this.engine.ask({ do: "count", metric, per, array })).answer;
+  count({ metric, per, array }) {
+    return this.ask({ do: "count", metric, per, array });
   }
 
   /// The launch that is running at this time.
@@ -148,6 +120,9 @@ export class Run {
     return coordinates(32 * warp + lane, this.launch.block);
   }
 }
+
+/// The thread of a hazard's party, as it is chosen.
+export const threadOf = ({ number, warp, lane }) => ({ block: number, warp, lane });
 
 /// The coordinates of number `number` in a size of three dimensions, x fastest.
 export function coordinates(number, [x, y]) {

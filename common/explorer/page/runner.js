@@ -72,7 +72,7 @@ export class Runner {
       );
     }
     const run = new Run(engine, kernel, form);
-    await run.start({ ...choice, limit: this.data.limit });
+    await run.start(choice);
     return run;
   }
 

@@ -1,6 +1,6 @@
 // The shared memory of the chosen block: a column for each of the 32 banks, word after word.
 
-import { element, prepare } from "./elements.js";
+import { element, prepare, whenPointed } from "./elements.js";
 import { drawCells, writeValues } from "./grid.js";
 import { MARK } from "./run.js";
 import { colours } from "./theme.js";
@@ -37,7 +37,7 @@ function marginOf(canvas, arrays) {
 function drawShared(canvas, run, width) {
   const { shared, marksShared } = run.values;
   const tones = colours();
-  const arrays = run.facts.shared[run.look.launch] ?? [];
+  const arrays = run.launch.shared;
   const rows = Math.ceil(shared.length / BANKS);
   const margin = marginOf(canvas, arrays);
   const cell = Math.min(26, (width - margin - 2) / BANKS);
@@ -105,7 +105,7 @@ function drawShared(canvas, run, width) {
 
 /// What there is to say of a word.
 export function describeWord(run, word) {
-  const name = sharedName(run.facts.shared[run.look.launch] ?? [], word) ?? `word ${word}`;
+  const name = sharedName(run.launch.shared, word) ?? `word ${word}`;
   const mark = run.values.marksShared[word];
   const state = mark & MARK.written ? `= ${value(run.values.shared[word])}` : "has not been written";
   return `${name}, bank ${word % BANKS}, ${state}${mark & MARK.copying ? "; a copy is on its way to it" : ""}`;
@@ -131,12 +131,10 @@ export function makeShared(view) {
     legend,
   );
   let wordAt = () => null;
-  for (const kind of ["pointermove", "pointerdown"]) {
-    canvas.addEventListener(kind, (event) => {
-      const word = wordAt(event.offsetX, event.offsetY);
-      hint.textContent = word === null ? "" : describeWord(view.run, word);
-    });
-  }
+  whenPointed(canvas, (x, y) => {
+    const word = wordAt(x, y);
+    hint.textContent = word === null ? "" : describeWord(view.run, word);
+  });
   return {
     id: "shared",
     title: "Shared memory",
@@ -165,13 +163,6 @@ export function makeShared(view) {
 function copiesSentence({ look }) {
   if (look.copies.length === 0) return "";
   const warps = new Set(look.copies.map(({ warp }) => warp)).size;
-  const lanes = look.copies.reduce((sum, { lanes: mask }) => sum + bits(mask), 0);
+  const lanes = look.copies.reduce((sum, { lanes }) => sum + lanes, 0);
   return `${look.copies.length} copy instructions of ${warps} ${warps === 1 ? "warp" : "warps"} are on their way, ${lanes} copies of threads: nobody may read these words before a wait and a barrier.`;
-}
-
-/// How many bits of a mask are set.
-export function bits(mask) {
-  let number = 0;
-  for (let rest = mask >>> 0; rest; rest &= rest - 1) number += 1;
-  return number;
 }

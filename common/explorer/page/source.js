@@ -20,9 +20,9 @@ function codeOf(text) {
 
 /// The PTX of a line, with the instruction that was executed last.
 function ptxOf(run, line, last) {
-  const list = run.facts.instructions
+  const list = run.launch.instructions
     .map((instruction, number) => ({ ...instruction, number }))
-    .filter((one) => one.line === line && one.launch === run.look.launch);
+    .filter((one) => one.line === line);
   return element(
     "pre",
     { class: "ptx" },
@@ -42,7 +42,7 @@ export function makeSource(view) {
   function show() {
     opened = null;
     shownLine = null;
-    const executed = new Set(view.run.facts.instructions.map(({ line }) => line));
+    const executed = new Set(view.run.facts.launches.flatMap(({ instructions }) => instructions.map(({ line }) => line)));
     rows = view.run.kernel.source
       .replace(/\n$/, "")
       .split("\n")
@@ -90,7 +90,7 @@ export function makeSource(view) {
     const { look, chosen } = view.run;
     const mine = look.warps[chosen.warp];
     const last = mine?.last ?? null;
-    const current = last === null ? (mine?.line ?? null) : view.run.facts.instructions[last].line;
+    const current = last === null ? (mine?.line ?? null) : view.run.launch.instructions[last].line;
     const others = new Map();
     look.warps.forEach((warp, number) => {
       if (number === chosen.warp || warp.line === null || warp.state === "done" || warp.state === "waits") return;

@@ -1,6 +1,7 @@
 // Moving through time: steps, jumps, and two runs that go in step.
 
 import { kernelTitle } from "./choice.js";
+import { threadOf } from "./run.js";
 import { happening, nothingLeft } from "./sentence.js";
 import { place, sentenceOf } from "./words.js";
 
@@ -91,7 +92,7 @@ export class Travel {
   /// The thread whose access completes the hazard at a time.
   threadAt(run, time) {
     const party = run.facts.hazards.find((hazard) => hazard.time === time)?.parties.at(-1);
-    return party ? { block: party.number, warp: party.warp, lane: party.lane } : run.chosen;
+    return party ? threadOf(party) : run.chosen;
   }
 
   /// Goes to a time of the first run. While one is drawn, only the latest wish is kept.

@@ -29,8 +29,3 @@ pub fn with(mut object: Value, more: Value) -> Value {
     }
     object
 }
-
-/// What is wrong, in a sentence.
-pub fn error(sentence: &str) -> Value {
-    json!({ "error": sentence })
-}

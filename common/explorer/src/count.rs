@@ -29,7 +29,7 @@ pub fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
     let mut sum = Counts::default();
     let mut first = None;
     for event in (0..tape.length()).filter(asked) {
-        let counts = tape.counts(event);
+        let counts: &Counts = &tape.event(event).counts;
         sum += counts;
         if first.is_none() && counter(counts, &request.metric).is_some_and(|count| count > 0) {
             first = Some(event);

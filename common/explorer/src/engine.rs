@@ -1,11 +1,13 @@
 //! One run, and answers to what the page asks about it.
 
-use crate::answer::{counts, error, real};
+use crate::answer::{counts, real};
 use crate::count::count;
 use crate::entries::entries;
 use crate::hazard::{hazard, picture, worst};
+use crate::log::LaunchTape;
 use crate::look::look;
 use crate::meaning::meaning;
+use crate::product::shapes;
 use crate::request::{LookRequest, Request};
 use crate::run::{C, Run};
 use crate::seek::seek;
@@ -32,11 +34,12 @@ impl Engine {
 
     /// Answers a request in JSON, in JSON.
     pub fn answer(&mut self, request: &str) -> String {
-        let answer = match serde_json::from_str::<Request>(request) {
-            Ok(request) => self.ask(request).unwrap_or_else(|sentence| error(&sentence)),
-            Err(problem) => error(&format!("this is not a request of the explorer: {problem}")),
-        };
-        answer.to_string()
+        let request = serde_json::from_str::<Request>(request)
+            .map_err(|problem| format!("this is not a request of the explorer: {problem}"));
+        request
+            .and_then(|request| self.ask(request))
+            .unwrap_or_else(|sentence| json!({ "error": sentence }))
+            .to_string()
     }
 
     /// The run, if there is one.
@@ -99,31 +102,27 @@ fn summary(run: &Run) -> Value {
         let [value, expected] = [c, &run.expected].map(|words| real(run.number(words[at as usize])));
         json!({ "row": row, "column": column, "value": value, "expected": expected })
     });
-    let mut instructions = vec![];
-    let mut launches = vec![];
-    let mut shared = vec![];
-    let mut products = serde_json::Map::new();
-    for (number, launch) in tape.launches.iter().enumerate() {
-        products.extend(crate::product::shapes(&launch.program, instructions.len()));
-        let all = launch.program.instructions.iter();
-        instructions.extend(all.map(|known| json!({ "text": known.text, "line": known.line, "launch": number })));
-        launches.push(json!({
-            "grid": [launch.grid.x, launch.grid.y, launch.grid.z], "block": [launch.block.x, launch.block.y, launch.block.z],
-            "blocks": launch.blocks(),
-        }));
+    let of_launch = |launch: &LaunchTape| {
+        let LaunchTape { program, grid, block, .. } = launch;
+        let instructions = program.instructions.iter().map(|known| json!({ "text": known.text, "line": known.line }));
         let array = |array: &SharedArray| {
             let known = run.extents.iter().find(|(name, _)| *name == array.source_name);
             let extents = known.map_or(vec![], |(_, known)| known.extents.clone());
             let bytes = if array.bytes == 0 { launch.shared_bytes.saturating_sub(array.offset) } else { array.bytes };
             json!({ "name": array.source_name, "offset": array.offset, "bytes": bytes, "extents": extents })
         };
-        shared.push(launch.program.kernel.shared_arrays().iter().map(array).collect::<Value>());
-    }
+        json!({
+            "grid": [grid.x, grid.y, grid.z], "block": [block.x, block.y, block.z], "blocks": launch.blocks(),
+            "instructions": instructions.collect::<Value>(), "products": shapes(program),
+            "shared": program.kernel.shared_arrays().iter().map(array).collect::<Value>(),
+        })
+    };
+    let launches: Value = tape.launches.iter().map(of_launch).collect();
     let hazards: Value = run.hazards.iter().map(|found| hazard(run, found)).collect();
     json!({
         "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": { "right": run.is_right(), "wrong": wrong.len(), "first": first, "stopped": run.stopped },
-        "launches": launches, "tile": run.plan.tile, "instructions": instructions, "shared": shared, "products": products,
+        "launches": launches, "tile": run.plan.tile,
         "hazards": hazards, "totals": counts(&tape.end.totals, true),
     })
 }

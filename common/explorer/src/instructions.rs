@@ -24,7 +24,7 @@ pub struct Instruction {
     pub text: String,
     /// The line of the source that it stands for; of an instruction from another file the line that used it.
     pub line: Option<u32>,
-    /// Number of its line among all lines, see `Program::keys`.
+    /// Number of its line among the lines of all kernels.
     pub key: usize,
     /// It multiplies and adds.
     pub is_fma: bool,
@@ -80,8 +80,8 @@ pub fn own_line(location: &Location, file: &str) -> Option<u32> {
 }
 
 impl Program {
-    /// Reads a kernel. `file` is the source's; `keys` are the lines known so far, and grow.
-    pub fn new(kernel: &Kernel, file: &str, keys: &mut Keys) -> Self {
+    /// Reads a kernel. `file` is the source's; `lines` are those known so far, and grow.
+    pub fn new(kernel: &Kernel, file: &str, lines: &mut Vec<String>) -> Self {
         let mut program =
             Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], products: BTreeMap::new() };
         let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -89,9 +89,10 @@ impl Program {
         for index in 0..kernel.instruction_count() {
             let location = kernel.location(index);
             let own = own_line(&location, file);
-            let (name, number) = match own {
-                Some(line) => (None, Some(line)),
-                None => (location.file.as_deref().map(file_name), location.line),
+            let line = own.or(location.line).unwrap_or(0);
+            let line_name = match location.file.as_deref().filter(|_| own.is_none()) {
+                Some(file) => format!("{}:{line}", file_name(file)),
+                None => line.to_string(),
             };
             latest = own.or(latest);
             let writes = kernel.registers_written(index).map(|register| {
@@ -107,7 +108,7 @@ impl Program {
             }
             program.instructions.push(Instruction {
                 is_fma: ["fma", "mad.lo"].iter().any(|start| operation(&location.instruction).starts_with(start)),
-                key: keys.number(name, number),
+                key: number_of(line_name, lines),
                 line: latest,
                 text: location.instruction,
                 writes,
@@ -131,22 +132,12 @@ impl Program {
     }
 }
 
-/// The lines of all kernels and files, in the order in which they were met.
-#[derive(Debug, Clone, Default)]
-pub struct Keys {
-    /// The line's number; of a line in another file than the source, the file's name and the number.
-    pub names: Vec<String>,
-}
-
-impl Keys {
-    fn number(&mut self, file: Option<&str>, line: Option<u32>) -> usize {
-        let line = line.unwrap_or(0);
-        let name = file.map_or(line.to_string(), |file| format!("{file}:{line}"));
-        self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        })
-    }
+/// The place of a name in a list, to which it may be added.
+fn number_of(name: String, known: &mut Vec<String>) -> usize {
+    known.iter().position(|known| *known == name).unwrap_or_else(|| {
+        known.push(name);
+        known.len() - 1
+    })
 }
 
 #[cfg(test)]

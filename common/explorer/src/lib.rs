@@ -6,10 +6,9 @@
 //!
 //! # How it is built
 //!
-//! [`planner`] and `matrices` say what is launched on what; `recorder` watches the launch through `simt`'s observer and writes a `tape`:
-//! every instruction that a warp executes, with the values that it wrote and its effects. `state` applies what is on the tape, forwards, and
-//! the tape keeps whole states now and then, so that any time is a short way from one. `look`, `seek` and `count` answer from
-//! the tape and a state.
+//! [`planner`] and `matrices` say what is launched on what; `recorder` watches the launches through `simt`'s observer and writes a `log`:
+//! every instruction that a warp executes, with the values that it wrote, where they come from, and its effects. `state` applies the log,
+//! forwards; a `tape` has whole states now and then, so that any time is a short way from one. The other files answer from these.
 
 mod answer;
 mod count;

@@ -1,11 +1,11 @@
 //! What happened in a run: an event for each instruction that a warp executed, with the values that it wrote.
 
 use crate::effect::{Effect, Request, Touched, lanes};
-use crate::instructions::{Instruction, Keys, Program};
+use crate::instructions::{Instruction, Program};
 use crate::origins::Followed;
 use simt::analyses::provenance::Tag;
 use simt::{Counts, Dim3, Party, SharedArray};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +20,8 @@ pub struct Event {
     pub instruction: u32,
     /// Lanes that executed it.
     pub lanes: u32,
-    /// Number of what it added to the counters.
-    pub counts: u32,
+    /// What it added to the counters.
+    pub counts: Arc<Counts>,
     /// What it wrote to registers, one after the other: the low words of the lanes that executed it, and of a wide one the high words.
     pub written: Box<[u32]>,
     /// The tags of these values, likewise; those of a wide one once. None if they were not followed.
@@ -58,8 +58,6 @@ pub struct Array {
 #[derive(Debug)]
 pub struct LaunchTape {
     pub program: Program,
-    /// How many instructions the kernels of the launches before have.
-    pub first_instruction: u32,
     /// Blocks.
     pub grid: Dim3,
     /// Threads of a block.
@@ -112,8 +110,9 @@ pub struct Log {
     pub launches: Vec<LaunchTape>,
     /// The arrays of global memory.
     pub arrays: Vec<Array>,
-    /// The lines of all kernels.
-    pub keys: Keys,
+    /// The lines of all kernels, in the order in which they were met: of a line in another file than the source, the file's name and the
+    /// number.
+    pub lines: Vec<String>,
     /// Barriers that opened, in order.
     pub opened: Vec<Opened>,
     /// There was no room for what happened later.
@@ -122,8 +121,7 @@ pub struct Log {
     pub followed: Tag,
     /// The time right after the event that is being made.
     pub clock: Arc<AtomicU64>,
-    counts: Vec<Counts>,
-    counts_of: HashMap<Counts, u32>,
+    counts: HashSet<Arc<Counts>>,
     events_bytes: usize,
 }
 
@@ -159,14 +157,11 @@ impl Log {
         }
     }
 
-    /// The number of what an event adds to the counters.
-    pub fn number_of(&mut self, counts: Counts) -> u32 {
-        let next = self.counts.len() as u32;
-        let number = *self.counts_of.entry(counts).or_insert(next);
-        if number == next {
-            self.counts.push(counts);
-        }
-        number
+    /// What an event adds to the counters, shared with those that add the same.
+    pub fn shared(&mut self, counts: Counts) -> Arc<Counts> {
+        let known = self.counts.get(&counts).cloned().unwrap_or_else(|| Arc::new(counts));
+        self.counts.insert(known.clone());
+        known
     }
 
     /// The latest launch ends here.
@@ -227,11 +222,6 @@ impl Log {
             let event = self.event(number);
             event.lanes >> (thread % 32) & 1 != 0 && launch.program.kernel.location(event.instruction).ptx_line == line
         })
-    }
-
-    /// What an event added to the counters.
-    pub fn counts(&self, event: u32) -> &Counts {
-        &self.counts[self.event(event).counts as usize]
     }
 
     /// What an event wrote to registers, by number.

@@ -181,7 +181,7 @@ fn warps(run: &Run, chosen: &Chosen<'_>, block: Option<&Block>, time: u32) -> Va
             "barrier" => last,
             _ => tape.of_warp((chosen.block, number), events.clone()).next(),
         };
-        let last = last.map(|last| tape.event(last).instruction + launch.first_instruction);
+        let last = last.map(|last| tape.event(last).instruction);
         json!({ "state": name, "line": here.and_then(|here| tape.instruction(here).line), "last": last })
     };
     (0..launch.warps()).map(warp).collect()
@@ -267,7 +267,7 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
 }
 
 fn by_line(run: &Run, lines: &[Counts]) -> Value {
-    let named = run.tape.keys.names.iter().zip(lines).filter(|(_, line)| **line != Counts::default());
+    let named = run.tape.lines.iter().zip(lines).filter(|(_, line)| **line != Counts::default());
     Value::Object(named.map(|(name, line)| (name.clone(), counts(line, false))).collect())
 }
 
@@ -282,7 +282,8 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         let known = state.blocks.get(&number);
         known.map_or(0, |block| 1 + u32::from(block.has_ended()))
     });
-    let copy = |flight: &Flight| json!({ "warp": flight.warp, "lanes": run.tape.event(flight.event).lanes });
+    let copy =
+        |flight: &Flight| json!({ "warp": flight.warp, "lanes": run.tape.event(flight.event).lanes.count_ones() });
     let answer = json!({
         "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),

@@ -6,17 +6,17 @@ use crate::instructions::{Program, operands};
 use crate::look::Chosen;
 use crate::run::Run;
 use crate::state::Warp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use simt::WarpgroupProduct;
 
-/// What the instructions of a launch multiply, by their numbers from `first` on.
-pub fn shapes(program: &Program, first: usize) -> Map<String, Value> {
+/// What the instructions of a launch multiply, by their numbers.
+pub fn shapes(program: &Program) -> Value {
     let shape = |(number, product): (&u32, &WarpgroupProduct)| {
         let WarpgroupProduct { columns, length, sums, left, by_column } = product;
         let shape = json!({ "columns": columns, "length": length, "by_column": by_column, "sums": sums, "left": left });
-        ((*number as usize + first).to_string(), shape)
+        (number.to_string(), shape)
     };
-    program.products.iter().map(shape).collect()
+    Value::Object(program.products.iter().map(shape).collect())
 }
 
 /// The latest product of the chosen warp at a time; null before the first one.
@@ -43,7 +43,7 @@ pub fn latest(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
         _ => None,
     });
     json!({
-        "instruction": instruction + chosen.launch.first_instruction, "pieces": pieces,
+        "instruction": instruction, "pieces": pieces,
         "sums": sums.iter().map(held).collect::<Value>(),
         "left": rest.iter().take(product.left.len()).map(held).collect::<Value>(),
     })

@@ -80,12 +80,10 @@ impl Analysis for Recorder {
         self.shared_words = launch.shared_bytes.div_ceil(4) as usize;
         let mut log = locked(&self.log);
         log.end_launch();
-        let program = Program::new(launch.kernel, &self.file, &mut log.keys);
-        let first_instruction = log.launches.iter().map(|launch| launch.program.instructions.len() as u32).sum();
+        let program = Program::new(launch.kernel, &self.file, &mut log.lines);
         let events = log.length()..u32::MAX;
         log.launches.push(LaunchTape {
             program,
-            first_instruction,
             grid: launch.config.grid,
             block: launch.config.block,
             shared_bytes: launch.shared_bytes,
@@ -284,7 +282,7 @@ impl Observer for BlockRecorder {
             warp: step.warp,
             instruction: step.instruction,
             lanes: step.lanes,
-            counts: log.number_of(counts),
+            counts: log.shared(counts),
             written: written.into(),
             tags: tags.into(),
             effects: std::mem::take(&mut self.effects).into(),

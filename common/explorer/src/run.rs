@@ -314,7 +314,7 @@ impl Run {
 
     /// The counts of each line by its name, those that are not zero.
     pub fn by_line(&self) -> impl Iterator<Item = (&String, &Counts)> {
-        self.tape.keys.names.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
+        self.tape.lines.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
     }
 }
 

@@ -88,7 +88,7 @@ fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
 /// The first time at which the wanted share of all multiply-adds has been done.
 fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
-    let of = |event: u32| match tape.counts(event).fma_threads {
+    let of = |event: u32| match tape.event(event).counts.fma_threads {
         0 if tape.instruction(event).is_fma => u64::from(tape.event(event).lanes.count_ones()),
         counted => counted,
     };

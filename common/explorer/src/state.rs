@@ -117,7 +117,7 @@ impl State {
         Self {
             arrays: log.arrays.iter().map(|array| Arc::new(array.words.clone())).collect(),
             touched: log.arrays.iter().map(|array| [zeros(array.words.len()), zeros(array.words.len())]).collect(),
-            lines: vec![Counts::default(); log.keys.names.len()],
+            lines: vec![Counts::default(); log.lines.len()],
             ..Self::default()
         }
     }
@@ -136,8 +136,8 @@ impl State {
         let (number, launch) = (self.time, &log.launches[self.launch]);
         let event = log.event(number);
         self.time += 1;
-        self.totals += log.counts(number);
-        self.lines[launch.program.instructions[event.instruction as usize].key] += log.counts(number);
+        self.totals += &*event.counts;
+        self.lines[launch.program.instructions[event.instruction as usize].key] += &*event.counts;
         let block = self.blocks.entry(event.block).or_insert_with(|| Arc::new(Block::new(launch)));
         let block = Arc::make_mut(block);
         let warp = &mut block.warps[event.warp as usize];
@@ -152,9 +152,8 @@ impl State {
                     warp.access = Some(number);
                     for Touched { array, word, reads, writes, .. } in effect.touched() {
                         let Some(array) = array else { continue };
-                        let counts = self.touched[array].iter_mut().zip([reads, writes]);
-                        for (counts, _) in counts.filter(|(_, happens)| *happens) {
-                            if let Some(count) = Arc::make_mut(counts).get_mut(word as usize) {
+                        for (counts, happens) in self.touched[array].iter_mut().zip([reads, writes]) {
+                            if happens && let Some(count) = Arc::make_mut(counts).get_mut(word as usize) {
                                 *count += 1;
                             }
                         }

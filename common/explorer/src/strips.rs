@@ -20,7 +20,6 @@ enum What {
     Other,
 }
 
-const WHATS: [What; 4] = [What::Issue, What::Memory, What::Barrier, What::Other];
 /// Segments of a warp at most.
 const SEGMENTS: u64 = 400;
 
@@ -50,25 +49,16 @@ impl Strip {
         }
     }
 
-    /// The same, so coarse that there are not too many segments: of equal pieces of time each shows what it has most of.
+    /// The same, so coarse that there are not too many segments: of equal pieces of time each shows what their middle has.
     fn coarse(self) -> Self {
-        let piece = self.end.div_ceil(SEGMENTS).max(1);
-        if piece == 1 || (self.segments.len() as u64) <= SEGMENTS {
+        if self.segments.len() <= SEGMENTS as usize {
             return self;
         }
         let mut coarse = Self::default();
-        let mut all = self.segments.into_iter().peekable();
-        while coarse.end < self.end {
-            let until = (coarse.end + piece).min(self.end);
-            let mut most = [0; 4];
-            while let Some(&(from, to, what)) = all.peek() {
-                most[what as usize] += to.min(until) - from.max(coarse.end);
-                if to > until {
-                    break;
-                }
-                all.next();
-            }
-            coarse.goes_on(until, WHATS.into_iter().max_by_key(|&what| most[what as usize]).unwrap_or(What::Other));
+        for piece in 1..=SEGMENTS {
+            let middle = self.end * (2 * piece - 1) / (2 * SEGMENTS);
+            let at = self.segments.partition_point(|&(_, to, _)| to <= middle);
+            coarse.goes_on(self.end * piece / SEGMENTS, self.segments[at].2);
         }
         coarse
     }
@@ -200,7 +190,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             let own = strip.segments.iter().filter(|segment| segment.2 == what);
             own.map(|(from, to, _)| to - from).sum::<u64>()
         };
-        let [issue, memory, barrier, _] = WHATS.map(sum);
+        let [issue, memory, barrier] = [What::Issue, What::Memory, What::Barrier].map(sum);
         let end = strip.end;
         json!({ "issue": issue, "memory": memory, "barrier": barrier, "end": end, "segments": strip.coarse().segments })
     };

@@ -218,7 +218,7 @@ fn what_is_shown_is_what_is_counted() {
         time = next;
         let request =
             ask(&mut engine, &json!({ "do": "look", "time": time, "block": 1, "warp": 2 }))["request"].clone();
-        let counts = engine.run().unwrap().tape.counts(time as u32 - 1);
+        let counts = &engine.run().unwrap().tape.event(time as u32 - 1).counts;
         let sectors = counts.global_load_sectors + counts.global_store_sectors;
         let wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts;
         let shown = ["sectors", "wavefronts"].map(|name| request[name].as_array().unwrap().len() as u64);
@@ -242,12 +242,13 @@ fn a_product_of_four_warps_is_shown_with_its_fragments() {
     let facts = ask(&mut engine, &request(&kernel.to_string(), "64x64x64", "warps", ""));
     assert_eq!((&facts["outcome"]["right"], &facts["hazards"]), (&json!(true), &json!([])), "{facts}");
     let launches = &engine.run().unwrap().tape.launches;
-    assert_eq!((launches.len(), facts["products"].as_object().unwrap().len()), (3, 12));
+    let shapes = &facts["launches"][1]["products"];
+    assert_eq!((launches.len(), shapes.as_object().unwrap().len()), (3, 12));
     // At the end of a launch the next one begins.
     let time = launches[1].events.end - 1;
     let look = ask(&mut engine, &json!({ "do": "look", "time": time, "warp": 2 }));
     let product = &look["product"];
-    let shape = &facts["products"][product["instruction"].to_string()];
+    let shape = &shapes[product["instruction"].to_string()];
     assert_eq!((&shape["columns"], &shape["length"], &shape["left"]), (&json!(128), &json!(16), &json!([])), "{look}");
     for lane in 0..32_usize {
         for register in 0..64 {
