@@ -8,7 +8,7 @@ import { ranges, value } from "./words.js";
 const LANES = 32;
 const ABOVE = 14;
 const BESIDE = 44;
-const HIGH = 14;
+const ROW_HEIGHT = 14;
 /// Pieces of shared memory: bytes of one, and pieces in a row of all banks.
 const [PIECE, PIECES] = [16, 8];
 
@@ -23,7 +23,7 @@ const heldElements = (places, registers) =>
 
 /// Draws cells with a label each. `cells` have row, column, colour, opacity and text. Gives the cell at a point.
 function drawTable(canvas, { cells, rows = 16, columns, cell, head = String, rowName = String }) {
-  const context = prepare(canvas, BESIDE + columns * cell + 2, ABOVE + rows * HIGH + 2);
+  const context = prepare(canvas, BESIDE + columns * cell + 2, ABOVE + rows * ROW_HEIGHT + 2);
   const tones = colours();
   context.font = "10px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -33,20 +33,20 @@ function drawTable(canvas, { cells, rows = 16, columns, cell, head = String, row
   for (let column = 0; column < columns; column += every)
     context.fillText(head(column), BESIDE + (column + 0.5) * cell, 7);
   context.textAlign = "right";
-  for (let row = 0; row < rows; row += 1) context.fillText(rowName(row), BESIDE - 4, ABOVE + (row + 0.5) * HIGH);
+  for (let row = 0; row < rows; row += 1) context.fillText(rowName(row), BESIDE - 4, ABOVE + (row + 0.5) * ROW_HEIGHT);
   context.textAlign = "center";
   for (const { row, column, colour, opacity, text } of cells) {
     context.globalAlpha = opacity;
     context.fillStyle = tones[colour];
-    context.fillRect(BESIDE + column * cell, ABOVE + row * HIGH, cell - 1, HIGH - 1);
+    context.fillRect(BESIDE + column * cell, ABOVE + row * ROW_HEIGHT, cell - 1, ROW_HEIGHT - 1);
     context.globalAlpha = 1;
     if (text === "" || cell < 15) continue;
     context.fillStyle = opacity > 0.8 ? tones.bg : tones.fg;
-    context.fillText(text, BESIDE + (column + 0.5) * cell, ABOVE + (row + 0.5) * HIGH);
+    context.fillText(text, BESIDE + (column + 0.5) * cell, ABOVE + (row + 0.5) * ROW_HEIGHT);
   }
   const known = new Map(cells.map((one) => [one.row * columns + one.column, one]));
   return (x, y) => {
-    const [row, column] = [Math.floor((y - ABOVE) / HIGH), Math.floor((x - BESIDE) / cell)];
+    const [row, column] = [Math.floor((y - ABOVE) / ROW_HEIGHT), Math.floor((x - BESIDE) / cell)];
     return column < 0 || column >= columns ? null : (known.get(row * columns + column) ?? null);
   };
 }

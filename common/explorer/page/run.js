@@ -3,7 +3,7 @@
 /// The engine's bulk arrays, by number.
 const BULK = "a b c expected readsA readsB writesC marksA marksB marksC shared marksShared".split(" ");
 /// Those that hold elements of matrices, and those of them that stay as they are.
-const [ELEMENTS, CONSTANT] = [["a", "b", "c", "expected", "shared"], ["a", "b", "expected"]];
+const [HOLDING, CONSTANT] = [["a", "b", "c", "expected", "shared"], ["a", "b", "expected"]];
 const [ONCE, EACH_TIME] = [true, false].map((once) =>
   [...BULK.keys()].filter((which) => CONSTANT.includes(BULK[which]) === once),
 );
@@ -48,7 +48,7 @@ export class Run {
   take(copies) {
     const Values = this.form.dtype === "i32" ? Int32Array : Float32Array;
     for (const [which, words] of Object.entries(copies))
-      this.values[BULK[which]] = new (ELEMENTS.includes(BULK[which]) ? Values : Uint32Array)(words);
+      this.values[BULK[which]] = new (HOLDING.includes(BULK[which]) ? Values : Uint32Array)(words);
   }
 
   /// Everything there is to see at a time.
