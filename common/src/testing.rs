@@ -39,7 +39,7 @@ const SHAPES: &[[u64; 3]] = &[
 /// What fits one block and its shared memory: for a step that can do no other.
 const SMALL_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [7, 5, 3], [32, 32, 100], [1, 1000, 9], [13, 17, 400], [33, 31, 1]];
 /// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16.
-const TALL: [u64; 3] = [1_100_000, 16, 16];
+const TALL: [u64; 3] = [1_100_000, 4, 4];
 
 /// Runs the tests of a step.
 pub fn run(step: &'static Step) -> ExitCode {
@@ -79,7 +79,8 @@ fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
     }
     trials.extend(hazards::trials(all));
     if let Err(reason) = &gpu {
-        println!("tests on a GPU are skipped: {reason:#}");
+        // On standard output a test runner reads the list of the trials.
+        eprintln!("tests on a GPU are skipped: {reason:#}");
     }
     trials
 }
@@ -105,7 +106,8 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     }
     let (mut wrong, mut ran) = (0, 0);
     for (seed, [m, n, k]) in (1..).zip(sizes) {
-        for fill in [Fill::Uniform, Fill::Integers] {
+        // What is tall shows as well in one product, which is the slowest of all.
+        for &fill in if m == TALL[0] { &[Fill::Integers][..] } else { &[Fill::Uniform, Fill::Integers] } {
             let problem = Problem { fill, ..kernel.problem([m, n, k], seed) };
             let plan = kernel.plan(&problem, &info)?;
             if !kernel.takes(&plan, &info)? {
@@ -156,7 +158,7 @@ fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
 /// The loops on the host against the reference.
 fn host_is_right(step: &Step) -> Result<()> {
     let Some(host) = step.host else { return Ok(()) };
-    for &[m, n, k] in SHAPES.iter().chain([&TALL]) {
+    for &[m, n, k] in SHAPES {
         let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 2 };
         let found = verify_on_host(&problem, host)?;
         ensure!(found.ok, "{m}×{n}×{k}: {}", found.diagnosis.unwrap_or_default());

@@ -64,18 +64,17 @@ fn main() -> ExitCode {
         let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
         return common::run(step.expect("a test names a step"));
     }
+    // One answer of each lab is quick enough for everybody; hundreds of kernels take minutes.
+    let slow = |at: usize| ANSWERS.get(at + 1).is_some_and(|next| next.0 == ANSWERS[at].0);
     let mut trials: Vec<Trial> = Vec::new();
-    // Minutes of grading, for `cargo test -p course --features slow --test labs`; without it, one answer of each task is graded.
-    let slow = cfg!(feature = "slow");
-    let repeated = |at: usize| at > 0 && ANSWERS[at - 1].0 == ANSWERS[at].0 && ANSWERS[at - 1].1 == ANSWERS[at].1;
-    let answers = ANSWERS.iter().enumerate().filter(|&(at, _)| slow || !repeated(at)).map(|(_, case)| case);
-    trials
-        .extend(answers.map(|case| trial(format!("answer::{}_{}::{}", case.0, case.1, stem(case.2)), || answer(case))));
-    if slow {
-        trials.extend(mistakes::trials());
-        trials.extend(right::trials());
-        trials.extend(mistakes::lines());
+    for (at, case) in ANSWERS.iter().enumerate() {
+        let prefix = if slow(at) { "slow::" } else { "" };
+        let name = format!("{prefix}answer::{}_{}::{}", case.0, case.1, stem(case.2));
+        trials.push(trial(name, || answer(case)));
     }
+    trials.extend(mistakes::trials());
+    trials.extend(right::trials());
+    trials.extend(mistakes::lines());
     trials.extend([
         trial("the_command_of_a_failure_shows_the_same", shows_why),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),

@@ -56,7 +56,7 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([40, 8, 1100], 1),
 ];
 
-/// The trials of some kernels: `check::NAME::DTYPE` and `barriers::NAME`.
+/// The trials of some kernels: `check::NAME::DTYPE` and `slow::barriers::NAME`.
 pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
     let mut trials = Vec::new();
     for kernel in all {
@@ -65,7 +65,7 @@ pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
         // A source that cannot be read fails in the trial, which says why.
         let waits = kernel.source().map_or(true, |source| !lines_that_wait(&source.text).is_empty());
         if waits && kernel.dtype == Dtype::F32 && kernel.defect() == Defect::None {
-            let name = format!("barriers::{}", kernel.name());
+            let name = format!("slow::barriers::{}", kernel.name());
             trials.extend(kernel.trials(&name, PROBLEMS.iter().copied(), barriers));
         }
     }

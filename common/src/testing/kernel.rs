@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 
 use crate::basics::host;
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source, file_of, nvrtc, rustc};
+use crate::code::{Code, Source, file_of};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
 use crate::verify::Verification;
@@ -74,7 +74,7 @@ impl Kernel {
     }
 
     /// The trials on the simulator: of what is committed, and of what is compiled if that is anything else. The latter says
-    /// so in its name, and is ignored without NVRTC. A problem is its size and the multiprocessors of the device.
+    /// so in its name, and is slow. A problem is its size and the multiprocessors of the device.
     pub(super) fn trials(
         self,
         name: &str,
@@ -90,13 +90,7 @@ impl Kernel {
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;
         let committed = committed.then(|| trial(name.into(), move || test(self)));
-        let compiled = compiles.then(|| {
-            let trial = trial(format!("compiled::{name}"), move || test(compiled));
-            if self.variant.is_some_and(Variant::is_rust) {
-                return trial.with_kind("needs rustc for GPUs").with_ignored_flag(rustc::find().is_err());
-            }
-            trial.with_kind("needs NVRTC").with_ignored_flag(nvrtc::find().is_err())
-        });
+        let compiled = compiles.then(|| trial(format!("slow::compiled::{}", name.trim_start_matches("slow::")), move || test(compiled)));
         committed.into_iter().chain(compiled).collect()
     }
 
@@ -113,9 +107,12 @@ pub(super) fn is_whole(size: [u64; 3]) -> bool {
     size.iter().all(|size| size % 32 == 0)
 }
 
-/// A trial that tells an error with its causes.
+/// A trial that tells an error with its causes. One that is named `slow::` is for CI, and for whoever asks for it:
+/// `cargo test --workspace -- --ignored slow::`, where everything that it needs is installed.
 pub(super) fn trial(name: String, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
+    let slow = name.starts_with("slow::");
+    let trial = Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()));
+    if slow { trial.with_kind("slow").with_ignored_flag(true) } else { trial }
 }
 
 /// The code of a source; what is compiled is compiled once in a program of tests.

@@ -34,14 +34,14 @@ pub fn trials() -> Vec<Trial> {
     assert!(all.len() >= 267, "{} mistakes", all.len());
     let trial = |mistake: Mistake| {
         let name = format!("{}_{}_{}", mistake.lab, stem(&mistake.kernel), mistake.name);
-        trial(format!("mistake::{name}"), move || check(&name, &mistake))
+        trial(format!("slow::mistake::{name}"), move || check(&name, &mistake))
     };
     all.into_iter().map(trial).collect()
 }
 
 /// The trials of the mistakes that fail at a line of the checklist.
 pub fn lines() -> impl Iterator<Item = Trial> {
-    read(LINES).into_iter().map(|mistake| trial(format!("wrong::{}", mistake.name), move || fails(&mistake)))
+    read(LINES).into_iter().map(|mistake| trial(format!("slow::wrong::{}", mistake.name), move || fails(&mistake)))
 }
 
 /// The kernel of one of them.

@@ -25,16 +25,16 @@ pub fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = others
         .map(|(name, text)| {
             let check = move || check(&Kernel::named("2")?, &write(&format!("right_{name}"), text)?);
-            trial(format!("right::{name}"), check)
+            trial(format!("slow::right::{name}"), check)
         })
         .collect();
     let own = STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| !kernel.is_on_host());
     for kernel in own.filter(|kernel| kernel.role() != Role::CounterExample) {
-        trials.push(trial(format!("right::{}", kernel.name()), move || no_cause(&kernel, &kernel.file(), None)));
+        trials.push(trial(format!("slow::right::{}", kernel.name()), move || no_cause(&kernel, &kernel.file(), None)));
     }
     let challenges = ANSWERS.iter().filter(|answer| answer.2.contains("challenges"));
     trials.extend(challenges.map(|answer| {
-        trial(format!("right::{}", answer.2), || check(&Kernel::named(answer.0)?, &root().join(answer.2)))
+        trial(format!("slow::right::{}", answer.2), || check(&Kernel::named(answer.0)?, &root().join(answer.2)))
     }));
     trials
 }

@@ -16,9 +16,12 @@ pub fn mine(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A test that fails with its error's words.
+/// A test that fails with its error's words. One that is named `slow::` is for CI: `cargo test --workspace -- --ignored slow::`.
 pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    Trial::test(name, || test().map_err(|error| format!("{error:#}").into()))
+    let name = name.into();
+    let slow = name.starts_with("slow::");
+    let trial = Trial::test(name, || test().map_err(|error| format!("{error:#}").into()));
+    if slow { trial.with_kind("slow").with_ignored_flag(true) } else { trial }
 }
 
 /// The test, ignored if there is no NVRTC here.
