@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
         return common::run(step.expect("a test names a step"));
     }
-    // One answer of each lab is quick enough for everybody; hundreds of kernels take minutes.
-    let slow = |at: usize| ANSWERS.get(at + 1).is_some_and(|next| next.0 == ANSWERS[at].0);
+    // One answer of each lab is quick enough for everybody, if no tensor cores are simulated; hundreds of kernels take minutes.
+    let slow = |at: usize| ANSWERS.get(at + 1).is_none_or(|next| next.0 == ANSWERS[at].0);
     let mut trials: Vec<Trial> = Vec::new();
     for (at, case) in ANSWERS.iter().enumerate() {
         let prefix = if slow(at) { "slow::" } else { "" };
@@ -76,7 +76,8 @@ fn main() -> ExitCode {
     trials.extend(right::trials());
     trials.extend(mistakes::lines());
     trials.extend([
-        trial("the_command_of_a_failure_shows_the_same", shows_why),
+        trial("the_command_of_a_failure_shows_the_same", || shows_why(&SHOWN[..4])),
+        trial("slow::the_command_of_a_failure_beyond_the_course_shows_the_same", || shows_why(&SHOWN[4..])),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
     ]);
     let mut trials: Vec<Trial> = trials.into_iter().map(support::needs_nvrtc).collect();
@@ -181,15 +182,19 @@ fn every_answer() -> Result<()> {
     Ok(())
 }
 
+/// A lab, the package of its step, a kernel that fails it (one of the mistakes, or a file), and what its command must show.
+const SHOWN: [[&str; 4]; 5] = [
+    ["5", "step05_thread_tile", "column_without_barrier", "race"],
+    ["5", "step05_thread_tile", "step05_thread_tile/lab/start.cu", "shared_load_requests"],
+    ["2", "step02_gpu_naive", "never_ends", "does a loop never end"],
+    ["2", "step02_gpu_naive", "transposed_output", "sum stored in another element"],
+    ["tensor_cores", "beyond", "not_published", "without a proxy fence"],
+];
+
 /// The command that a failed lab prints runs, launches the kernel as the lab does, and shows the same failure.
-fn shows_why() -> Result<()> {
-    for (lab, step, kernel, shown) in [
-        ("5", "step05_thread_tile", mistakes::kernel("column_without_barrier")?, "race"),
-        ("5", "step05_thread_tile", root().join("step05_thread_tile/lab/start.cu"), "shared_load_requests"),
-        ("2", "step02_gpu_naive", mistakes::kernel("never_ends")?, "does a loop never end"),
-        ("2", "step02_gpu_naive", mistakes::kernel("transposed_output")?, "sum stored in another element"),
-        ("tensor_cores", "beyond", mistakes::kernel("not_published")?, "without a proxy fence"),
-    ] {
+fn shows_why(cases: &[[&str; 4]]) -> Result<()> {
+    for &[lab, step, kernel, shown] in cases {
+        let kernel = if kernel.contains('/') { root().join(kernel) } else { mistakes::kernel(kernel)? };
         let (text, _) = grade(lab, &kernel)?;
         let prefix = format!("  cargo run --release -p {step} -- ");
         let command = text.lines().find_map(|line| line.strip_prefix(&prefix)).context(text.clone())?;

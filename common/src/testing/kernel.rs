@@ -90,7 +90,8 @@ impl Kernel {
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;
         let committed = committed.then(|| trial(name.into(), move || test(self)));
-        let compiled = compiles.then(|| trial(format!("slow::compiled::{}", name.trim_start_matches("slow::")), move || test(compiled)));
+        let compiled = compiles
+            .then(|| trial(format!("slow::compiled::{}", name.trim_start_matches("slow::")), move || test(compiled)));
         committed.into_iter().chain(compiled).collect()
     }
 

@@ -65,6 +65,9 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     if let Some(words) = part_of_k(problem, operands, shape, &found.samples) {
         return certain(format!("{count}: {words}"));
     }
+    if let Some(words) = factor(problem, &found.samples) {
+        return certain(format!("{count}: {words}"));
+    }
     if is_rounding(problem, found) {
         return certain(format!(
             "{count}: they are close, at most {:.1} times the rounding error that float32 sums may have; is something computed in lower precision?",
@@ -127,6 +130,22 @@ fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mi
         .into_iter()
         .find(|(_, range, factor, bits)| !range.is_empty() && all(range.clone(), *factor, *bits))
         .map(|(words, ..)| words)
+}
+
+/// What a factor tells that all of them have in common.
+fn factor(problem: &Problem, samples: &[Mismatch]) -> Option<String> {
+    let ratio = |sample: &Mismatch| sample.got.map(|got| got / sample.expected);
+    let ratios: Vec<f64> = samples.iter().map(ratio).collect::<Option<_>>()?;
+    let first = *ratios.first()?;
+    let alike = |x: f64, y: f64| (x - y).abs() <= 1e-3 * y.abs();
+    if ratios.len() < 3 || !first.is_finite() || alike(first, 1.0) || !ratios.iter().all(|&ratio| alike(ratio, first)) {
+        return None;
+    }
+    Some(match () {
+        () if first == 0.0 => "they are 0; check what is done to a sum before it is stored".into(),
+        () if alike(first, 1.0 / problem.k as f64) => "they are divided by K; C is the sum, and no mean".into(),
+        () => format!("each is {first:.4} times what it should be; check what is done to a sum before it is stored"),
+    })
 }
 
 /// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each

@@ -46,13 +46,15 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
 #[test]
 fn what_a_wrong_product_shows_is_said() {
     type Mistake = fn(&Wrong, usize, usize) -> f32;
-    let cases: [(&str, [u64; 3], Mistake); 7] = [
+    let cases: [(&str, [u64; 3], Mistake); 9] = [
         ("wrong: the last K tile is missing", [40, 50, 70], |w, row, col| w.part(row, col, 0..64)),
         ("wrong: the first K tile is missing", [40, 50, 96], |w, row, col| w.part(row, col, 32..96)),
         ("wrong: only the first K tile", [40, 50, 96], |w, row, col| w.part(row, col, 0..32)),
         ("wrong: only the last K tile", [40, 50, 96], |w, row, col| w.part(row, col, 64..96)),
         ("wrong: they are twice the product", [40, 50, 70], |w, row, col| 2.0 * w.right(row, col)),
         ("wrong: they have the wrong sign", [40, 50, 70], |w, row, col| -w.right(row, col)),
+        ("wrong: they are divided by K", [40, 50, 70], |w, row, col| w.right(row, col) / 70.0),
+        ("wrong: each is 0.7000 times", [40, 50, 70], |w, row, col| w.right(row, col) * 0.7),
         ("wrong: they lie in 4 tiles", [40, 50, 70], |w, row, col| w.right((row + 1).min(39), col)),
     ];
     for (name, [m, n, k], mistake) in cases {

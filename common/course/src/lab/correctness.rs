@@ -123,11 +123,18 @@ impl Candidate {
         let same = |[m, n, k]: [u64; 3]| m == n || n == k || k == m;
         sizes.sort_by_key(|size| (short(size, 2), short(size, 5), same(*size), size.iter().product::<u64>()));
         sizes.truncate(3);
-        let hidden = |size: [u64; 3]| {
-            let hazards = self.checked(size).unwrap_or_default();
-            hazards.iter().any(HazardReport::is_hidden_cause).then_some((size, hazards))
-        };
-        let (at_hazard, mut hazards) = sizes.iter().find_map(|&size| hidden(size)).unwrap_or_default();
+        // Those that may be behind it come before the others, which are shown where nothing else is found.
+        let (mut at_hazard, mut hazards) = ([0; 3], vec![]);
+        for &size in &sizes {
+            let found = self.checked(size).unwrap_or_default();
+            let hidden = found.iter().any(HazardReport::is_hidden_cause);
+            if hidden || hazards.is_empty() {
+                (at_hazard, hazards) = (size, found);
+            }
+            if hidden {
+                break;
+            }
+        }
         if wrong.is_empty() {
             hazards.extend(faults.iter().map(|(_, fault)| fault.clone()).take(1));
         }
@@ -145,7 +152,7 @@ impl Candidate {
         let best = best.or(causes.iter().find(|(_, cause)| part(cause))).or(causes.first());
         let best = best.filter(|(_, cause)| cause.leads(&hazards));
         let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
-        let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause()));
+        let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause())).or(hazards.first());
         let (size, found) = match best {
             Some((size, cause)) => (*size, cause),
             None => (at_hazard, hazard?),

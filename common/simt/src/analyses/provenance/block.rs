@@ -5,9 +5,10 @@ use super::nodes::{Node, Nodes, Tag};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
+use crate::exec::source;
 use crate::lanes::each;
 use crate::lower::Home;
-use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape, sub};
+use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, Executed, Observer};
 use std::collections::HashMap;
@@ -281,20 +282,19 @@ impl BlockOrigins {
 
     fn shuffled(&mut self, step: &Executed<'_>, inst: &Inst) {
         let from = self.operand(step, inst.a);
-        let [value, by, clamp] = [inst.d, inst.b, inst.c].map(|place| values(step, place, false));
+        let value = values(step, inst.d, false);
+        // Where the result has taken the place of an operand, a constant is still known by its tag.
+        let mut before = |place| match self.operand(step, place) {
+            tags if place == inst.d => tags.map(|tag| self.nodes.bits(tag)),
+            _ => values(step, place, false),
+        };
+        let (by, bounds) = (before(inst.b), before(inst.c));
         let mut out = [0; 32];
         for lane in each(step.lanes) {
-            let (by, segment) = ((by[lane] & 31) as usize, (clamp[lane] >> 8 & 31) as usize);
-            let other = match inst.sub {
-                sub::UP => lane.wrapping_sub(by),
-                sub::DOWN => lane + by,
-                sub::BFLY => lane ^ by,
-                _ => lane & segment | by & !segment,
-            };
-            // Who asks beyond the segment gets its own.
-            let candidates = [other, lane].into_iter().filter_map(|lane| from.get(lane).copied());
-            let fits = |&tag: &Tag| tag != 0 && self.nodes.bits(tag) == value[lane];
-            out[lane] = candidates.into_iter().find(fits).unwrap_or(0);
+            let tag = from[source(inst.sub, lane, by[lane] as u32, bounds[lane] as u32).0];
+            if tag != 0 && self.nodes.bits(tag) == value[lane] {
+                out[lane] = tag;
+            }
         }
         self.set(step, inst.d, &out);
     }
