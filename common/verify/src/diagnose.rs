@@ -138,7 +138,8 @@ fn factor(problem: &Problem, samples: &[Mismatch]) -> Option<String> {
     let ratios: Vec<f64> = samples.iter().map(ratio).collect::<Option<_>>()?;
     let first = *ratios.first()?;
     let alike = |x: f64, y: f64| (x - y).abs() <= 1e-3 * y.abs();
-    if ratios.len() < 3 || !first.is_finite() || alike(first, 1.0) || !ratios.iter().all(|&ratio| alike(ratio, first)) {
+    let enough = ratios.len() >= if first == 0.0 { 1 } else { 3 };
+    if !enough || !first.is_finite() || alike(first, 1.0) || !ratios.iter().all(|&ratio| alike(ratio, first)) {
         return None;
     }
     Some(match () {
