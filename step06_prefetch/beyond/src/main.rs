@@ -31,7 +31,7 @@ struct Program {
 #[derive(Subcommand)]
 enum Verb {
     /// One product on several GPUs
-    Several(several::options::Args),
+    Several(several::Args),
     /// On a machine with a GPU: how accurate and how fast products on tensor cores are, beside the FP32 units and cuBLAS
     Accuracy(accuracy::Options),
     /// On a machine with a GPU: the kernel for every shape at random shapes, and the figures of its rule
@@ -41,10 +41,10 @@ enum Verb {
 fn main() -> ExitCode {
     let program = Program::try_parse();
     if let Ok(Program { verb: Some(Verb::Several(args)), .. }) = &program {
-        several::nccl::set_multicast(args.multicast);
+        several::set_multicast(args.multicast);
     }
     exit::start(program, |program| match &program.verb {
-        Some(Verb::Several(args)) => several::start::main(args),
+        Some(Verb::Several(args)) => several::main(args),
         Some(Verb::Accuracy(options)) => accuracy::run(options),
         Some(Verb::Shapes(options)) => shapes::run(options),
         None => multiply(program),

@@ -4,45 +4,18 @@ use anyhow::Result;
 
 use crate::{accuracy, several, shapes};
 
-/// A part that a page can ask for.
-pub struct Part {
-    /// The word after `generated:`.
-    pub name: &'static str,
-    /// The arguments that follow and what the part shows.
-    pub shows: &'static str,
-    /// Makes it from the arguments.
-    pub make: fn(&[&str]) -> Result<String>,
-}
-
-const fn part(name: &'static str, shows: &'static str, make: fn(&[&str]) -> Result<String>) -> Part {
-    Part { name, shows, make }
-}
+/// The word after `generated:`, the arguments that follow and what the part shows, and what makes it from the arguments.
+pub type Part = (&'static str, &'static str, fn(&[&str]) -> Result<String>);
 
 /// All of them.
 pub const PARTS: &[Part] = &[
-    part("shapes", "RECORD: the kernel for every shape against cuBLAS, in a table", shapes::tables::summary),
-    part(
-        "idea",
-        "RECORD IDEA: what one idea of the kernel for every shape is worth, in a sentence",
-        shapes::tables::idea,
-    ),
-    part("ideas", "RECORD: what each idea of the kernel for every shape is worth", shapes::tables::ideas),
-    part(
-        "saw-tooth",
-        "the speeds of step 6, of the kernel for every shape and of the library at consecutive sizes",
-        |_| shapes::tables::saw_tooth(),
-    ),
-    part("worst-shapes", "RECORD: each of the shapes, the worst first", shapes::tables::worst_first),
-    part(
-        "accuracy-speeds",
-        "RECORD: products on tensor cores beside others, how fast and how accurate",
-        accuracy::tables::speeds,
-    ),
-    part("accuracy-errors", "RECORD: worst errors for each kind of values and each K", accuracy::tables::errors),
-    part(
-        "accuracy-power",
-        "RECORD: power and clocks of these products, if the record has them",
-        accuracy::tables::power,
-    ),
-    part("several", "strong, weak, panels, adding or large: products on several GPUs", several::tables::table),
+    ("shapes", "RECORD: the kernel for every shape against cuBLAS, in a table", shapes::tables::summary),
+    ("idea", "RECORD IDEA: what one idea of it is worth, in a sentence", shapes::tables::idea),
+    ("ideas", "RECORD: what each of its ideas is worth", shapes::tables::ideas),
+    ("saw-tooth", "the speeds of it, of step 6 and of cuBLAS at consecutive sizes", |_| shapes::tables::saw_tooth()),
+    ("worst-shapes", "RECORD: each of the shapes, the worst first", shapes::tables::worst_first),
+    ("accuracy-speeds", "RECORD: how fast and how accurate products on tensor cores are", accuracy::tables::speeds),
+    ("accuracy-errors", "RECORD: worst errors for each kind of values and each K", accuracy::tables::errors),
+    ("accuracy-power", "RECORD: power and clocks of these products", accuracy::tables::power),
+    ("several", "strong, weak, panels, adding or large: products on several GPUs", several::tables::table),
 ];

@@ -26,11 +26,3 @@ fn what_cannot_be_started_is_said() {
     let (status, text) = ended(&["--gpus", "4096", "--device", "cuda"]);
     assert_eq!((status, text.lines().count()), (Some(2), 1), "{text}");
 }
-
-#[test]
-fn a_missing_nccl_is_said() {
-    if let Err(error) = beyond::several::nccl::present() {
-        let error = error.to_string();
-        assert!(error.contains("NCCL") && error.contains(';'), "{error}");
-    }
-}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use beyond::STEP;
-use beyond::several::kernels;
+use beyond::several;
 use common::basics::json;
 use common::basics::output;
 use common::basics::workspace;
@@ -61,10 +61,10 @@ pub fn run(options: &Options) -> Result<bool> {
         |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
     if wanted("beyond") {
         folders.push((
-            kernels::folder("ptx"),
+            several::folder("ptx"),
             STEP.variants.iter().map(|variant| of(&STEP, Some(variant))).collect::<Result<_>>()?,
         ));
-        folders.push((kernels::folder("several/ptx"), kernels::sources()?));
+        folders.push((several::folder("several/ptx"), several::sources()?));
     }
     for step in STEPS.iter().filter(|step| wanted(step.name)) {
         let variants = std::iter::once(None).chain(step.variants.iter().map(Some));

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Errors of some elements of C, each relative to |A|·|B|, the sum of the absolute values of its products.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Errors {
-    /// The largest.
     pub worst: f64,
     /// Root of the mean square.
     pub rms: f64,
@@ -20,7 +19,6 @@ pub struct Errors {
 
 /// Some elements of a product, and what is right for them.
 pub struct Expected {
-    /// Row and column.
     places: Vec<[usize; 2]>,
     /// The sum and |A|·|B|.
     sums: Vec<[f64; 2]>,

@@ -12,11 +12,9 @@ use super::values::Values;
 pub struct Measured {
     /// The GPU, the versions of what took part, and the day.
     pub provenance: String,
-    /// Hash of each kernel.
     pub hashes: BTreeMap<String, String>,
     /// Elements of C that were looked at in each product.
     pub elements: usize,
-    /// Speeds at some sizes.
     pub speeds: Vec<Speed>,
     /// Errors over K, for each kind of values.
     pub errors: Vec<AtK>,
@@ -29,7 +27,6 @@ pub struct Measured {
 pub struct AtPower {
     /// M = N = K.
     pub size: u64,
-    /// For each contender.
     pub contenders: BTreeMap<String, Power>,
 }
 
@@ -60,8 +57,6 @@ pub struct AtK {
     pub values: Values,
     /// Rows and columns of C.
     pub edge: u64,
-    /// The length of the sums.
     pub k: u64,
-    /// For each contender.
     pub contenders: BTreeMap<String, Errors>,
 }

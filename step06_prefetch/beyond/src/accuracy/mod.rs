@@ -2,10 +2,10 @@
 //! cuBLAS.
 
 mod errors;
-pub mod measured;
+mod measured;
 mod power;
-pub mod tables;
-pub mod values;
+pub(crate) mod tables;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -45,12 +45,10 @@ impl Grid {
         Self { rows, cols: gpus / rows }
     }
 
-    /// GPUs of the grid.
     pub fn gpus(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Row and column of a rank.
     pub fn place(&self, rank: usize) -> (usize, usize) {
         (rank / self.cols, rank % self.cols)
     }

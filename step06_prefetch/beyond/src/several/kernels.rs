@@ -177,16 +177,12 @@ impl Kernels {
     }
 }
 
-/// A block of an operand that is to be drawn. Sizes in elements.
+/// A block of an operand that is to be drawn: its first row and column, and how many there are of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Its first row in the operand.
     pub row: u64,
-    /// Its rows.
     pub rows: u64,
-    /// Its first column in the operand.
     pub col: u64,
-    /// Its columns.
     pub cols: u64,
     /// Columns of the operand.
     pub width: u64,

@@ -13,7 +13,6 @@ use super::post::{Label, Member};
 /// One panel that goes from the rank that has it to the others of its line.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// The line of the grid.
     pub line: Line,
     /// The panel's number.
     pub panel: usize,

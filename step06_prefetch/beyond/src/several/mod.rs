@@ -4,17 +4,24 @@
 //! [`link`] carries each panel to the GPUs of a row or a column, and [`multiply`] is step 6's pipeline with
 //! panels for tiles. NCCL moves the data between GPUs; between simulated ones, messages do.
 
-pub mod grid;
-pub mod kernels;
-pub mod link;
-pub mod multiply;
-pub mod nccl;
-pub mod options;
-pub mod plan;
-pub mod post;
-pub mod records;
-pub mod report;
-pub mod run;
-pub mod start;
-pub mod tables;
-pub mod verify;
+mod grid;
+mod kernels;
+mod link;
+mod multiply;
+mod nccl;
+mod options;
+mod plan;
+mod post;
+mod records;
+mod report;
+mod run;
+mod start;
+pub(crate) mod tables;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use kernels::{folder, sources};
+pub use nccl::set_multicast;
+pub use options::Args;
+pub use start::main;

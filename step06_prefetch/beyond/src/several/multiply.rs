@@ -14,33 +14,24 @@ use super::plan::Panels;
 
 /// What one rank has of a product: its block of C, its panels of A and B, and two buffers for those of others.
 pub struct Share {
-    /// The whole product.
     pub problem: Problem,
-    /// All panels.
     pub panels: Panels,
-    /// The rank.
     pub rank: usize,
-    /// Its rows of C.
     pub rows: Range<u64>,
-    /// Its columns of C.
     pub cols: Range<u64>,
 }
 
 /// Bytes that a rank's share takes on its GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// Its panels of A.
     pub a: u64,
-    /// Its panels of B.
     pub b: u64,
-    /// Its block of C.
     pub c: u64,
     /// One of the two buffers for others' panels of A, and of B; 0 if none come.
     pub buffers: [u64; 2],
 }
 
 impl Bytes {
-    /// All together.
     pub fn total(&self) -> u64 {
         self.a + self.b + self.c + 2 * (self.buffers[0] + self.buffers[1])
     }
@@ -53,12 +44,10 @@ impl Share {
         Ok(Self { problem: *problem, panels, rank, rows, cols })
     }
 
-    /// Rows of its block of C.
     pub fn m(&self) -> u64 {
         self.rows.end - self.rows.start
     }
 
-    /// Columns of its block of C.
     pub fn n(&self) -> u64 {
         self.cols.end - self.cols.start
     }
@@ -68,7 +57,6 @@ impl Share {
         if line == Line::Row { self.m() } else { self.n() }
     }
 
-    /// What it takes.
     pub fn bytes(&self) -> Bytes {
         let own = |line| {
             let depths = self.panels.own(line, self.rank).into_iter().map(|panel| self.panels.panels[panel].depth());
@@ -110,12 +98,10 @@ impl Memory {
         Ok(Self { a, b, c, buffers })
     }
 
-    /// The block of C.
     pub fn c(&self) -> Buffer {
         self.c
     }
 
-    /// Gives all memory back.
     pub fn release(self, device: &mut dyn Device) -> Result<()> {
         let buffers = self.buffers.into_iter().flatten().flatten();
         [self.a, self.b, self.c].into_iter().chain(buffers).try_for_each(|buffer| device.free(buffer))

@@ -266,3 +266,14 @@ impl Drop for NcclLink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_missing_nccl_is_said() {
+        if let Err(error) = super::present() {
+            let error = error.to_string();
+            assert!(error.contains("NCCL") && error.contains(';'), "{error}");
+        }
+    }
+}

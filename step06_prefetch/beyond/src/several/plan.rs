@@ -19,7 +19,6 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Steps of K.
     pub fn depth(&self) -> u64 {
         self.k.end - self.k.start
     }
@@ -28,7 +27,6 @@ impl Panel {
 /// All panels of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panels {
-    /// The grid of GPUs.
     pub grid: Grid,
     /// In the order in which they are multiplied.
     pub panels: Vec<Panel>,

@@ -45,7 +45,6 @@ struct State {
     failure: Option<String>,
 }
 
-/// The post office.
 #[derive(Default)]
 pub struct Post {
     state: Mutex<State>,
@@ -84,6 +83,7 @@ impl Post {
     }
 
     /// Messages that were sent and never received.
+    #[cfg(test)]
     pub fn left_over(&self) -> usize {
         self.state().queues.values().map(VecDeque::len).sum()
     }
@@ -94,7 +94,6 @@ impl Post {
 pub struct Member {
     /// This rank, from 0 on.
     pub rank: usize,
-    /// How many there are.
     pub world: usize,
     post: Arc<Post>,
     exchanges: u64,
@@ -106,7 +105,6 @@ impl Member {
         Self { rank, world, post, exchanges: 0 }
     }
 
-    /// Sends a message to another rank.
     pub fn send(&self, to: usize, label: Label, bytes: Arc<[u8]>) {
         self.post.send(self.rank, to, (label, bytes));
     }

@@ -12,7 +12,6 @@ use super::run::Outcome;
 pub struct Records {
     /// Name of its folder in `docs/results/several`.
     pub machine: String,
-    /// Each product.
     pub outcomes: Vec<Outcome>,
 }
 

@@ -4,7 +4,6 @@ use common::basics::units::{grouped, ms};
 
 use super::run::{Outcome, gb};
 
-/// A few lines on a product.
 pub fn text(outcome: &Outcome) -> String {
     let [m, n, k] = outcome.size;
     let [rows, cols] = outcome.grid;

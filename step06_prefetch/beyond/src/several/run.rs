@@ -82,7 +82,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the product is right.
     pub fn right(&self) -> bool {
         self.twin.wrong.is_none() && self.verdict.wrong.is_none()
     }

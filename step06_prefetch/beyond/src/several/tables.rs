@@ -5,7 +5,7 @@ use common::basics::table;
 use common::basics::units::{grouped, ms};
 
 use super::records::{self, Records};
-use super::run::Outcome;
+use super::run::{Outcome, gb};
 
 /// What is said where a record is missing.
 const UNMEASURED: &str =
@@ -24,6 +24,20 @@ pub fn table(words: &[&str]) -> Result<String> {
     }
 }
 
+/// A product on a machine.
+type Row<'a> = (&'a Records, &'a Outcome);
+/// A column: its head, and the cell of a row.
+type Column<'a> = (&'a str, &'a dyn Fn(&Row) -> String);
+
+const SIZE: Column = ("M×N×K", &|(_, outcome)| format!("{}³", outcome.size[0]));
+const GPUS: Column = ("GPUs", &|(_, outcome)| outcome.gpus.to_string());
+const MEMORY: Column = ("memory of a GPU", &|(_, outcome)| gb(outcome.bytes_per_gpu));
+const TIME: Column = ("time", &|(_, outcome)| time(outcome));
+const TFLOPS: Column = ("TFLOP/s", &|(_, outcome)| {
+    outcome.gflops().map_or_else(|| "–".to_owned(), |gflops| format!("{:.1}", gflops / 1e3))
+});
+const SHARE: Column = ("of the sum alone", &|(records, outcome)| share(records.share(outcome)));
+
 fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
 }
@@ -32,17 +46,11 @@ fn time(outcome: &Outcome) -> String {
     outcome.median_ms().map_or_else(|| "–".to_owned(), ms)
 }
 
-fn tflops(outcome: &Outcome) -> String {
-    outcome.gflops().map_or_else(|| "–".to_owned(), |gflops| format!("{:.1}", gflops / 1e3))
-}
-
-fn switch(outcome: &Outcome) -> String {
-    match (outcome.gpus, outcome.overlap) {
-        (1, _) => "–",
-        (_, true) => "on",
-        (_, false) => "off",
-    }
-    .to_owned()
+/// The rows in these columns, and where they are from.
+fn shown(rows: &[Row], columns: &[Column], all: &[Records]) -> String {
+    let cells: Vec<Vec<String>> = rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()).collect();
+    let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    with_sources(&table::markdown(&head, &cells), all)
 }
 
 fn with_sources(table: &str, all: &[Records]) -> String {
@@ -51,8 +59,14 @@ fn with_sources(table: &str, all: &[Records]) -> String {
 }
 
 /// Products with overlap and without, with the machine of each.
-fn usual(all: &[Records]) -> Vec<(&Records, &Outcome)> {
+fn usual(all: &[Records]) -> Vec<Row<'_>> {
     all.iter().flat_map(|records| records.usual().into_iter().map(move |outcome| (records, outcome))).collect()
+}
+
+/// Timed products on more than one GPU, with the machine of each.
+fn timed(all: &[Records]) -> Vec<Row<'_>> {
+    let rows = all.iter().flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)));
+    rows.filter(|(_, outcome)| outcome.gpus > 1 && !outcome.ms.is_empty()).collect()
 }
 
 /// One problem on more and more GPUs.
@@ -60,18 +74,13 @@ fn strong(all: &[Records]) -> String {
     let mut rows = usual(all);
     rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
     rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
-    let cells = rows.iter().map(|(records, outcome)| {
-        vec![
-            format!("{}³", outcome.size[0]),
-            format!("{}, {}×{}", outcome.gpus, outcome.grid[0], outcome.grid[1]),
-            switch(outcome),
-            time(outcome),
-            tflops(outcome),
-            share(records.share(outcome)),
-        ]
+    let gpus: Column = ("GPUs", &|(_, o)| format!("{}, {}×{}", o.gpus, o.grid[0], o.grid[1]));
+    let overlap: Column = ("overlap", &|(_, outcome)| match (outcome.gpus, outcome.overlap) {
+        (1, _) => "–".to_owned(),
+        (_, true) => "on".to_owned(),
+        (_, false) => "off".to_owned(),
     });
-    let head = ["M×N×K", "GPUs", "overlap", "time", "TFLOP/s", "of the sum alone"];
-    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    shown(&rows, &[SIZE, gpus, overlap, TIME, TFLOPS, SHARE], all)
 }
 
 /// Problems that grow with the memory of all GPUs: 16384 on one.
@@ -81,48 +90,25 @@ fn weak(all: &[Records]) -> Result<String> {
     rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
     rows.dedup_by_key(|(_, outcome)| outcome.gpus);
     let alone = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()).context(UNMEASURED)?;
-    let cells = rows.iter().map(|(_, outcome)| {
-        let each = outcome.gflops().map(|gflops| gflops / outcome.gpus as f64);
-        vec![
-            format!("{}³", outcome.size[0]),
-            outcome.gpus.to_string(),
-            super::run::gb(outcome.bytes_per_gpu),
-            time(outcome),
-            tflops(outcome),
-            share(each.map(|each| each / alone)),
-        ]
+    let each: Column = ("each GPU's speed over one alone", &|(_, outcome)| {
+        share(outcome.gflops().map(|gflops| gflops / outcome.gpus as f64 / alone))
     });
-    let head = ["M×N×K", "GPUs", "memory of a GPU", "time", "TFLOP/s", "each GPU's speed over one alone"];
-    Ok(with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all))
+    Ok(shown(&rows, &[SIZE, GPUS, MEMORY, TIME, TFLOPS, each], all))
 }
 
 /// Panels of several depths.
 fn panels(all: &[Records]) -> String {
-    let mut rows: Vec<(&Records, &Outcome)> = all
-        .iter()
-        .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
-        .filter(|(records, o)| o.gpus > 1 && o.overlap && !o.ms.is_empty() && records.alone(o.size).is_some())
-        .collect();
+    let mut rows = timed(all);
+    rows.retain(|(records, o)| o.overlap && records.alone(o.size).is_some());
     rows.sort_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
     rows.dedup_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
     // Only where there is a choice.
-    let same = |one: &Outcome, other: &Outcome| one.size == other.size && one.gpus == other.gpus;
-    let choice: Vec<_> = rows
-        .iter()
-        .filter(|(of, o)| rows.iter().filter(|(on, p)| of.machine == on.machine && same(o, p)).count() > 1)
-        .collect();
-    let cells = choice.iter().map(|(records, outcome)| {
-        vec![
-            format!("{}³", outcome.size[0]),
-            outcome.gpus.to_string(),
-            grouped(outcome.panel),
-            outcome.panels.to_string(),
-            time(outcome),
-            share(records.share(outcome)),
-        ]
-    });
-    let head = ["M×N×K", "GPUs", "depth of a panel", "panels", "time", "of the sum alone"];
-    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    let same = |(of, o): &Row, (on, p): &Row| of.machine == on.machine && o.size == p.size && o.gpus == p.gpus;
+    let has_choice = |row: &&Row| rows.iter().filter(|other| same(row, other)).count() > 1;
+    let choice: Vec<Row> = rows.iter().filter(has_choice).copied().collect();
+    let depth: Column = ("depth of a panel", &|(_, outcome)| grouped(outcome.panel));
+    let count: Column = ("panels", &|(_, outcome)| outcome.panels.to_string());
+    shown(&choice, &[SIZE, GPUS, depth, count, TIME, SHARE], all)
 }
 
 /// Panels whose product is stored, added with `+=`, or added atomically.
@@ -147,25 +133,14 @@ fn adding([plus_equals, atomic]: [Vec<Outcome>; 2]) -> String {
 
 /// Products that no GPU alone could hold.
 fn large(all: &[Records]) -> String {
-    let rows: Vec<(&Records, &Outcome)> = all
-        .iter()
-        .flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)))
-        .filter(|(records, o)| o.gpus > 1 && !o.ms.is_empty() && records.alone(o.size).is_none() && o.size[0] > 65_536)
-        .collect();
-    let cells = rows.iter().map(|(_, outcome)| {
+    let mut rows = timed(all);
+    rows.retain(|(records, o)| records.alone(o.size).is_none() && o.size[0] > 65_536);
+    let matrices: Column = ("A, B and C", &|(_, outcome)| {
         let [m, n, k] = outcome.size;
-        vec![
-            format!("{m}³"),
-            outcome.gpus.to_string(),
-            super::run::gb(4 * (m * k + k * n + m * n)),
-            super::run::gb(outcome.bytes_per_gpu),
-            time(outcome),
-            tflops(outcome),
-            format!("{:.1} s", outcome.twin.seconds + outcome.verdict.seconds),
-        ]
+        gb(4 * (m * k + k * n + m * n))
     });
-    let head = ["M×N×K", "GPUs", "A, B and C", "memory of a GPU", "time", "TFLOP/s", "both checks"];
-    with_sources(&table::markdown(&head, &cells.collect::<Vec<_>>()), all)
+    let checks: Column = ("both checks", &|(_, o)| format!("{:.1} s", o.twin.seconds + o.verdict.seconds));
+    shown(&rows, &[SIZE, GPUS, matrices, MEMORY, TIME, TFLOPS, checks], all)
 }
 
 #[cfg(test)]

@@ -10,23 +10,18 @@ use serde::{Deserialize, Serialize};
 pub struct Measured {
     /// The GPU, the versions of what took part, and the day.
     pub provenance: String,
-    /// The kernel's hash.
     pub hash: String,
-    /// The seed that drew the shapes.
     pub seed: u64,
     /// The ideas that the kernel can do without: their names, and what each is.
     #[serde(default)]
     pub ideas: Vec<(String, String)>,
-    /// One after the other.
     pub shapes: Vec<Shape>,
 }
 
 /// A plan that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// The specialisation's name.
     pub name: String,
-    /// Slices of K.
     pub slices: u32,
     /// What the model expects, in µs; nothing where it has no say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,10 +30,8 @@ pub struct Timed {
     pub us: f64,
 }
 
-/// One shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
-    /// M, N, K.
     pub size: [u64; 3],
     /// The library, in µs.
     pub cublas_us: f64,

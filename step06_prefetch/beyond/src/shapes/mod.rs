@@ -3,10 +3,10 @@
 
 mod draw;
 mod ideas;
-pub mod measured;
+mod measured;
 mod race;
-pub mod squares;
-pub mod tables;
+mod squares;
+pub(crate) mod tables;
 mod times;
 
 use std::path::PathBuf;

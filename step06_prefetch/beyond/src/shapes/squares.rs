@@ -36,7 +36,6 @@ pub const CONTENDERS: [Contender; 3] = [
 pub struct Squares {
     /// The GPU, the versions of what took part, and the day.
     pub provenance: String,
-    /// From the smallest on.
     pub squares: Vec<Square>,
 }
 
@@ -45,13 +44,11 @@ pub struct Squares {
 pub struct Square {
     /// M = N = K.
     pub size: u64,
-    /// The library.
     pub cublas_us: f64,
     /// Step 6.
     pub before_us: f64,
     /// The kernel for every shape.
     pub after_us: f64,
-    /// Whether both products were right.
     pub right: bool,
 }
 
@@ -61,7 +58,6 @@ impl Squares {
         kept::read("shapes", name)
     }
 
-    /// TFLOP/s over the size.
     pub fn speeds(&self, us: fn(&Square) -> f64) -> Vec<(f64, f64)> {
         let speed = |square: &Square| 2.0 * (square.size as f64).powi(3) / us(square) / 1e6;
         self.squares.iter().map(|square| (square.size as f64, speed(square))).collect()

@@ -4,18 +4,19 @@
 use std::sync::Arc;
 use std::thread;
 
-use beyond::several::grid::Grid;
-use beyond::several::kernels::Kernels;
-use beyond::several::link::PostLink;
-use beyond::several::multiply::{Memory, Share, draw, multiply};
-use beyond::several::plan::Panels;
-use beyond::several::post::{Member, Post};
-use beyond::several::verify::{freivalds, sampled};
 use common::basics::matrix::Operands;
 use common::device::{Device as _, SimDevice, SimOptions};
 use common::verify::right_product;
 use common::{Dtype, Fill, Problem};
 use proptest::prelude::*;
+
+use super::grid::Grid;
+use super::kernels::Kernels;
+use super::link::PostLink;
+use super::multiply::{Memory, Share, draw, multiply};
+use super::plan::Panels;
+use super::post::{Member, Post};
+use super::verify::{freivalds, sampled};
 
 /// A fault that is planted in one rank's block of C.
 #[derive(Clone, Copy, Debug, PartialEq)]
