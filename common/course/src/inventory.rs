@@ -31,9 +31,9 @@ struct Item {
 #[serde(deny_unknown_fields)]
 struct Choice {
     words: String,
-    /// Why it is right, or what somebody believes who chooses it, and where that comes from.
-    why: Option<String>,
-    misconception: Option<String>,
+    /// Why it is right, or what somebody believes who chooses it.
+    why: String,
+    /// Where the belief comes from; none of what is right.
     source: Option<String>,
 }
 
@@ -79,10 +79,10 @@ fn page(questions: &[Item]) -> String {
         let _ = writeln!(key, "<dt>{number}. {}</dt>", escaped(about));
         for (letter, choice) in ('A'..).zip(choices) {
             let _ = writeln!(sheet, "<li>{}</li>", escaped(&choice.words));
-            let said = match (&choice.why, &choice.misconception, &choice.source) {
-                (Some(why), ..) => format!("<b>right.</b> {}", escaped(why)),
-                (None, Some(belief), Some(source)) => format!("{} <small>{}</small>", escaped(belief), escaped(source)),
-                _ => String::new(),
+            let why = escaped(&choice.why);
+            let said = match &choice.source {
+                None => format!("<b>right.</b> {why}"),
+                Some(source) => format!("{why} <small>{}</small>", escaped(source)),
             };
             let _ = writeln!(key, "<dd>{letter}: {said}</dd>");
         }
@@ -104,18 +104,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_answer_is_right_and_the_others_say_what_somebody_believes_and_why() {
+    fn one_answer_is_right_and_the_others_say_where_a_belief_comes_from() {
         let questions: Vec<Item> = serde_json::from_str(QUESTIONS).unwrap();
         assert_eq!(questions.len(), 12);
         let mut right = [0; 4];
         for question in &questions {
-            let is_right = |choice: &Choice| choice.why.is_some();
+            let is_right = |choice: &Choice| choice.source.is_none();
             assert_eq!(question.choices.len(), 4, "{}", question.question);
             assert_eq!(question.choices.iter().filter(|choice| is_right(choice)).count(), 1, "{}", question.question);
             right[question.choices.iter().position(is_right).unwrap()] += 1;
-            for choice in question.choices.iter().filter(|choice| !is_right(choice)) {
-                assert!(choice.misconception.is_some() && choice.source.is_some(), "{}", choice.words);
-            }
         }
         // Whoever always chooses one letter must not do well.
         assert!(right.iter().all(|&count| count >= 2), "{right:?}");

@@ -1,6 +1,7 @@
 //! What a kernel, a file or an argument may try, and the answer: a sentence, in time, with no file of this machine in it, none lost, and
 //! no command to the terminal. Each attack has a folder of its own, for the learner's files and everything else.
 
+mod class;
 mod support;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         trial("long_arguments_make_no_long_sentence", long_sentence),
         trial("more_threads_than_there_are_cores", many_threads),
     ];
+    trials.extend(class::trials());
     let attacks: BTreeMap<String, Vec<Attack>> = serde_json::from_str(ATTACKS).expect("attacks.json is JSON");
     for (after, attack) in
         attacks.into_iter().flat_map(|(after, all)| all.into_iter().map(move |one| (after.clone(), one)))

@@ -4,7 +4,6 @@ pub mod contents;
 pub mod data;
 pub mod engine;
 mod forms;
-pub mod kernels;
 mod own;
 pub mod page;
 

@@ -9,7 +9,7 @@ use explorer::run::Run;
 use plan::{DeviceInfo, Dtype, OwnLaunch, Specialisation, Step};
 
 use super::data::Kernel;
-use super::{forms, kernels};
+use super::{contents, forms};
 use crate::steps;
 
 /// The step whose launch a file takes: the one that is named, or the one that its path names.
@@ -40,7 +40,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     source.compiler()?;
     // What is compiled here may have constants that are committed of no kernel.
     let compiled = !source.is_ptx();
-    let device = DeviceInfo { compiles: compiled, ..kernels::device() };
+    let device = DeviceInfo { compiles: compiled, ..contents::device() };
     let planner =
         Planner { step: step.map(|step| step.name.into()), compiled, own: Some(launch), ..Planner::default() };
     let mut all = vec![];

@@ -1,10 +1,9 @@
 //! A page of the explorer as one file: the page's own files joined, with the data and the engine inside, packed.
 
-use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use common::basics::workspace;
@@ -42,32 +41,25 @@ pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
 /// The script that runs beside the page, and is kept as a text: the page starts it from there.
 const WORKER: &str = "worker.js";
 
-/// Adds a module to those that are joined, behind the ones that it imports. Imports and exports are taken out: all names are the page's.
-fn join(folder: &Path, name: &str, joined: &mut BTreeSet<String>, text: &mut String) -> Result<()> {
-    if !joined.insert(name.to_owned()) {
-        return Ok(());
-    }
-    let source = read(&folder.join(name))?;
-    let mut own = format!("// {name}\n");
-    let mut lines = source.lines();
-    while let Some(line) = lines.next() {
-        if line.starts_with("import ") {
-            let mut statement = line.to_owned();
-            while !statement.contains(';') {
-                statement +=
-                    lines.next().with_context(|| format!("{name}: an import has no end; end it with a semicolon"))?;
+/// The page's modules as one text, the one that starts the page last. Imports and exports are taken out: all names are the page's, and
+/// no module computes anything from another one before the page starts.
+fn modules(folder: &Path) -> Result<String> {
+    let mut files = below(folder, "js");
+    files.retain(|file| !file.ends_with(WORKER));
+    files.sort_by_key(|file| file.ends_with("main.js"));
+    let mut text = String::new();
+    for file in files {
+        let mut is_import = false;
+        for line in read(&file)?.lines() {
+            is_import |= line.starts_with("import ");
+            if !is_import {
+                text += line.strip_prefix("export ").unwrap_or(line);
+                text.push('\n');
             }
-            let import = statement.split(['"', '\'']).nth(1).and_then(|file| file.strip_prefix("./"));
-            let import =
-                import.with_context(|| format!("{name}: {statement} names no file; import from \"./NAME.js\""))?;
-            join(folder, import, joined, text)?;
-        } else {
-            own += line.strip_prefix("export ").unwrap_or(line);
-            own.push('\n');
+            is_import &= !line.contains(';');
         }
     }
-    *text += &own;
-    Ok(())
+    Ok(text)
 }
 
 /// A text that can stand in a script.
@@ -85,12 +77,6 @@ pub fn head() -> Result<String> {
 fn joined(scripts: &str) -> Result<String> {
     let folder = &workspace::root().join("common/explorer/page");
     let mut html = read(&folder.join("index.html"))?;
-    let (mut joined, mut main) = (BTreeSet::from([WORKER.to_owned()]), String::new());
-    join(folder, "main.js", &mut joined, &mut main)?;
-    let is_left =
-        |file: &&std::path::PathBuf| !file.file_name().is_some_and(|name| joined.contains(&*name.to_string_lossy()));
-    let left = below(folder, "js").iter().find(is_left).map(|file| workspace::display(file));
-    ensure!(left.is_none(), "{} is imported by no module; remove it", left.unwrap_or_default());
     let mut replace = |what: &str, by: &str| -> Result<()> {
         ensure!(html.matches(what).count() == 1, "page/index.html has not exactly one {what}");
         html = html.replace(what, by);
@@ -104,7 +90,7 @@ fn joined(scripts: &str) -> Result<String> {
     );
     replace(
         "<script type=\"module\" src=\"main.js\"></script>",
-        &format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(&main)),
+        &format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(&modules(folder)?)),
     )?;
     replace("<!-- data -->", scripts)?;
     Ok(html)
@@ -129,23 +115,16 @@ mod tests {
     }
 
     #[test]
-    fn modules_follow_what_they_import() {
+    fn modules_are_joined_without_imports_and_exports() {
         let folder = tempfile::tempdir().unwrap();
-        let files = [
-            ("main.js", "import {\n  b,\n} from \"./b.js\";\nimport { a } from './a.js';\n\na(b);\n"),
-            ("b.js", "import { a } from \"./a.js\";\nexport const b = a();\n"),
-            ("a.js", "export function a() {\n  return 1;\n}\n"),
-            ("c.js", "import \"elsewhere\";\n"),
-        ];
-        for (name, text) in files {
+        for (name, text) in [
+            ("b.js", "import {\n  a,\n} from \"./a.js\";\nexport const b = () => a();\n"),
+            ("main.js", "import { b } from './b.js';\nb();\n"),
+            ("worker.js", "apart();\n"),
+            ("z.js", "export function z() {\n  return 1;\n}\n"),
+        ] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let joined = |name: &str| {
-            let mut text = String::new();
-            join(folder.path(), name, &mut BTreeSet::new(), &mut text).map(|()| text)
-        };
-        let text = "// a.js\nfunction a() {\n  return 1;\n}\n// b.js\nconst b = a();\n// main.js\n\na(b);\n";
-        assert_eq!(joined("main.js").unwrap(), text);
-        assert!(joined("c.js").unwrap_err().to_string().contains("names no file"));
+        assert_eq!(modules(folder.path()).unwrap(), "const b = () => a();\nfunction z() {\n  return 1;\n}\nb();\n");
     }
 }

@@ -11,7 +11,7 @@ use common::basics::output::print;
 use common::basics::workspace;
 use common::code::{Source, nvrtc};
 use course::explore::data::{Form, Kernel};
-use course::explore::{contents, engine, kernels};
+use course::explore::{contents, engine};
 use course::files;
 use course::steps::STEPS;
 use explorer::run::Run;
@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> Result<bool> {
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     let mut kept = BTreeSet::new();
     for step in STEPS {
-        for kernel in &kernels::of_step(step)?.1 {
+        for kernel in &contents::plain_step(step)?.1 {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for form in &kernel.forms {
                 for (smaller, file) in contents::smaller(kernel, form, &source) {

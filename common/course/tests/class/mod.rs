@@ -1,18 +1,16 @@
 //! A class of made-up hand-ins: right, wrong, racy, hostile and copied ones, most of them edits of the course's kernel. Each
 //! costs its own row and nothing else.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
-use libtest_mimic::Arguments;
+use libtest_mimic::Trial;
 
-use support::{PROGRAM, mine, needs_nvrtc, trial};
+use super::support::{PROGRAM, mine, needs_nvrtc, trial};
 
 /// The file, what is replaced in the kernel of step 4, the points, and words of what is said.
 type Case = (String, Vec<(String, String)>, String, String);
@@ -21,12 +19,13 @@ type Case = (String, Vec<(String, String)>, String, String);
 const CASES: &str = include_str!("class.json");
 
 const BARRIER: &str = "        __syncthreads();\n";
-fn main() -> ExitCode {
-    let trials = vec![
+
+/// The trials of a class.
+pub fn trials() -> [Trial; 2] {
+    [
         needs_nvrtc(trial("a_class_is_graded_and_each_pays_for_itself", class)),
         needs_nvrtc(trial("a_kernel_is_graded_for_a_program", json)),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]
 }
 
 fn hand_in(folder: &Path, file: &str, text: &[u8]) -> Result<PathBuf> {
