@@ -1,10 +1,8 @@
 //! The difference between two kernels, of the course or of the learner: the lesson.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
-use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use common::basics::output::print;
@@ -30,13 +28,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let between = between(&options.one, &options.other);
     let text =
         format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{between}", one.display, other.display);
-    if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
-        print(&text)?;
-    } else {
-        // Nobody is there to read an error about a terminal that has gone.
-        let _ = AutoStream::auto(std::io::stdout().lock()).write_all(coloured(&text).as_bytes());
-    }
-    Ok(true)
+    print(&coloured(&text)).map(|()| true)
 }
 
 /// That rungs lie between two steps, of which each shows one idea.

@@ -41,8 +41,7 @@ pub fn charts(records: &[(String, Record)]) -> impl Iterator<Item = (PathBuf, St
     all.filter_map(move |(name, record, chart)| Some((path(name, chart.name), chart.draw(record)?)))
 }
 
-/// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use; without
-/// one, how one gets a record.
+/// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use.
 pub fn with_record(
     page: &Page,
     wanted: Option<&&str>,
@@ -52,10 +51,9 @@ pub fn with_record(
         Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
         None => page.foremost(|record| record.l2 == L2::Warm),
     };
-    match found {
-        Some((name, record)) => show(name, record),
-        None => Ok("*There is no record yet. On a machine with a GPU, `cargo x record OUT` makes one.*".to_owned()),
-    }
+    let none = "docs/results has no such record; on a machine with a GPU, cargo x record OUT makes one";
+    let (name, record) = found.context(none)?;
+    show(name, record)
 }
 
 /// A chart, for a page of `docs/src`.
@@ -72,9 +70,6 @@ pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
 /// Which kernel gives the right product at which size.
 pub fn acceptance() -> Result<String> {
     let path = record::folder().join("acceptance.json");
-    if !path.is_file() {
-        return Ok("*There is no such table yet. On a machine with a GPU, `cargo x record OUT` makes one.*".to_owned());
-    }
     let table = serde_json::from_str::<Acceptance>(&read(&path)?);
     Ok(acceptance::markdown(&table.with_context(|| {
         format!("{} is not an acceptance table; record it again with cargo x record", workspace::display(&path))
@@ -249,9 +244,6 @@ pub fn results(records: &[(String, Record)]) -> Result<String> {
             state,
         ]
     };
-    if records.is_empty() {
-        return Ok("*There is no record yet.*".to_owned());
-    }
     let rows: Vec<Vec<String>> = records.iter().map(row).collect();
     Ok(table::markdown(&["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"], &rows))
 }
@@ -271,9 +263,8 @@ mod tests {
             assert!(fresh.contains("| 50.0 % | 4.00 × |"), "{fresh}");
             assert!(fresh.contains("driver 580.1") && fresh.contains("Outdated"), "{fresh}");
         }
-        assert!(ladder(&page, &["h300"]).unwrap().contains("no record yet"));
-        let none = Page { records: &[] };
-        assert!(ladder(&none, &[]).unwrap().contains("no record yet"));
+        assert!(ladder(&page, &["h300"]).unwrap_err().to_string().contains("no such record"));
+        assert!(ladder(&Page { records: &[] }, &[]).is_err());
     }
 
     #[test]

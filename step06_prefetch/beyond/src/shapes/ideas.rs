@@ -43,9 +43,7 @@ impl Used {
 impl Field {
     /// The plans for a problem, with all of the kernel's ideas and without each of them.
     pub fn of(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
-        let chosen = every_shape::plan(problem, device)?;
-        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
-        field.take(near(&every_shape::choices(problem, device), NEAR));
+        let mut field = Self::around(every_shape::plan(problem, device)?, &every_shape::choices(problem, device));
         for idea in IDEAS {
             let (chosen, all) = ((idea.plan)(problem, device)?, (idea.choices)(problem, device));
             field.add(Used { name: idea.name, chosen, all });
@@ -56,13 +54,18 @@ impl Field {
     /// The plans of the kernel on tensor cores, and the one without them.
     pub fn on_tensor_cores(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
         let chosen = (tensor_cores::VARIANT.plan.context("tensor_cores has no plan")?)(problem, device)?;
-        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
-        field.take(near(&tensor_cores::choices(problem, device), NEAR));
+        let mut field = Self::around(chosen, &tensor_cores::choices(problem, device));
         let without = tensor_cores::with_fp32_units(problem, device)?;
         let of_fp32_units = tensor_cores::choices_of_fp32_units(problem, device);
         field.take(of_fp32_units.iter().filter(|choice| choice.plan == without));
         field.add(Used { name: tensor_cores::VARIANT.name, chosen: without, all: Vec::new() });
         Ok(field)
+    }
+
+    fn around(chosen: Plan, choices: &[Choice]) -> Self {
+        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
+        field.take(near(choices, NEAR));
+        field
     }
 
     fn take<'a>(&mut self, choices: impl IntoIterator<Item = &'a Choice>) {
