@@ -1,8 +1,7 @@
 //! The book: built by mdBook from `docs/`, and opened in a browser. Nothing is fetched from the network.
 
-use std::ffi::OsStr;
-use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, IsTerminal as _};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -44,44 +43,21 @@ pub fn run(options: &Options) -> Result<bool> {
 pub fn build() -> Result<(bool, String)> {
     let root = workspace::root();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mdbook = find(&std::env::var_os("PATH").unwrap_or_default(), &target).context(
+    // On the path, or where docs/check.sh installs it.
+    let programs = [PathBuf::from("mdbook"), target.join("mdbook/bin/mdbook")];
+    let built =
+        programs.iter().find_map(|program| match Command::new(program).arg("build").arg(root.join("docs")).output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            built => {
+                Some(built.with_context(|| format!("{} cannot be started; install mdBook again", program.display())))
+            }
+        });
+    let output = built.context(
         "mdBook was not found; install it with cargo install mdbook --version 0.4.52 --locked --no-default-features --features search, or read docs/src/SUMMARY.md and the chapters it names as they are",
-    )?;
-    let output = Command::new(&mdbook)
-        .arg("build")
-        .arg(root.join("docs"))
-        .output()
-        .with_context(|| format!("{} cannot be started; install mdBook again", mdbook.display()))?;
+    )??;
     let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         files::write(&root.join("docs/book/explorer.html"), &explore::page_of_book()?)?;
     }
     Ok((output.status.success(), log.into_owned()))
-}
-
-/// mdBook on the path, or where docs/check.sh installs it.
-fn find(path: &OsStr, target: &Path) -> Option<PathBuf> {
-    let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
-    let folders = std::env::split_paths(path).chain([target.join("mdbook/bin")]);
-    folders.map(|folder| folder.join(&name)).find(|program| program.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mdbook_is_looked_for_on_the_path_and_then_in_target() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = temporary.path();
-        let name = format!("mdbook{}", std::env::consts::EXE_SUFFIX);
-        let (on_path, target) = (folder.join("path"), folder.join("target"));
-        let path = std::env::join_paths([folder, &on_path]).unwrap();
-        assert_eq!(find(&path, &target), None);
-        for place in [target.join("mdbook/bin"), on_path] {
-            std::fs::create_dir_all(&place).unwrap();
-            std::fs::write(place.join(&name), "").unwrap();
-            assert_eq!(find(&path, &target), Some(place.join(&name)));
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use common::basics::workspace;
 use common::code::nvrtc;
 use wait_timeout::ChildExt as _;
@@ -31,17 +31,7 @@ pub fn grade(
     seed: u64,
     instruction_limit: Option<u64>,
     threads: usize,
-) -> Result<Graded, String> {
-    attempt(kernel, folder, seed, instruction_limit, threads).unwrap_or_else(|error| Err(format!("{error:#}")))
-}
-
-fn attempt(
-    kernel: &Kernel,
-    folder: &Path,
-    seed: u64,
-    instruction_limit: Option<u64>,
-    threads: usize,
-) -> Result<Result<Graded, String>> {
+) -> Result<Graded> {
     // Under the name that a learner's own copy has: whatever the file was called reaches no compiler and no message.
     let file = kernel.lab.copy().with_extension(kernel.kind);
     let file = folder.join(file.file_name().unwrap_or_default());
@@ -61,16 +51,16 @@ fn attempt(
     let Some(status) = child.wait_timeout(Duration::from_secs(SECONDS))? else {
         child.kill()?;
         child.wait()?;
-        return Ok(Err(format!("it was stopped because its grading took more than {SECONDS} seconds")));
+        bail!("it was stopped because its grading took more than {SECONDS} seconds");
     };
     if status.success() {
         let graded = files::text(&out).ok().and_then(|text| serde_json::from_str(&text).ok());
-        return Ok(graded.ok_or_else(|| "its grading gave no result".to_owned()));
+        return graded.context("its grading gave no result");
     }
     let said = files::text(&err).unwrap_or_default();
     let sentence = said.lines().find_map(|line| line.strip_prefix("error: ")).map(escaped);
     let broke = || format!("its grading broke off ({status}); does it take too much memory?");
-    Ok(Err(sentence.filter(|_| status.code() == Some(2)).unwrap_or_else(broke)))
+    bail!(sentence.filter(|_| status.code() == Some(2)).unwrap_or_else(broke))
 }
 
 fn escaped(sentence: &str) -> String {

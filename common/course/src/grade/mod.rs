@@ -94,7 +94,8 @@ fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, options: &Options) -> Result<Ve
         while let Some(one) = hand_ins.get(next.fetch_add(1, Ordering::Relaxed)) {
             let graded = one.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
                 let own = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
-                child::grade(kernel, own.path(), seed, options.instruction_limit, threads)
+                let graded = child::grade(kernel, own.path(), seed, options.instruction_limit, threads);
+                graded.map_err(|error| format!("{error:#}"))
             });
             progress.add(1);
             rows.push(Row { hand_in: one.clone(), graded });

@@ -2,7 +2,6 @@
 //! cuBLAS.
 
 mod errors;
-mod measured;
 mod power;
 pub(crate) mod tables;
 mod values;
@@ -21,10 +20,10 @@ use common::device::product::{Matrices, Product};
 use common::device::{self, Device, SimOptions};
 use common::measure::timing::{self, Cache, Spread};
 use common::{Kind, Problem};
+use serde::{Deserialize, Serialize};
 
 use crate::one_kernel::{OneKernel, provenance};
-use errors::Expected;
-use measured::{AtK, AtPower, Measured, Power, Speed};
+use errors::{Errors, Expected};
 use values::Values;
 
 /// The kernels that take part, as the record names them, beside cuBLAS in FP32 and in TF32.
@@ -44,6 +43,60 @@ const POWER_SAMPLE_MS: f64 = 50.0;
 /// The longest sums on the simulator, and rows and columns of C there.
 const LONGEST_SIMULATED: u64 = 1024;
 const EDGE_SIMULATED: u64 = 64;
+
+/// The record of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Measured {
+    /// The GPU, the versions of what took part, and the day.
+    provenance: String,
+    hashes: BTreeMap<String, String>,
+    /// Elements of C that were looked at in each product.
+    elements: usize,
+    speeds: Vec<Speed>,
+    /// Errors over K, for each kind of values.
+    errors: Vec<AtK>,
+    /// Power at these sizes, each contender for two seconds.
+    power: Vec<AtPower>,
+}
+
+/// All contenders at one size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct AtPower {
+    /// M = N = K.
+    size: u64,
+    contenders: BTreeMap<String, Power>,
+}
+
+/// What a product draws when it is computed again and again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Power {
+    /// The power of the board in watts (median).
+    watts: f64,
+    /// The clock of its SMs in MHz (median).
+    mhz: f64,
+    /// The time of a product in µs (median).
+    us: f64,
+}
+
+/// All contenders at one size, in turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Speed {
+    /// M = N = K.
+    size: u64,
+    /// For each contender µs (least, median, most) and its errors with values of both signs.
+    contenders: BTreeMap<String, ([f64; 3], Errors)>,
+}
+
+/// All contenders with one kind of values and one K.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct AtK {
+    /// What A and B hold.
+    values: Values,
+    /// Rows and columns of C.
+    edge: u64,
+    k: u64,
+    contenders: BTreeMap<String, Errors>,
+}
 
 /// Options of `beyond accuracy`.
 #[derive(clap::Args)]
@@ -151,7 +204,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The errors of each contender.
-    fn errors(&mut self) -> Result<BTreeMap<String, errors::Errors>> {
+    fn errors(&mut self) -> Result<BTreeMap<String, Errors>> {
         let Problem { m, n, k, .. } = self.matrices.problem;
         let Operands::F32 { a, b } = &self.operands else { return Ok(BTreeMap::new()) };
         let expected = Expected::of(a, b, [m, n, k].map(|side| side as usize), ELEMENTS);

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use common::basics::table;
 
-use super::measured::{Measured, Power};
+use super::{AtK, Measured, Power};
 use crate::kept;
 
 /// A record by its name.
@@ -71,7 +71,7 @@ pub fn power(words: &[&str]) -> Result<String> {
 pub fn errors(words: &[&str]) -> Result<String> {
     let record = read(words)?;
     let names = ["cuBLAS", "step06_prefetch", "step06_prefetch/tensor_cores", "cuBLAS TF32"];
-    let row = |at: &super::measured::AtK| {
+    let row = |at: &AtK| {
         let errors = names.iter().map(|name| match at.contenders.get(*name) {
             Some(errors) if errors.lost > 0 => format!("{} lost", errors.lost),
             Some(errors) => format!("{} {}", number(errors.worst), number(errors.rms)),
