@@ -423,17 +423,6 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_compile_takes_what_is_committed() {
-        let device = DeviceInfo::simulated(1 << 30);
-        for size in [1, 2, 8, 9, 63, 64, 100, 333, 1023, 1024] {
-            for n in [4, 6, size, 512, 1022] {
-                let plan = plan(&Problem::uniform([size, n, size]), &device).unwrap();
-                assert!(specialisations(Dtype::F32).contains(&plan.specialisation), "{}", plan.specialisation.name);
-            }
-        }
-    }
-
-    #[test]
     fn without_an_idea_no_plan_uses_it() {
         let uses = |name: &str, plan: &Plan| {
             let define = |wanted: &str| {

@@ -35,10 +35,10 @@ mod tests {
     fn what_does_not_compile_takes_what_is_committed() {
         let gpu = DeviceInfo { kind: Kind::Cuda, ..DeviceInfo::simulated(1 << 30) };
         for device in [DeviceInfo::simulated(1 << 30), gpu] {
-            for (size, variant) in
-                [64, 100, 1024, 4096].into_iter().flat_map(|size| STEP.variants.iter().map(move |v| (size, v)))
-            {
-                let plan = STEP.plan_of(Some(variant))(&Problem::uniform([size; 3]), &device).unwrap();
+            let sizes = [1, 2, 8, 9, 63, 64, 100, 333, 1023, 1024, 4096];
+            let shapes = sizes.into_iter().flat_map(|size| [4, 6, size, 512, 1022].map(|n| [size, n, size]));
+            for (shape, variant) in shapes.flat_map(|shape| STEP.variants.iter().map(move |variant| (shape, variant))) {
+                let plan = STEP.plan_of(Some(variant))(&Problem::uniform(shape), &device).unwrap();
                 // A product that is no work for tensor cores takes what is committed of the other kernel.
                 let Specialisation { source, name, .. } = &plan.specialisation;
                 let of = source.as_ref().map_or(variant, |source| STEP.variant(source).unwrap());

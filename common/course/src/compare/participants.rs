@@ -17,7 +17,6 @@ pub struct Participant {
     /// The step, or `STEP/VARIANT`.
     pub name: String,
     source: Result<Source, String>,
-    /// Code by specialisation.
     code: BTreeMap<String, Result<Code, String>>,
 }
 

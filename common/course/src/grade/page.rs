@@ -18,7 +18,6 @@ const STYLE: &str = include_str!("page.css");
 const LINES: usize = 500;
 const COLUMNS: usize = 300;
 
-/// The page.
 pub fn html(class: &Class) -> String {
     let mut page = format!("{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n");
     let done = class.rows.iter().filter(|row| row.passed().is_some_and(|(passed, of)| passed == of)).count();

@@ -50,7 +50,6 @@ fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The table for a spreadsheet.
 pub fn csv(class: &Class) -> String {
     let alike = class.alike();
     let mut text = BEGIN.to_owned() + "\r\n";

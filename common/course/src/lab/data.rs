@@ -76,7 +76,6 @@ impl Lab {
         })
     }
 
-    /// What the learner calls it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -123,7 +122,6 @@ impl Lab {
         format!("cargo course lab {}{}", self.name, if self.rust { " --rust" } else { "" })
     }
 
-    /// To be written in Rust.
     pub fn in_rust(self) -> Result<Self> {
         let lab = Self { rust: true, ..self };
         ensure!(

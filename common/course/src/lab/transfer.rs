@@ -181,7 +181,6 @@ struct Data {
     /// What C holds before, if it holds anything.
     c: Option<Vec<f32>>,
     expected: Vec<f32>,
-    /// Columns of C.
     columns: usize,
 }
 

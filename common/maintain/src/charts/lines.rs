@@ -2,8 +2,7 @@
 
 use course::record::{Record, SizeRecord};
 
-use super::places::{apart, tick};
-use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
+use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale, apart, tick};
 use super::sheet::{self, Sheet, WIDTH, look, on_gpu, short, tflops};
 use crate::picture::{Anchor, NAME, NOTE};
 

@@ -5,7 +5,6 @@
 
 mod ladder;
 mod lines;
-mod places;
 mod plot;
 mod roofline;
 pub mod sheet;

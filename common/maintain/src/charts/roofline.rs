@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use course::record::Record;
 
-use super::places::apart;
-use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale};
+use super::plot::{Axis, BOTTOM, HEIGHT, Plot, Scale, apart};
 use super::sheet::{self, Sheet, WIDTH, look, short, tflops};
 use crate::picture::{Anchor, MUTED, NAME, NOTE};
 

@@ -25,34 +25,26 @@ pub fn run(options: &Options) -> Result<bool> {
         return print(&format!("{count} launches in {}\n", file.display())).map(|()| true);
     }
     let readings = Readings::read()?;
-    let mut text = String::new();
-    let mut problems = 0;
+    let mut problems = vec![];
     for reading in &readings.launches {
         let name = &reading.launch.name;
         match reading.compare() {
             Ok(compared) => {
-                for count in compared.equal.iter().filter(|count| !count.agrees()) {
-                    problems += 1;
-                    text +=
-                        &format!("{name}: {} is {}, and the GPU counted {}\n", count.name, count.simulated, count.read);
-                }
-                let bound = &compared.bound;
-                if bound.simulated > bound.read {
-                    problems += 1;
-                    text += &format!(
-                        "{name}: a bound of {} instructions, of which the GPU ran {}\n",
-                        bound.simulated, bound.read
-                    );
+                let differing = compared.equal.iter().filter(|count| !count.agrees());
+                problems.extend(differing.map(|count| {
+                    format!("{name}: {} is {}, and the GPU counted {}\n", count.name, count.simulated, count.read)
+                }));
+                let (least, run) = (compared.bound.simulated, compared.bound.read);
+                if least > run {
+                    problems.push(format!("{name}: a bound of {least} instructions, of which the GPU ran {run}\n"));
                 }
             }
-            Err(error) => {
-                problems += 1;
-                text += &format!("{name}: {error:#}\n");
-            }
+            Err(error) => problems.push(format!("{name}: {error:#}\n")),
         }
     }
-    let verdict = if problems == 0 { "all agree".to_owned() } else { format!("{problems} differences") };
+    let (text, ok) = (problems.concat(), problems.is_empty());
+    let verdict = if ok { "all agree".to_owned() } else { format!("{} differences", problems.len()) };
     let (count, File { gpu, driver, date, .. }) = (readings.launches.len(), &readings.from);
     print(&format!("{text}{count} launches compared with {gpu} (driver {driver}, {date}): {verdict}\n"))?;
-    Ok(problems == 0)
+    Ok(ok)
 }

@@ -23,10 +23,8 @@ const SIZES: [[u32; 3]; 10] = [
     [7, 60, 45],
     [64, 128, 64],
 ];
-/// Runs of a form.
 const RUNS: usize = 3;
 
-/// Runs everything.
 pub fn native(data: &Data) -> Result<Vec<Value>> {
     let forms = data.kernels.iter().flat_map(|kernel| kernel.forms.iter().map(move |form| (kernel, form)));
     let mut runs = vec![];

@@ -32,7 +32,6 @@ const PARTS: &[Part] = &[
     ("acceptance", "which kernel gives the right product at which size", |_, _| timed::acceptance()),
 ];
 
-/// What each part is called.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PARTS.iter().map(|part| part.0).chain(beyond::parts::PARTS.iter().map(|part| part.0))
 }

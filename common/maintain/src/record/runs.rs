@@ -37,10 +37,8 @@ struct Task {
 pub struct Options<'a> {
     /// The device's name, as a step's program takes it: cuda, cuda:N or sim.
     pub device: &'a str,
-    /// Runs at a time.
     pub jobs: u8,
     pub commit: Option<String>,
-    /// When no more is begun.
     pub end: Instant,
 }
 

@@ -12,7 +12,6 @@ mod nccl;
 mod options;
 mod plan;
 mod post;
-mod records;
 mod report;
 mod run;
 mod start;

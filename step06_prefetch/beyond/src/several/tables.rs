@@ -1,11 +1,106 @@
-//! Parts that show products on several GPUs: tables of their times.
+//! Parts that show products on several GPUs: those that `step06_prefetch/beyond/several/record.sh` has recorded, and tables of their
+//! times.
+
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use common::basics::table;
+use common::basics::files::{below, read};
 use common::basics::units::{grouped, ms};
+use common::basics::{table, workspace};
 
-use super::records::{self, Records};
 use super::run::{Outcome, gb};
+
+/// What was measured on one machine.
+struct Records {
+    /// Name of its folder in `docs/results/several`.
+    machine: String,
+    outcomes: Vec<Outcome>,
+}
+
+/// All records, by machine; those with fewer GPUs first.
+fn recorded() -> Result<Vec<Records>> {
+    let folder = workspace::root().join("docs/results/several");
+    let mut all: Vec<Records> = Vec::new();
+    let mut files = below(&folder, "jsonl");
+    files.retain(|path| path.parent() != Some(&folder));
+    files.sort();
+    for path in files {
+        let machine = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
+        let outcomes = outcomes(&path)?;
+        match all.iter_mut().find(|records| records.machine == machine) {
+            Some(records) => records.outcomes.extend(outcomes),
+            None => all.push(Records { machine: machine.into_owned(), outcomes }),
+        }
+    }
+    Ok(all)
+}
+
+fn outcomes(path: &Path) -> Result<Vec<Outcome>> {
+    let parse = |line: &str| serde_json::from_str(line).with_context(|| workspace::display(path));
+    read(path)?.lines().map(parse).collect()
+}
+
+/// One product with two kernels: one adds to C with `+=`, the other atomically.
+fn ways_to_add() -> Result<[Vec<Outcome>; 2]> {
+    let of = |name| outcomes(&workspace::root().join("docs/results/several").join(name));
+    Ok([of("plus-equals.jsonl")?, of("atomic.jsonl")?])
+}
+
+/// The edge of a product that is a cube.
+fn edge(outcome: &Outcome) -> Option<u64> {
+    let [m, n, k] = outcome.size;
+    (m == n && n == k).then_some(m)
+}
+
+/// Edge of the first problem of those that grow with the number of GPUs.
+const FIRST: u64 = 16_384;
+
+/// Whether a product is that of [`FIRST`] grown with the memory of its GPUs.
+fn is_grown(outcome: &Outcome) -> bool {
+    let grown = (FIRST as f64 * (outcome.gpus as f64).sqrt()) as u64;
+    edge(outcome).is_some_and(|edge| edge.abs_diff(grown) <= 128)
+}
+
+impl Records {
+    /// Products of one GPU, and those that were measured with overlap and without; each size, number of GPUs and overlap once.
+    fn usual(&self) -> Vec<&Outcome> {
+        let is_usual = |outcome: &&Outcome| {
+            let same = |o: &Outcome| (o.size, o.gpus, o.panel) == (outcome.size, outcome.gpus, outcome.panel);
+            let is_other = |o: &Outcome| same(o) && o.overlap != outcome.overlap;
+            !outcome.ms.is_empty() && (outcome.gpus == 1 || self.outcomes.iter().any(is_other))
+        };
+        let mut found: Vec<&Outcome> = Vec::new();
+        for outcome in self.outcomes.iter().filter(is_usual) {
+            let key = |o: &Outcome| (o.size, o.gpus, o.overlap);
+            if !found.iter().any(|known| key(known) == key(outcome)) {
+                found.push(outcome);
+            }
+        }
+        found
+    }
+
+    /// 10⁹ operations a second of one GPU alone at this size: the mean of those that were measured.
+    fn alone(&self, size: [u64; 3]) -> Option<f64> {
+        let alone = self.outcomes.iter().filter(|outcome| outcome.gpus == 1 && outcome.size == size);
+        let speeds: Vec<f64> = alone.filter_map(Outcome::gflops).collect();
+        (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
+    }
+
+    /// The speed of a product over that of as many GPUs that each work alone.
+    fn share(&self, outcome: &Outcome) -> Option<f64> {
+        Some(outcome.gflops()? / outcome.gpus as f64 / self.alone(outcome.size)?)
+    }
+
+    /// Where the numbers are from.
+    fn provenance(&self) -> String {
+        let Some(first) = self.outcomes.first() else { return String::new() };
+        let day = first.date.split('T').next().unwrap_or_default();
+        let driver = first.driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
+        let link = self.outcomes.iter().find(|outcome| outcome.gpus > 1).map_or("", |outcome| outcome.link.as_str());
+        let hash: String = first.kernel.1.chars().take(10).collect();
+        format!("{} ({}){driver}, {link}, {} {hash}, {day}", first.device, self.machine, first.kernel.0)
+    }
+}
 
 /// What is said where a record is missing.
 const UNMEASURED: &str =
@@ -13,12 +108,12 @@ const UNMEASURED: &str =
 
 /// One of the tables, by its name.
 pub fn table(words: &[&str]) -> Result<String> {
-    let all = records::all()?;
+    let all = recorded()?;
     match words {
         ["strong"] => Ok(strong(&all)),
         ["weak"] => weak(&all),
         ["panels"] => Ok(panels(&all)),
-        ["adding"] => Ok(adding(records::ways_to_add()?)),
+        ["adding"] => Ok(adding(ways_to_add()?)),
         ["large"] => Ok(large(&all)),
         _ => bail!("a part about several GPUs is strong, weak, panels, adding or large"),
     }
@@ -86,7 +181,7 @@ fn strong(all: &[Records]) -> String {
 /// Problems that grow with the memory of all GPUs: 16384 on one.
 fn weak(all: &[Records]) -> Result<String> {
     let mut rows = usual(all);
-    rows.retain(|(_, outcome)| records::is_grown(outcome) && outcome.overlap);
+    rows.retain(|(_, outcome)| is_grown(outcome) && outcome.overlap);
     rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
     rows.dedup_by_key(|(_, outcome)| outcome.gpus);
     let alone = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()).context(UNMEASURED)?;
