@@ -4,7 +4,7 @@ use crate::answer::{real, with};
 use crate::instructions::own_line;
 use crate::log::LaunchTape;
 use crate::meaning::{Place, factor};
-use crate::names::element as named;
+use crate::names::element;
 use crate::run::{C, Found, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::{Placed, Term};
@@ -106,17 +106,17 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let one = |is: fn(Action) -> bool| [&second, &first].into_iter().flatten().find(|(party, _)| is(party.action));
     let writer = one(Action::writes);
     let reader = one(|action| matches!(action, Action::Reads | Action::Updates));
-    let element =
+    let goal =
         reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
     let both = first.as_ref().zip(second.as_ref()).filter(|_| cell.is_some());
     Ok(json!({
         "number": number, "kind": found.hazard.kind.name(), "first": first.as_ref().map(told), "second": second.as_ref().map(told),
         "cell": cell.map(|(array, word)| json!({
-            "name": named(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
+            "name": element(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
         })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
         "barrier": both.and_then(|(first, second)| barrier(run, launch, first, second)),
-        "element": element.map(|(index, _)| run.row_column(C, index)), "wrong": element.is_some_and(|(_, wrong)| wrong),
+        "element": goal.map(|(index, _)| run.row_column(C, index)), "wrong": goal.is_some_and(|(_, wrong)| wrong),
     }))
 }
 

@@ -255,13 +255,12 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     for flight in block.iter().flat_map(|block| &block.flights) {
         mark(flight.event, true, u32::MAX, [ON_ITS_WAY; 2]);
     }
-    let in_shared = |word: usize| block.is_some_and(|block| block.held(word as u32).is_some());
-    let in_c = |word: usize| state.touched[C][1][word] > 0;
-    for (_, mark) in marks[SHARED].iter_mut().enumerate().filter(|(word, _)| in_shared(*word)) {
-        *mark |= HAS_BEEN_WRITTEN;
+    for (word, mark) in (0u32..).zip(&mut marks[SHARED]) {
+        let is_written = block.is_some_and(|block| block.held(word).is_some());
+        *mark |= if is_written { HAS_BEEN_WRITTEN } else { 0 };
     }
-    for (_, mark) in marks[C].iter_mut().enumerate().filter(|(word, _)| in_c(*word)) {
-        *mark |= HAS_BEEN_WRITTEN;
+    for (mark, &writes) in marks[C].iter_mut().zip(state.touched[C][1].iter()) {
+        *mark |= if writes > 0 { HAS_BEEN_WRITTEN } else { 0 };
     }
     marks
 }
