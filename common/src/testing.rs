@@ -159,11 +159,10 @@ fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
 fn host_is_right(step: &Step) -> Result<()> {
     let Some(host) = step.host else { return Ok(()) };
     for &[m, n, k] in SHAPES {
-        let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 2 };
-        let found = verify_on_host(&problem, host)?;
-        ensure!(found.ok, "{m}×{n}×{k}: {}", found.diagnosis.unwrap_or_default());
-        let found = verify_on_host(&Problem { dtype: Dtype::I32, ..problem }, host)?;
-        ensure!(found.ok, "{m}×{n}×{k} i32: {}", found.diagnosis.unwrap_or_default());
+        for dtype in [Dtype::F32, Dtype::I32] {
+            let found = verify_on_host(&Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 2 }, host)?;
+            ensure!(found.ok, "{m}×{n}×{k} {dtype}: {}", found.diagnosis.unwrap_or_default());
+        }
     }
     Ok(())
 }

@@ -17,9 +17,9 @@ pub fn print(text: &str) -> Result<()> {
 pub fn print_whole(text: &str) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(but_styles(text).as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+        let reason = io_reason(&error);
         anyhow!(
-            "standard output cannot be written ({}); send it to a file with room or to a program that reads it",
-            io_reason(&error)
+            "standard output cannot be written ({reason}); send it to a file with room or to a program that reads it"
         )
     })
 }

@@ -121,12 +121,8 @@ impl Rustc {
             let output =
                 self.run(at, unit, name, &["--edition=2024", "--emit=metadata", "-Zalways-encode-mir"], &known)?;
             let log = String::from_utf8_lossy(&output.stderr);
-            ensure!(
-                output.status.success(),
-                "{} does not compile the crate {name} ({}); update one of them",
-                self.version,
-                log.trim()
-            );
+            let (version, log) = (&self.version, log.trim());
+            ensure!(output.status.success(), "{version} does not compile the crate {name} ({log}); update one of them");
             known.push(format!("--extern={name}=lib{name}.rmeta"));
         }
         fs::write(at.join("kernel.rs"), &unit.source)?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use cudarc::driver::sys::{
     self, CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute as FunctionAttribute, CUresult,
 };
@@ -300,13 +300,12 @@ impl Device for CudaDevice {
 
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
         let loaded = &mut self.kernels[kernel.0];
-        let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();
-        if threads > loaded.max_threads {
-            bail!(
-                "the block has {threads} threads and this kernel can have {} on this GPU; choose a smaller --block",
-                loaded.max_threads
-            );
-        }
+        let (threads, most): (u64, u64) =
+            (launch.block.iter().map(|&edge| u64::from(edge)).product(), loaded.max_threads);
+        ensure!(
+            threads <= most,
+            "the block has {threads} threads and this kernel can have {most} on this GPU; choose a smaller --block"
+        );
         if launch.shared_bytes > loaded.shared_bytes {
             let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             loaded.function.set_attribute(attribute, launch.shared_bytes as i32).map_err(|_| {

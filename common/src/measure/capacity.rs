@@ -32,11 +32,7 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
             on_device <= free,
             "a problem of {size} needs {on_device} bytes on the GPU, but only {free} are free; choose a smaller --size"
         );
-        let available = host::available_bytes();
-        ensure!(
-            on_host <= available,
-            "a problem of {size} needs {on_host} bytes on the host, but only {available} are available; choose a smaller --size"
-        );
+        ensure_on_host(problem, on_host)?;
     } else {
         let unwatched = on_device.saturating_add(on_host);
         let needed = unwatched.saturating_add(analyses);
@@ -56,13 +52,14 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
 /// Fails if the problem does not fit the host, on which it is computed.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
     let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
-    let available = host::available_bytes();
+    ensure_on_host(problem, needed)
+}
+
+fn ensure_on_host(problem: &Problem, needed: u64) -> Result<()> {
+    let (Problem { m, n, k, .. }, available) = (problem, host::available_bytes());
     ensure!(
         needed <= available,
-        "a problem of {}×{}×{} needs {needed} bytes on the host, but only {available} are available; choose a smaller --size",
-        problem.m,
-        problem.n,
-        problem.k
+        "a problem of {m}×{n}×{k} needs {needed} bytes on the host, but only {available} are available; choose a smaller --size"
     );
     Ok(())
 }

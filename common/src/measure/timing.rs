@@ -207,10 +207,7 @@ pub fn time(
     let products = cache.products_per_sample(warm_up);
     let affordable = (SAMPLE_SECONDS * 1e3 / (warm_up * products as f64).max(1e-6)) as usize;
     let count = samples.unwrap_or_else(|| affordable.clamp(LEAST_SAMPLES, DEFAULT_SAMPLES)).max(1);
-    let mut kernel = Vec::with_capacity(count);
-    for _ in 0..count {
-        kernel.push(sample(device, product, cache, products)?);
-    }
+    let kernel = (0..count).map(|_| sample(device, product, cache, products)).collect::<Result<Vec<f64>>>()?;
     let mut launch = Vec::with_capacity(count);
     for _ in 0..count {
         cache.prepare(device)?;

@@ -164,13 +164,12 @@ pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
     let edges: Vec<&str> = text.split(['x', 'X', '×']).collect();
     let edge = |text: &str| -> Result<u64, String> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        match text.parse::<u128>() {
+        match text.parse() {
             Ok(0) => Err("a matrix has at least one row and one column; choose sizes from 1 on".into()),
-            Ok(size) if digits && size <= u128::from(MAX_SIZE) => Ok(size as u64),
-            Ok(_) if digits => Err(format!(
+            Ok(size) if digits && size <= MAX_SIZE => Ok(size),
+            _ if digits => Err(format!(
                 "{text} is more than {MAX_SIZE}, which is as much as an int of the kernel can hold with its tile; choose less"
             )),
-            _ if digits => Err(format!("{text} is more than {MAX_SIZE}; choose less")),
             _ => Err("not a size; give one number (512) or three with x between them (1000x777x513)".into()),
         }
     };

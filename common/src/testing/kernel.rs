@@ -64,12 +64,9 @@ impl Kernel {
     /// step are committed in one form, which need not fit the problem.
     pub(super) fn takes(self, plan: &Plan, device: &DeviceInfo) -> Result<bool> {
         let committed = self.step.committed_of(self.variant).contains(&plan.specialisation);
-        let stem = || plan.specialisation.stem(self.name());
-        ensure!(
-            committed || device.compiles || self.variant.is_some(),
-            "a plan without NVRTC takes {}, which is not committed",
-            stem()
-        );
+        let stem = plan.specialisation.stem(self.name());
+        let may_differ = device.compiles || self.variant.is_some();
+        ensure!(committed || may_differ, "a plan without NVRTC takes {stem}, which is not committed");
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || device.compiles })
     }
 

@@ -70,22 +70,19 @@ impl CounterSum {
 
     /// The report, with the text of each line.
     pub fn report(&self) -> Counters {
-        let lines = self.lines.iter().map(|((file, line), counts)| {
-            let text = file.as_ref().and_then(|file| places::line(file, *line));
-            let counts = counts.entries().into_iter().filter(|&(_, count)| count > 0);
-            LineCounters {
-                file: file.clone(),
-                line: *line,
-                text: text.unwrap_or_default(),
-                counts: counts.map(|(name, count)| (name.to_owned(), count)).collect(),
-            }
-        });
-        let lines = lines.collect();
+        let named = |counts: &Counts, least: u64| {
+            let counted = counts.entries().into_iter().filter(|&(_, count)| count >= least);
+            counted.map(|(name, count)| (name.to_owned(), count)).collect()
+        };
+        let line = |((file, line), counts): (&(Option<String>, u32), &Counts)| {
+            let text = file.as_ref().and_then(|file| places::line(file, *line)).unwrap_or_default();
+            LineCounters { file: file.clone(), line: *line, text, counts: named(counts, 1) }
+        };
         Counters {
-            total: self.total.entries().into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+            total: named(&self.total, 0),
             flop_per_byte: self.total.flop_per_byte(),
             flop_per_global_access: self.total.flop_per_global_access(),
-            lines,
+            lines: self.lines.iter().map(line).collect(),
         }
     }
 }

@@ -184,7 +184,8 @@ impl Teller<'_> {
         let shared = element.pairs.iter().any(|pair| Side::BOTH.iter().any(|&side| is_shared(pair, side)));
         let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
         let mut marks = vec![];
-        let (mistake, help) = match arrived {
+        let mut mistake = Mistake::Part;
+        let help = match arrived {
             // The tile came, and another one was read in its place.
             Some([a, b])
                 if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
@@ -198,12 +199,12 @@ impl Teller<'_> {
                     self.set_by(passage.loaded, false, &mut marks);
                     passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
                 }
-                let help = format!(
+                mistake = Mistake::Stale;
+                format!(
                     "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \
                      read, and when",
                     first.unwrap_or_default()
-                );
-                (Mistake::Stale, help)
+                )
             }
             _ if !repeated.is_empty() && !missing.is_empty() => {
                 let pair = element.pairs.last();
@@ -211,12 +212,11 @@ impl Teller<'_> {
                 let loads = pair.iter().flat_map(|pair| pair.factors).filter_map(|(_, value)| value.loaded);
                 let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
                 let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
-                let help = format!(
+                format!(
                     "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
-                );
-                (Mistake::Part, help)
+                )
             }
-            _ if missing.is_empty() => (Mistake::Part, of_kind(Mistake::Part.name(), &[]).1),
+            _ if missing.is_empty() => of_kind(Mistake::Part.name(), &[]).1,
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
@@ -249,7 +249,7 @@ impl Teller<'_> {
                 }
                 let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
                 let steps = text.contains("+=");
-                let help = if inner && !shared && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
+                if inner && !shared && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
                     format!(
                         "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )
@@ -269,8 +269,7 @@ impl Teller<'_> {
                     "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
                 } else {
                     "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()
-                };
-                (Mistake::Part, help)
+                }
             }
         };
         if let Some(at) = multiply {

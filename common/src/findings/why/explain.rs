@@ -305,7 +305,7 @@ impl Teller<'_> {
         let line = self.line(pair.term.instruction);
         let (name, need) = (self.asked.name(side, taken), self.asked.name(side, needed));
         let different = pair.of(Side::A).map(|((_, k), _)| k) != pair.of(Side::B).map(|((_, k), _)| k);
-        let (mistake, what) = if different {
+        let (mut mistake, what) = if different {
             (Mistake::Pairing, format!("{line} multiplies {one} by {other}, and their k must be the same"))
         } else {
             (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name))
@@ -318,7 +318,7 @@ impl Teller<'_> {
         }
         let place = self.arrival(side, needed, &value);
         let load = value.loaded.map_or_else(|| line.clone(), |loaded| self.line(loaded));
-        let (mistake, help) = match (value.shared, place) {
+        let help = match (value.shared, place) {
             // The tile is right, and so is the sum: it is that of another row or column.
             (Some(passage), Some(_))
                 if mistake == Mistake::Line && whole(element).is_some() && self.is_laid_out(side) =>
@@ -326,14 +326,13 @@ impl Teller<'_> {
                 self.set_by(passage.loaded, false, &mut marks);
                 let (read, of) = (self.line(passage.loaded), side.line());
                 let stored = element.store.as_ref().map(|store| self.line(store.instruction)).unwrap_or_default();
-                let help = format!(
+                format!(
                     "{read} reads {of} {} of {} for a sum that {stored} stores in {of} {} of C: let the two lines, and the one that \
                      multiplies, count the {of}s of a thread in the same way",
                     taken.0,
                     self.asked.array(side),
                     needed.0
-                );
-                (mistake, help)
+                )
             }
             (Some(passage), Some(arrived))
                 if passage.position != arrived.position
@@ -346,25 +345,23 @@ impl Teller<'_> {
                 if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
                     self.set_by(passage.loaded, false, &mut marks);
                     self.set_by(arrived.stored, true, &mut marks);
-                    let help = format!(
+                    mistake = Mistake::Stale;
+                    format!(
                         "{need} is stored in {there} in {stored}, and {read} reads {here}: look at which buffer is stored to and which is read"
-                    );
-                    (Mistake::Stale, help)
+                    )
                 } else if !self.is_laid_out(side) && value.loaded.is_some() {
                     let put = passage.stored.unwrap_or(arrived.stored);
                     self.set_by(put, false, &mut marks);
                     self.set_by(put, true, &mut marks);
                     let put = self.line(put);
-                    let help = format!(
+                    format!(
                         "{put} puts {name} in {here}, where {read} looks for {need}, and that is in {there}: let the index that is read and the \
                          one that is stored to in {put} mean the same element"
-                    );
-                    (mistake, help)
+                    )
                 } else {
-                    let help = format!(
+                    format!(
                         "{stored} stores {need} in {there}, and {read} reads {here} for it: let the indices of both lines mean the same, in the same order"
-                    );
-                    (mistake, help)
+                    )
                 }
             }
             (Some(passage), Some(arrived)) if taken.0 == needed.0 && value.loaded == arrived.value.loaded => {
@@ -372,17 +369,16 @@ impl Teller<'_> {
                     self.set_by(loaded, false, &mut marks);
                 }
                 let (here, read) = (self.word(passage.position), self.line(passage.loaded));
-                let help = format!(
+                format!(
                     "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
                      begins, at what changes it in the loop, and at when the tile is stored"
-                );
-                (mistake, help)
+                )
             }
             (shared, _) => {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
                 }
-                let help = if let Some(passage) = shared {
+                if let Some(passage) = shared {
                     let put = passage.stored.map(|stored| self.line(stored)).filter(|put| *put != load);
                     let put = put.map_or_else(String::new, |put| format!(", and at what {put} stores"));
                     format!(
@@ -391,8 +387,7 @@ impl Teller<'_> {
                     )
                 } else {
                     format!("{load} must read {need} there: look at its index")
-                };
-                (mistake, help)
+                }
             }
         };
         add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
