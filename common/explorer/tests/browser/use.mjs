@@ -139,10 +139,12 @@ export async function checkCompare(opened, check) {
   );
   const [first, second] = await both("(run) => run.values.a.join()");
   check(first === second, "the two runs have different elements of A");
+  const before = await both("(run) => run.time");
   await opened.step(1, "line");
+  const after = await both("(run) => run.time");
   check(
-    (await both("(run) => run.time")).every((time) => time > 0),
-    "a step does not move both",
+    after.every((time, run) => time > before[run]),
+    `a step does not move both: from ${before} to ${after}`,
   );
   const lengths = await both("(run) => run.facts.length");
   await opened.jump(Math.floor(lengths[0] / 2));
