@@ -162,7 +162,7 @@ predicate {
     PredAnd: "and", PRED, T(T, T) => |a: u32, b: u32| a & b;
     PredOr: "or", PRED, T(T, T) => |a: u32, b: u32| a | b;
     PredXor: "xor", PRED, T(T, T) => |a: u32, b: u32| a ^ b;
-    PredNot: "not", PRED, T(T) => |a: u32| !a;
+    PredNot: "not", PRED, T(T) => |a: u32, _: u32| !a;
 }
 lane {
     // Integers of every width.

@@ -240,9 +240,7 @@ impl GlobalMemory {
     /// Writes whole words at the start of an allocation; the last may reach beyond its last byte.
     pub(crate) fn write_words(&mut self, pointer: DevicePointer, words: &[u32]) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        for (to, &word) in self.allocations[index].words.iter_mut().zip(words) {
-            *to.get_mut() = word;
-        }
+        write(&mut self.allocations[index].words, words);
         Ok(())
     }
 

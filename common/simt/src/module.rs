@@ -4,9 +4,7 @@ use crate::ast::{Function, Position, Type, Variable};
 use crate::config::LaunchConfig;
 use crate::error::{Error, Location};
 use crate::lower::inst::Op;
-use crate::lower::matrix::MatrixOp;
-use crate::lower::warpgroup::{WarpgroupOp, WarpgroupProduct};
-use crate::lower::{Code, Home, SharedArray, Write, lower};
+use crate::lower::{Code, Home, SharedArray, WarpgroupProduct, Write, lower};
 use crate::parsed::Parsed;
 use crate::parser;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,12 +60,9 @@ impl Module {
             let known = if names.is_empty() { "none".into() } else { names.join(", ") };
             return Err(Error::usage(format!("no kernel called {name} in the PTX; it has: {known}")));
         };
-        let function = &self.inner.program.functions[index];
         Ok(Kernel {
-            name: name.into(),
-            params: params(function),
-            max_threads: function.max_threads,
-            required_threads: function.required_threads,
+            function: index,
+            params: params(&self.inner.program.functions[index]),
             module: self.clone(),
             code: self.lowered[index].get_or_init(|| lower(&self.inner, index).map(Arc::new)).clone()?,
         })
@@ -128,10 +123,9 @@ impl Register<'_> {
 /// A kernel ready to be launched, as often as wanted.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    name: String,
+    /// Its number in the program.
+    function: usize,
     params: Vec<Param>,
-    max_threads: Option<[u32; 3]>,
-    required_threads: Option<[u32; 3]>,
     pub(crate) module: Module,
     pub(crate) code: Arc<Code>,
 }
@@ -142,9 +136,13 @@ const WAITING_BYTES: usize = 256 << 20;
 const WAITING: (usize, usize) = (4, 1024);
 
 impl Kernel {
+    fn function(&self) -> &Function {
+        &self.module.inner.program.functions[self.function]
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.function().name
     }
 
     /// Its parameters, in order.
@@ -194,12 +192,12 @@ impl Kernel {
 
     /// `.maxntid` (`__launch_bounds__`): largest block the kernel was compiled for, as x, y, z; only the product counts.
     pub fn max_threads(&self) -> Option<[u32; 3]> {
-        self.max_threads
+        self.function().max_threads
     }
 
     /// `.reqntid`: the only block the kernel may be launched with.
     pub fn required_threads(&self) -> Option<[u32; 3]> {
-        self.required_threads
+        self.function().required_threads
     }
 
     /// The shared arrays it declares, by position.
@@ -218,10 +216,7 @@ impl Kernel {
     /// What instruction number `index` multiplies, if it is a `wgmma`.
     pub fn warpgroup_product(&self, index: u32) -> Option<WarpgroupProduct> {
         let inst = self.code.insts.iter().find(|inst| inst.pc == index && inst.op == Op::Warpgroup)?;
-        match self.code.matrices.get(inst.imm as usize)?.op {
-            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => Some(WarpgroupProduct::of(&product)),
-            _ => None,
-        }
+        self.code.matrices[inst.imm as usize].op.product().map(WarpgroupProduct::of)
     }
 
     /// The module it comes from.

@@ -274,8 +274,8 @@ fn kernels() {
     }
 }
 
-/// A block that waits for another one comes to no limit while that one works, on whichever thread of the host: what the
-/// one needs, 15 million instructions, is nearly all there is.
+/// A block that waits for another one comes to no limit while that one works, however many threads the host has: what the one
+/// needs, 15 million instructions, is nearly all there is.
 #[test]
 fn blocks_that_wait_for_one_that_works() {
     let text = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\

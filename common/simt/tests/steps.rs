@@ -2,8 +2,8 @@
 
 use simt::analyses::counters::BlockCounters;
 use simt::{
-    Access, Analysis, Arg, Arrival, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig,
-    LaunchInfo, Module, Observer,
+    Analysis, Arg, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig, LaunchInfo,
+    Module, Observer,
 };
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,6 @@ struct Seen {
 }
 
 struct BlockSteps {
-    counters: BlockCounters,
     counted: Arc<Mutex<Counts>>,
     kernel: Option<Kernel>,
     block: u64,
@@ -33,7 +32,8 @@ struct BlockSteps {
 }
 
 impl Analysis for Steps {
-    type Block = BlockSteps;
+    /// The counters first: what they counted of an instruction is there when it is added up.
+    type Block = (BlockCounters, BlockSteps);
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.counters.begin(launch);
@@ -48,40 +48,23 @@ impl Analysis for Steps {
         true
     }
 
-    fn block(&self, block: &BlockInfo) -> BlockSteps {
+    fn block(&self, block: &BlockInfo) -> Self::Block {
         let counted = Arc::new(Mutex::new(Counts::default()));
         let counters = self.counters.block(block).by_step(counted.clone());
-        BlockSteps { counters, counted, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() }
+        (counters, BlockSteps { counted, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() })
     }
 
-    fn end(&self, block: BlockSteps) {
+    fn end(&self, (counters, block): Self::Block) {
         let mut seen = self.seen.lock().unwrap();
         seen.counts += &block.seen.counts;
         seen.warps.extend(block.seen.warps);
         seen.sums.extend(block.seen.sums);
-        self.counters.end(block.counters);
+        self.counters.end(counters);
     }
 }
 
 impl Observer for BlockSteps {
-    fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.counters.guarded(warp, instruction, lanes);
-    }
-
-    fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {
-        self.counters.branch(warp, instruction, taken, not_taken);
-    }
-
-    fn access(&mut self, access: &Access<'_>) {
-        self.counters.access(access);
-    }
-
-    fn barrier_arrive(&mut self, arrival: &Arrival) {
-        self.counters.barrier_arrive(arrival);
-    }
-
     fn executed(&mut self, step: &Executed<'_>) {
-        self.counters.executed(step);
         self.seen.counts += &self.counted.lock().unwrap();
         self.seen.warps.push((self.block, step.warp));
         let Some(kernel) = &self.kernel else { return };

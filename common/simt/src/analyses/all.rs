@@ -5,19 +5,18 @@ use super::hazards::Hazards;
 use super::trace::Trace;
 use crate::config::LaunchConfig;
 use crate::error::Error;
-use crate::exec::{Arg, Launched, launch, launch_some};
+use crate::exec::{Arg, Launched, launch_blocks};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, BlockInfo};
 
 /// The simulator's own analyses, each of them if it is asked for.
 pub type Analyses = (Option<Counters>, (Option<Hazards>, Option<Trace>));
 
-/// Runs a grid, or some of its blocks, as [`launch`] does, with the simulator's own analyses, and calls `ended`
+/// Runs a grid, or some of its blocks, as [`crate::launch`] does, with the simulator's own analyses, and calls `ended`
 /// after each block. It is compiled in this crate, so that its callers need not be optimised.
 ///
 /// # Errors
-/// Those of [`launch`], and [`Error::Usage`] for a block that the grid has not.
+/// Those of [`crate::launch`], and [`Error::Usage`] for a block that the grid has not.
 #[inline(never)]
 pub fn analyse(
     kernel: &Kernel,
@@ -27,30 +26,7 @@ pub fn analyse(
     (analyses, ended): (&mut Analyses, &(dyn Fn() + Sync)),
     blocks: Option<&[u64]>,
 ) -> Result<Launched, Error> {
-    let mut all = (std::mem::take(analyses), Ended(ended));
-    let launched = match blocks {
-        Some(blocks) => launch_some(kernel, memory, config, args, &mut all, blocks),
-        None => launch(kernel, memory, config, args, &mut all),
-    };
-    *analyses = all.0;
-    launched
-}
-
-/// Is told of the end of each block. It watches nothing within a block, so that the blocks run the same code as without it.
-struct Ended<'a>(&'a (dyn Fn() + Sync));
-
-impl Analysis for Ended<'_> {
-    type Block = ();
-
-    fn watches(&self) -> bool {
-        false
-    }
-
-    fn block(&self, _: &BlockInfo) {}
-
-    fn end(&self, (): ()) {
-        (self.0)();
-    }
+    launch_blocks(kernel, memory, config, args, analyses, blocks, ended)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
-use crate::lower::Merged;
+use crate::lower::{Code, Facts, Merged};
 use crate::observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads,
     WarpgroupStep,
@@ -15,7 +15,7 @@ use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sec
 use repeats::{Cost, Repeats};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod passes;
 mod repeats;
@@ -113,6 +113,12 @@ counts! {
 }
 
 impl Counts {
+    /// An instruction is executed by so many lanes.
+    fn add_flop(&mut self, Facts { flop: (flop, fma), .. }: &Facts, lanes: u64) {
+        self.flop += u64::from(*flop) * lanes;
+        self.fma_threads += if *fma { lanes } else { 0 };
+    }
+
     /// Floating-point operations for each byte loaded from global memory: the arithmetic intensity. Stores are left out,
     /// so that the plain kernel has 0.25 whatever K is. Zero when nothing is loaded.
     pub fn flop_per_byte(&self) -> f64 {
@@ -135,22 +141,6 @@ pub struct Counters {
     kernel: Option<Kernel>,
     /// Observers not in use, with what they have counted so far.
     idle: Mutex<Vec<BlockCounters>>,
-    blueprint: Arc<Blueprint>,
-}
-
-/// What is known of the kernel before it runs.
-#[derive(Debug, Default)]
-struct Blueprint {
-    instructions: usize,
-    blocks: Vec<Range<u32>>,
-    /// Floating-point operations of an instruction on one lane, and whether it is a single-precision multiply-add.
-    flop: Vec<(u16, bool)>,
-    guarded: Vec<bool>,
-    merged: Vec<Merged>,
-    /// Multiply-adds of each basic block that are not guarded.
-    fma: Vec<u32>,
-    /// The kernel reads `__constant__` memory.
-    constants: bool,
 }
 
 impl Counters {
@@ -168,22 +158,24 @@ impl Counters {
         blocks.min(resident).saturating_mul(block as u64)
     }
 
+    fn idle(&self) -> MutexGuard<'_, Vec<BlockCounters>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts of each instruction, by number.
     fn instructions(&self) -> Vec<Counts> {
-        let blueprint = &self.blueprint;
-        let mut counts = vec![Counts::default(); blueprint.instructions];
-        for observer in self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let Some(Kernel { code, .. }) = &self.kernel else { return vec![] };
+        let mut counts = vec![Counts::default(); code.facts.len()];
+        for observer in self.idle().iter() {
             for (count, part) in counts.iter_mut().zip(&observer.counts) {
                 *count += part;
             }
-            for (range, &(executed, lanes)) in blueprint.blocks.iter().zip(&observer.executed) {
+            for (range, &(executed, lanes)) in code.blocks.iter().zip(&observer.executed) {
                 let range = range.start as usize..range.end as usize;
-                let work = blueprint.flop[range.clone()].iter().zip(&blueprint.guarded[range.clone()]);
-                for (count, (&(flop, fma), &guarded)) in counts[range].iter_mut().zip(work) {
+                for (count, facts) in counts[range.clone()].iter_mut().zip(&code.facts[range]) {
                     count.instructions += executed;
-                    if !guarded {
-                        count.flop += u64::from(flop) * lanes;
-                        count.fma_threads += if fma { lanes } else { 0 };
+                    if !facts.guarded {
+                        count.add_flop(facts, lanes);
                     }
                 }
             }
@@ -203,10 +195,9 @@ impl Counters {
     /// `__constant__`, which has a cache of its own.
     pub fn works(&self) -> Option<Works> {
         let mut works = Works::default();
-        for observer in self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            works += &observer.works;
-        }
-        (!self.blueprint.constants).then_some(works)
+        self.idle().iter().for_each(|observer| works += &observer.works);
+        let constants = self.kernel.as_ref().is_some_and(Kernel::reads_constants);
+        (!constants).then_some(works)
     }
 
     /// Counts by source line (file number and line), in order. Instructions without line information are under (0, 0).
@@ -226,37 +217,32 @@ impl Analysis for Counters {
     type Block = BlockCounters;
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        let code = &launch.kernel.code;
-        let fma = |block: &Range<u32>| {
-            let facts = &code.facts[block.start as usize..block.end as usize];
-            facts.iter().filter(|facts| facts.flop.1 && !facts.guarded).count() as u32
-        };
-        self.blueprint = Arc::new(Blueprint {
-            instructions: code.facts.len(),
-            blocks: code.blocks.clone(),
-            flop: code.facts.iter().map(|facts| facts.flop).collect(),
-            guarded: code.facts.iter().map(|facts| facts.guarded).collect(),
-            merged: code.facts.iter().map(|facts| facts.merged).collect(),
-            fma: code.blocks.iter().map(fma).collect(),
-            constants: launch.kernel.reads_constants(),
-        });
         self.kernel = Some(launch.kernel.clone());
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle().clear();
     }
 
     fn block(&self, _: &BlockInfo) -> BlockCounters {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(|| BlockCounters {
-            counts: vec![Counts::default(); self.blueprint.instructions],
-            executed: vec![(0, 0); self.blueprint.blocks.len()],
-            memory: vec![Memo::default(); self.blueprint.instructions],
-            repeats: vec![Repeats::default(); self.blueprint.instructions],
-            repeated: vec![],
-            work: Work::default(),
-            before: Work::default(),
-            works: Works::default(),
-            blueprint: self.blueprint.clone(),
-            by_step: None,
+        let idle = self.idle().pop();
+        idle.unwrap_or_else(|| {
+            let code = self.kernel.as_ref().map(|kernel| kernel.code.clone()).unwrap_or_default();
+            let instructions = code.facts.len();
+            let fma = |block: &Range<u32>| {
+                let facts = &code.facts[block.start as usize..block.end as usize];
+                facts.iter().filter(|facts| facts.flop.1 && !facts.guarded).count() as u64
+            };
+            BlockCounters {
+                counts: vec![Counts::default(); instructions],
+                executed: vec![(0, 0); code.blocks.len()],
+                memory: vec![Memo::default(); instructions],
+                repeats: vec![Repeats::default(); instructions],
+                repeated: vec![],
+                fma: code.blocks.iter().map(fma).collect(),
+                work: Work::default(),
+                before: Work::default(),
+                works: Works::default(),
+                code,
+                by_step: None,
+            }
         })
     }
 
@@ -264,13 +250,12 @@ impl Analysis for Counters {
         for first in std::mem::take(&mut block.repeated) {
             block.count_repeats(first);
         }
-        let fma: u64 =
-            block.executed.iter().zip(&block.blueprint.fma).map(|(&(times, _), &fma)| times * u64::from(fma)).sum();
+        let fma: u64 = block.executed.iter().zip(&block.fma).map(|((times, _), fma)| times * fma).sum();
         let Work { fma: guarded, issued, passes } = block.work;
         let total = Work { fma: fma + guarded, issued: issued + fma + guarded, passes };
         block.works.add(total.since(block.before), 1);
         block.before = total;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        self.idle().push(block);
     }
 }
 
@@ -285,12 +270,14 @@ pub struct BlockCounters {
     repeats: Vec<Repeats>,
     /// Of those, the ones made in this block since they were counted; some perhaps twice.
     repeated: Vec<u32>,
+    /// Multiply-adds of each basic block that are not guarded.
+    fma: Vec<u64>,
     /// Work so far, without the multiply-adds of basic blocks.
     work: Work,
     /// All work of the blocks before.
     before: Work,
     works: Works,
-    blueprint: Arc<Blueprint>,
+    code: Arc<Code>,
     by_step: Option<Arc<Mutex<Counts>>>,
 }
 
@@ -361,12 +348,9 @@ impl BlockCounters {
 
     fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
         let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
-        let index = instruction as usize;
         counts.instructions = 1;
-        if let (Some(&(flop, fma)), Some(false)) = (self.blueprint.flop.get(index), self.blueprint.guarded.get(index)) {
-            let lanes = u64::from(lanes.count_ones());
-            counts.flop += u64::from(flop) * lanes;
-            counts.fma_threads += if fma { lanes } else { 0 };
+        if let Some(facts) = self.code.facts.get(instruction as usize).filter(|facts| !facts.guarded) {
+            counts.add_flop(facts, lanes.count_ones().into());
         }
         counts
     }
@@ -393,7 +377,7 @@ impl BlockCounters {
             let (addresses, SharedLoad { instruction, bytes, .. }) = (loads.addresses(load), *load);
             let access = Access::shared_load(loads.warp, instruction, bytes, &addresses);
             let memo = &mut self.memory[instruction as usize];
-            let (passes, fewest) = shared_passes(memo, self.blueprint.merged[instruction as usize], &access)?;
+            let (passes, fewest) = shared_passes(memo, self.code.facts[instruction as usize].merged, &access)?;
             Some(Cost { instruction, passes, fewest })
         };
         let costs = loads.loads.iter().filter_map(cost).collect();
@@ -416,12 +400,9 @@ impl Observer for BlockCounters {
     }
 
     fn guarded(&mut self, _: u32, instruction: u32, lanes: u32) {
-        let (flop, fma) = self.blueprint.flop[instruction as usize];
-        let count = &mut self.counts[instruction as usize];
-        let lanes = u64::from(lanes.count_ones());
-        count.flop += u64::from(flop) * lanes;
-        count.fma_threads += if fma { lanes } else { 0 };
-        self.work.fma += u64::from(fma && lanes > 0);
+        let facts = &self.code.facts[instruction as usize];
+        self.counts[instruction as usize].add_flop(facts, lanes.count_ones().into());
+        self.work.fma += u64::from(facts.flop.1 && lanes != 0);
     }
 
     fn branch(&mut self, _: u32, instruction: u32, taken: u32, not_taken: u32) {
@@ -458,7 +439,7 @@ impl Observer for BlockCounters {
                 }
             }
             (Space::Shared, _) => {
-                let merged = self.blueprint.merged[access.instruction as usize];
+                let merged = self.code.facts[access.instruction as usize].merged;
                 let Some((passes, fewest)) = shared_passes(memo, merged, access) else { return };
                 self.work.add_accesses(1, passes);
                 if load {

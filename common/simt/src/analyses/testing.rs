@@ -72,7 +72,11 @@ pub(super) fn request(start: &'static str) -> Request {
         _ => AccessKind::Atomic,
     };
     let space = if start.contains("shared") { Space::Shared } else { Space::Global };
-    let bytes = if start.contains("v2") { 8 } else { 4 };
+    let bytes = match start {
+        _ if start.contains("v2") => 8,
+        _ if start.contains("u8") => 1,
+        _ => 4,
+    };
     let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
     Request { start, kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, data: None }
 }

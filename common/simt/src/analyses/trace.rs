@@ -2,7 +2,7 @@
 
 use crate::observe::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Accesses of a thread that a trace keeps; those after them are not kept. A thread of the naive kernel at K = 16,384 makes half as
 /// many.
@@ -43,7 +43,7 @@ pub struct ThreadTrace {
 #[derive(Debug, Default)]
 pub struct Trace {
     wanted: Vec<(Dim3, Dim3)>,
-    setup: Option<Arc<Setup>>,
+    setup: Option<Setup>,
     done: Mutex<Vec<(usize, Vec<Raw>)>>,
 }
 
@@ -51,7 +51,6 @@ pub struct Trace {
 struct Setup {
     kernel: Kernel,
     block: Dim3,
-    wanted: Vec<(Dim3, Dim3)>,
     arrays: Vec<(u64, u64, String, u32)>,
 }
 
@@ -116,27 +115,20 @@ impl Analysis for Trace {
 
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let arrays = launch.memory.allocations().iter();
-        self.setup = Some(Arc::new(Setup {
+        self.setup = Some(Setup {
             kernel: launch.kernel.clone(),
             block: launch.config.block,
-            wanted: self.wanted.clone(),
             arrays: arrays.map(|a| (a.base().0, a.bytes(), a.name().to_string(), a.element_bytes())).collect(),
-        }));
+        });
         self.done.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn block(&self, block: &BlockInfo) -> BlockTrace {
-        let mut threads = vec![];
-        if let Some(setup) = &self.setup {
-            for (number, (wanted, thread)) in setup.wanted.iter().enumerate() {
-                let size = setup.block;
-                if *wanted == block.index && thread.x < size.x && thread.y < size.y && thread.z < size.z {
-                    let linear = thread.x + size.x * (thread.y + size.y * thread.z);
-                    threads.push((number, linear, vec![]));
-                }
-            }
-        }
-        BlockTrace { threads }
+        let size = self.setup.as_ref().map_or_else(Dim3::default, |setup| setup.block);
+        let inside = |thread: Dim3| thread.x < size.x && thread.y < size.y && thread.z < size.z;
+        let wanted = self.wanted.iter().enumerate().filter(|(_, wanted)| wanted.0 == block.index && inside(wanted.1));
+        let linear = |thread: Dim3| thread.x + size.x * (thread.y + size.y * thread.z);
+        BlockTrace { threads: wanted.map(|(number, wanted)| (number, linear(wanted.1), vec![])).collect() }
     }
 
     fn end(&self, block: BlockTrace) {

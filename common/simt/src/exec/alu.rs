@@ -159,25 +159,6 @@ fn setp(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask
     set(predicates, inst.e, mask, opposite);
 }
 
-/// Predicates hold a bit for each lane, so the operation works on all of them without a loop.
-trait Predicate<Arguments> {
-    fn bits(self, inst: &Inst, predicates: &[u32]) -> u32;
-}
-
-impl<F: Fn(u32) -> u32> Predicate<(u32,)> for F {
-    #[inline(always)]
-    fn bits(self, inst: &Inst, predicates: &[u32]) -> u32 {
-        self(predicates[inst.a as usize])
-    }
-}
-
-impl<F: Fn(u32, u32) -> u32> Predicate<(u32, u32)> for F {
-    #[inline(always)]
-    fn bits(self, inst: &Inst, predicates: &[u32]) -> u32 {
-        self(predicates[inst.a as usize], predicates[inst.b as usize])
-    }
-}
-
 /// Executes an instruction that only computes.
 #[inline(always)]
 pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
@@ -189,9 +170,11 @@ pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[
         ) => {
             match inst.op {
                 $(Op::$vector => Operation::apply($on_lanes, inst, r, mask),)*
+                // Predicates hold a bit for each lane, so the operation works on all of them without a loop.
                 $(Op::$predicate => {
-                    let bits = Predicate::bits($on_bits, inst, predicates);
-                    set(predicates, inst.d, mask, bits);
+                    let operation: fn(u32, u32) -> u32 = $on_bits;
+                    let [a, b] = [inst.a, inst.b].map(|at| predicates.get(at as usize).copied().unwrap_or(0));
+                    set(predicates, inst.d, mask, operation(a, b));
                 })*
                 Op::Mov32 => Operation::apply(|a: u32| a, inst, r, mask),
                 Op::Mov64 => Operation::apply(|a: u64| a, inst, r, mask),

@@ -1,11 +1,10 @@
 //! A block: its warps take turns, each running to its next barrier. Blocks take turns too where they may wait for each other.
 
 use super::barrier::release;
-use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome};
+use super::context::{BARRIERS, Barrier, Cache, Context, Launch, Outcome, Transactions};
 use super::presets::set_presets;
 use super::registers::{Plane, Registers};
-use super::step::{Level, Stop, step};
-use super::transactions::Transactions;
+use super::step::{Level, Stop};
 use super::warp::Warp;
 use super::warpgroup::complete;
 use crate::error::{Fault, FaultKind};
@@ -85,7 +84,7 @@ impl<'a> Worker<'a> {
         self.info = info;
         self.clock = 0;
         self.barriers = [Barrier::default(); BARRIERS];
-        self.transactions = Transactions::default();
+        self.transactions.clear();
         set_presets(self.launch, &mut self.planes, Some(&info));
         self.shared.fill(GARBAGE);
         for planes in self.planes.chunks_exact_mut((code.planes as usize).max(1)) {
@@ -131,7 +130,7 @@ impl<'a> Worker<'a> {
                 let limit = context.launch.config.instruction_limit;
                 let quantum = longest.min(limit.saturating_sub(used).saturating_add(1));
                 context.executed = 0;
-                let stop = step(self.level, &mut self.warps[index], registers, &mut context, quantum as i64);
+                let stop = self.level.step(&mut self.warps[index], registers, &mut context, quantum as i64);
                 context.launch.executed.fetch_add(context.executed, Ordering::Relaxed);
                 let used = context.launch.used();
                 context.clock += context.executed;

@@ -1,13 +1,15 @@
-//! What the parts of execution share: the launch, and of a block everything but its warps. Plain data.
+//! What the parts of execution share: the launch, and of a block everything but its warps; and its faults.
 
 use super::print::Printed;
-use super::transactions::Transactions;
+use crate::ast::Space;
 use crate::config::LaunchConfig;
-use crate::error::{Fault, Location};
+use crate::error::{Fault, FaultKind, Location};
 use crate::lower::Code;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{BlockInfo, Observer};
+use crate::observe::{Access, BlockInfo, BulkCopy, Observer};
+use crate::place::{Array, Place};
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -31,8 +33,7 @@ pub(super) struct Launch<'a> {
     pub executed: AtomicU64,
     /// Those they could have executed while all that they did was to wait.
     pub idle: AtomicU64,
-    /// Those executed by blocks that did nothing but wait while another thread of the host was at work: how many depends
-    /// on how fast that thread is.
+    /// Those executed by blocks that did nothing but wait while another one was at work.
     pub spared: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
@@ -99,6 +100,17 @@ pub(super) struct Barrier {
     pub count: u32,
 }
 
+/// What the barriers in the shared memory of a block await besides arrivals, by their positions there.
+pub(super) type Transactions = HashMap<u32, Awaited>;
+
+/// What such a barrier awaits of bulk copies.
+#[derive(Debug, Default)]
+pub(super) struct Awaited {
+    /// Bytes that have been announced and have not arrived.
+    pub bytes: i64,
+    pub under_way: Vec<BulkCopy>,
+}
+
 /// Warp instructions for which a turn counts that a warp has waited in vain.
 const WAIT: u64 = 1 << 14;
 
@@ -129,4 +141,79 @@ impl Context<'_, '_> {
             event(*observer);
         }
     }
+
+    /// A fault of instruction `pc`, on a lane of the warp.
+    #[cold]
+    #[inline(never)]
+    pub fn fault(&self, kind: FaultKind, pc: u32, warp: u32, lane: Option<u32>) -> Box<Outcome> {
+        let block = self.launch.config.block;
+        Box::new(Outcome::Fault(Box::new(Fault {
+            kind,
+            location: self.launch.kernel.location(pc),
+            block: self.info.index,
+            thread: lane.map(|lane| block.index(u64::from(warp) * 32 + u64::from(lane))),
+        })))
+    }
+
+    /// The fault of the first lane whose access is misaligned, or does not lie `inside` its memory.
+    #[cold]
+    #[inline(never)]
+    pub fn bad_access(&self, access: Access, inside: impl Fn(u64) -> bool) -> Box<Outcome> {
+        let bytes = u64::from(access.bytes);
+        let bad = |address: u64| !address.is_multiple_of(bytes) || !inside(address);
+        let lane = (0..32).find(|&lane| access.lanes >> lane & 1 != 0 && bad(access.addresses[lane])).unwrap_or(0);
+        let (address, Access { space, kind, bytes, .. }) = (access.addresses[lane], access);
+        let place = match space {
+            Space::Shared => self.shared_place(address),
+            Space::Local => {
+                let of = self.code.local_bytes.into();
+                match before_start(address) {
+                    Some(bytes) => Place::BeforeMemory { space, bytes, of },
+                    None => Place::Byte { space, byte: address, of },
+                }
+            }
+            Space::Param => Place::Byte { space, byte: address, of: self.launch.params.len() as u64 },
+            _ => {
+                let memory = self.launch.memory;
+                let end = address.saturating_add(u64::from(bytes) - 1);
+                // An access that starts inside and ends outside is described by its end.
+                let ends_outside = memory.holding(address, 1).is_some() && address.is_multiple_of(u64::from(bytes));
+                memory.place(if ends_outside { end } else { address })
+            }
+        };
+        let kind = if address.is_multiple_of(u64::from(bytes)) {
+            FaultKind::OutOfBounds { space, access: kind, bytes, place }
+        } else {
+            // Where it lies outside is another matter.
+            let place = if inside(address) { place } else { Place::Address(address) };
+            FaultKind::Misaligned { space, access: kind, bytes, place }
+        };
+        self.fault(kind, access.instruction, access.warp, Some(lane as u32))
+    }
+
+    /// A place in shared memory.
+    pub fn shared_place(&self, address: u64) -> Place {
+        let of = u64::from(self.launch.shared_bytes);
+        if let Some(bytes) = before_start(address) {
+            return Place::BeforeMemory { space: Space::Shared, bytes, of };
+        }
+        let before = self.code.shared_arrays.iter().rfind(|array| u64::from(array.offset) <= address);
+        let near = match before {
+            Some(array) if address < 1 << 32 => Place::Offset {
+                array: Array { name: array.source_name.clone(), space: Space::Shared },
+                bytes: address - u64::from(array.offset),
+            },
+            _ => Place::SharedAddress(address),
+        };
+        match address.checked_sub(of) {
+            Some(bytes) => Place::PastShared { near: near.into(), bytes, of },
+            None => near,
+        }
+    }
+}
+
+/// How far an address lies before the start of its memory, if it was computed from a negative index, in 32 or in 64 bits.
+fn before_start(address: u64) -> Option<u64> {
+    let signed = if address >> 32 == 0 { i64::from(address as i32) } else { address as i64 };
+    (signed < 0).then_some(signed.unsigned_abs())
 }

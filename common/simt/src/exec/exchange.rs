@@ -116,7 +116,7 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             for (name, same) in groups(names, mask) {
                 let compared = name & mask;
                 let alike = |lane: usize| select(compared, |other| values[other] == values[lane]);
-                if inst.sub == 1 {
+                if inst.sub == sub::ALL {
                     let all = alike(same.trailing_zeros() as usize) == compared;
                     r.write(inst.d, same, &[if all { compared } else { 0 }; 32]);
                     set(&mut warp.predicates, inst.e, same, if all { u32::MAX } else { 0 });

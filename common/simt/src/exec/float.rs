@@ -23,30 +23,15 @@ pub(crate) fn flush(value: f32, ftz: bool) -> f32 {
 
 /// IEEE 754-2008 minNum, with −0 below +0.
 pub(crate) fn minimum(x: f32, y: f32) -> f32 {
-    if x.is_nan() {
-        y
-    } else if y.is_nan() {
-        x
-    } else if x == y {
-        f32::from_bits(x.to_bits() | y.to_bits())
-    } else if x < y {
-        x
-    } else {
-        y
+    match (x.is_nan(), y.is_nan()) {
+        (true, _) => y,
+        (_, true) => x,
+        _ if x.total_cmp(&y).is_lt() => x,
+        _ => y,
     }
 }
 
 /// IEEE 754-2008 maxNum, with +0 above −0.
 pub(crate) fn maximum(x: f32, y: f32) -> f32 {
-    if x.is_nan() {
-        y
-    } else if y.is_nan() {
-        x
-    } else if x == y {
-        f32::from_bits(x.to_bits() & y.to_bits())
-    } else if x > y {
-        x
-    } else {
-        y
-    }
+    -minimum(-x, -y)
 }

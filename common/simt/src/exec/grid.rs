@@ -2,7 +2,6 @@
 
 use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
-use super::waits::{Counted, Waits};
 use crate::observe::{BlockInfo, Watch, WatchedBlock};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -18,22 +17,27 @@ struct Grid<'a> {
     next: AtomicU64,
     /// No block after this one needs to run.
     last: AtomicU64,
-    waits: Waits,
     failure: Mutex<Option<(u64, Outcome)>>,
 }
 
 /// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
-pub(super) fn run(launch: &Launch, analysis: &dyn Watch, only: Option<&[u64]>) -> Option<(u64, Outcome)> {
-    let workers = launch.config.workers(analysis.in_order(), grid_blocks(launch, only)) as usize;
+pub(super) fn run(
+    launch: &Launch,
+    analysis: &dyn Watch,
+    only: Option<&[u64]>,
+    ended: &(dyn Fn() + Sync),
+) -> Option<(u64, Outcome)> {
+    // Blocks that may wait for each other take turns, and how fast each of the host's threads is decides nothing.
+    let in_order = analysis.in_order() || launch.kernel.code.communicates;
+    let workers = launch.config.workers(in_order, grid_blocks(launch, only)) as usize;
     // A system that gives no threads leaves this one.
     let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
-    let workers = if pool.is_some() { workers } else { 1 };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-    let grid = Grid { launch, only, next, last, waits: Waits::new(workers), failure: Mutex::new(None) };
+    let grid = Grid { launch, only, next, last, failure: Mutex::new(None) };
     match pool {
-        None => grid.work(analysis),
+        None => grid.work(analysis, ended),
         Some(pool) => {
-            pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis)));
+            pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis, ended)));
         }
     }
     grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -45,14 +49,14 @@ fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
 }
 
 impl<'a> Grid<'a> {
-    /// Runs blocks until there are none left.
-    fn work(&self, analysis: &dyn Watch) {
+    /// Runs blocks until there are none left, and calls `ended` after each.
+    fn work(&self, analysis: &dyn Watch, ended: &(dyn Fn() + Sync)) {
         let most = self.launch.kernel.resident_blocks(self.launch.config);
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
         let mut idle = None;
         // Turns in a row in which nothing has happened.
-        let (mut nothing, mut counted) = (0, Counted::default());
+        let mut nothing = 0;
         loop {
             let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some((mut worker, mut watched)) = new.or_else(|| waiting.pop_front()) else { break };
@@ -61,29 +65,25 @@ impl<'a> Grid<'a> {
             let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(watched.observer()) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
-                let all = if nothing > waiting.len() { self.waits.all_wait(&mut counted, warps) } else { None };
-                if let Some(warps) = all {
+                if nothing > waiting.len() {
                     self.launch.waits(warps);
                 } else {
-                    // What is waited for may come from a block on another thread, which may need this one's core.
                     self.launch.spared.fetch_add(worker.executed() - before, Ordering::Relaxed);
-                    std::thread::yield_now();
                 }
             } else {
                 nothing = 0;
-                self.waits.works();
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
                 waiting.push_back((worker, watched));
                 continue;
             }
             watched.end();
+            ended();
             if let Err(outcome) = turn {
                 self.fail(worker.number(), outcome);
             }
             idle = Some(worker);
         }
-        self.waits.ends();
     }
 
     /// The next block that is to be run, with its observer.

@@ -1,14 +1,58 @@
-//! The instruction sets of the host that a warp can be run with.
+//! The instruction sets of the host that a warp can be run with, and what they look for in the addresses of the 32 lanes of an access.
 
 use super::alu::alu;
-#[cfg(target_arch = "x86_64")]
-use super::avx512;
-use super::pattern::{Pattern, Summary};
 use super::registers::Registers;
-use super::runs;
-use crate::lower::inst::{BASES, Detail, Inst, Micro};
+use super::vector::Operation;
+use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
-/// The instruction sets a warp can be run with.
+/// What the addresses of a request have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Summary {
+    pub low: u64,
+    pub high: u64,
+    /// All bits that are set in any of them.
+    pub bits: u64,
+    /// All the same.
+    pub same: bool,
+    /// Each 4 above the one before.
+    pub next: bool,
+}
+
+impl Summary {
+    /// Looks at the addresses of a request.
+    #[inline(always)]
+    pub fn of(addresses: &[u64; 32]) -> Self {
+        let first = addresses[0];
+        let (mut low, mut high, mut bits, mut next) = (u64::MAX, 0, 0, 0);
+        for (lane, &address) in addresses.iter().enumerate() {
+            low = low.min(address);
+            high = high.max(address);
+            bits |= address;
+            next |= address ^ first.wrapping_add(4 * lane as u64);
+        }
+        Self { low, high, bits, same: low == high, next: next == 0 }
+    }
+}
+
+/// Where the lanes' addresses of a base lie, in words.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Pattern {
+    pub index: [u32; 32],
+    pub kind: Arrangement,
+}
+
+/// The frequent arrangements of 32 addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrangement {
+    /// All the same.
+    Broadcast,
+    /// One word after the other.
+    Contiguous,
+    Scattered,
+}
+
+/// The instruction sets a warp can be run with: for each the same code, which the compiler makes vector code of.
 pub(crate) trait Isa {
     /// Executes an instruction that only computes.
     ///
@@ -18,71 +62,84 @@ pub(crate) trait Isa {
     /// Executes a run on all lanes. `bases` are the checked bases of the run.
     ///
     /// # Safety
-    /// The processor must have the instruction set, and every load of the run must lie inside `words`.
+    /// The processor must have the instruction set.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
+}
 
-    /// Looks at the addresses of a request.
-    fn summary(addresses: &[u64; 32]) -> Summary {
-        let mut summary = Summary { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
-        let mut expected = addresses[0];
-        for &address in addresses {
-            summary.low = summary.low.min(address);
-            summary.high = summary.high.max(address);
-            summary.bits |= address;
-            summary.same &= address == addresses[0];
-            summary.next &= address == expected;
-            expected = expected.wrapping_add(4);
+macro_rules! isa {
+    ($(#[$doc:meta])* $name:ident $(, $feature:literal)?) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl Isa for $name {
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
+                alu(inst, registers, predicates, details, mask);
+            }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+                run(steps, bases, words, registers);
+            }
         }
-        summary
+    };
+}
+isa! {
+    /// What every processor has.
+    Plain
+}
+#[cfg(target_arch = "x86_64")]
+isa! {
+    /// AVX2 with fused multiply-add.
+    Avx2, "avx2,fma"
+}
+#[cfg(target_arch = "x86_64")]
+isa! {
+    /// AVX-512: a register is two vectors.
+    Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+}
+
+/// A run, vectorised by the compiler for the instruction set it is inlined into.
+#[inline(always)]
+fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+    for step in steps {
+        match *step {
+            Micro::Fma([d, a, b, c]) => {
+                let inst = Inst { d, a, b, c, ..Inst::new(Op::FmaF32) };
+                Operation::apply(|a: f32, b: f32, c: f32| a.mul_add(b, c), &inst, registers, u32::MAX);
+            }
+            Micro::Mad([d, a, b, c]) => {
+                let inst = Inst { d, a, b, c, ..Inst::new(Op::Mad32) };
+                let operation = |a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c);
+                Operation::apply(operation, &inst, registers, u32::MAX);
+            }
+            Micro::Load1 { to, base, offset } => {
+                load(to, &bases[base as usize % BASES], offset, words, registers);
+            }
+            Micro::LoadN { to, base, offset } => {
+                for (to, part) in to.into_iter().zip(0..) {
+                    if to != NONE {
+                        load(to, &bases[base as usize % BASES], offset + part, words, registers);
+                    }
+                }
+            }
+        }
     }
 }
 
-/// What every processor has.
-pub(crate) struct Plain;
-
-impl Isa for Plain {
-    unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
-        alu(inst, registers, predicates, details, mask);
+#[inline(always)]
+fn load(to: u32, base: &Pattern, offset: i32, words: &[u32], registers: Registers) {
+    let at = |lane: usize| base.index[lane].wrapping_add_signed(offset) as usize;
+    if base.kind == Arrangement::Broadcast {
+        registers.write(to, u32::MAX, &[words[at(0)]; 32]);
+        return;
     }
-    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
-        runs::run(steps, bases, words, registers);
+    let mut out = [0; 32];
+    if base.kind == Arrangement::Contiguous {
+        out.copy_from_slice(&words[at(0)..at(0) + 32]);
+    } else {
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = words[at(lane)];
+        }
     }
-}
-
-/// AVX2 with fused multiply-add.
-#[cfg(target_arch = "x86_64")]
-pub(crate) struct Avx2;
-
-#[cfg(target_arch = "x86_64")]
-impl Isa for Avx2 {
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
-        alu(inst, registers, predicates, details, mask);
-    }
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
-        runs::run(steps, bases, words, registers);
-    }
-}
-
-/// AVX-512: a register is two vectors.
-#[cfg(target_arch = "x86_64")]
-pub(crate) struct Avx512;
-
-#[cfg(target_arch = "x86_64")]
-impl Isa for Avx512 {
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
-        alu(inst, registers, predicates, details, mask);
-    }
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
-        // SAFETY: the caller vouches for the instruction set and the loads.
-        unsafe { avx512::run(steps, bases, words, registers) };
-    }
-    #[inline(always)]
-    fn summary(addresses: &[u64; 32]) -> Summary {
-        // SAFETY: this type is only used where `Level::detect` found AVX-512.
-        unsafe { avx512::summary(addresses) }
-    }
+    registers.write(to, u32::MAX, &out);
 }

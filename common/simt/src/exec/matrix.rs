@@ -6,9 +6,8 @@ use super::registers::Registers;
 use super::sums::{self, Product, TensorCore, covers};
 use crate::ast::Type;
 use crate::error::FaultKind;
-use crate::lower::fragment::Fragment;
 use crate::lower::inst::Inst;
-use crate::lower::matrix::MatrixOp;
+use crate::lower::matrix::{Fragment, MatrixOp};
 
 /// The bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {

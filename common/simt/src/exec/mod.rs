@@ -3,9 +3,6 @@
 mod access;
 mod alu;
 mod arguments;
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "AVX-512 intrinsics load and store through pointers")]
-mod avx512;
 mod barrier;
 mod bits;
 mod block;
@@ -13,7 +10,6 @@ mod context;
 mod convert;
 mod descriptor;
 mod exchange;
-mod faults;
 mod float;
 mod frame;
 mod grid;
@@ -21,7 +17,6 @@ mod grid;
 mod isa;
 mod lane;
 mod matrix;
-mod pattern;
 mod presets;
 mod print;
 mod real;
@@ -30,17 +25,13 @@ mod real;
     reason = "the lowering keeps offsets in range; a check for each operand would slow every instruction"
 )]
 mod registers;
-mod runs;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
 mod sums;
 mod system;
-mod transactions;
 mod vector;
-mod waits;
 mod warp;
 mod warpgroup;
-mod watch;
 
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;
@@ -79,40 +70,28 @@ pub fn launch<A: Analysis>(
     args: &[Arg],
     analysis: &mut A,
 ) -> Result<Launched, Error> {
-    launch_blocks(kernel, memory, config, args, analysis, None)
-}
-
-/// Runs only some blocks of the grid, by their numbers, as [`launch`] does; the work of the others is left undone.
-///
-/// # Errors
-/// As [`launch`], and [`Error::Usage`] when the grid has no such block.
-pub(crate) fn launch_some<A: Analysis>(
-    kernel: &Kernel,
-    memory: &mut GlobalMemory,
-    config: &LaunchConfig,
-    args: &[Arg],
-    analysis: &mut A,
-    blocks: &[u64],
-) -> Result<Launched, Error> {
-    let count = config.grid.count();
-    if let Some(block) = blocks.iter().find(|&&block| block >= count) {
-        return Err(Error::usage(format!("there is no block {block} in a grid of {count}")));
-    }
-    launch_blocks(kernel, memory, config, args, analysis, Some(blocks))
+    launch_blocks(kernel, memory, config, args, analysis, None, &|| ())
 }
 
 /// Words of global memory, and warp instructions, up to which a launch whose threads may wait for each other is run twice.
 const SECOND_WORDS: usize = 1 << 24;
 const SECOND_USED: u64 = 1 << 22;
 
-fn launch_blocks(
+/// As [`launch`], and calls `ended` after each block. If some blocks of the grid are given, by their numbers, the work of the others is
+/// left undone.
+pub(crate) fn launch_blocks(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
     config: &LaunchConfig,
     args: &[Arg],
     analysis: &mut dyn Watch,
     only: Option<&[u64]>,
+    ended: &(dyn Fn() + Sync),
 ) -> Result<Launched, Error> {
+    let count = config.grid.count();
+    if let Some(block) = only.unwrap_or_default().iter().find(|&&block| block >= count) {
+        return Err(Error::usage(format!("there is no block {block} in a grid of {count}")));
+    }
     config.validate(u64::from(kernel.static_shared_bytes()))?;
     let threads = config.block.count();
     if let Some(limit) = kernel.max_threads() {
@@ -154,7 +133,7 @@ fn launch_blocks(
     };
     let waits = kernel.code.communicates || kernel.code.polls;
     let before = if waits && analysis.second().is_some() { memory.copy(SECOND_WORDS) } else { None };
-    let failure = run(&launch, analysis, only);
+    let failure = run(&launch, analysis, only, ended);
     let (executed, used) = (launch.executed.load(Ordering::Relaxed), launch.used());
     let printed = std::mem::take(&mut *launch.printed.lock().unwrap_or_else(PoisonError::into_inner));
     let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
@@ -168,11 +147,9 @@ fn launch_blocks(
         let [executed, idle, spared] = counts;
         let printed = Mutex::new(Printed::default());
         let atomic = Mutex::new(());
-        run(
-            &Launch { config: &config, reversed: !config.backwards, executed, idle, spared, atomic, printed, ..launch },
-            second,
-            only,
-        );
+        let again =
+            Launch { config: &config, reversed: !config.backwards, executed, idle, spared, atomic, printed, ..launch };
+        run(&again, second, only, &|| ());
         memory.exchange(&mut copy);
     }
     memory.print(&printed.text());

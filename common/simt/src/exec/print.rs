@@ -162,12 +162,10 @@ fn one<F: Fn(u64) -> Option<u8>>(
     }
     while let Some(length @ (b'h' | b'l' | b'z' | b'j' | b't' | b'L')) = bytes.get(at) {
         c.long |= *length != b'h';
-        c.short = if *length != b'h' {
-            0
-        } else if c.short == 16 {
-            8
-        } else {
-            16
+        c.short = match (length, c.short) {
+            (b'h', 16) => 8,
+            (b'h', _) => 16,
+            _ => 0,
         };
         at += 1;
     }
@@ -175,12 +173,8 @@ fn one<F: Fn(u64) -> Option<u8>>(
     let text = match kind {
         b'%' => return Some(("%".into(), at + 1)),
         b'd' | b'i' => {
-            let value = arguments.signed(c.long);
-            let value = match c.short {
-                16 => i64::from(value as i16),
-                8 => i64::from(value as i8),
-                _ => value,
-            };
+            let cut = if c.short == 0 { 0 } else { 64 - c.short };
+            let value = arguments.signed(c.long) << cut >> cut;
             c.integer(value < 0, &value.unsigned_abs().to_string(), "")
         }
         b'u' | b'o' | b'x' | b'X' => {
@@ -220,13 +214,11 @@ fn one<F: Fn(u64) -> Option<u8>>(
 impl Conversion {
     /// Puts a sign or a prefix before digits, and both into the field.
     fn pad(&self, sign: &str, digits: &str) -> String {
-        let fill = self.width.saturating_sub(sign.len() + digits.chars().count());
-        if self.left {
-            format!("{sign}{digits}{}", " ".repeat(fill))
-        } else if self.zero {
-            format!("{sign}{}{digits}", "0".repeat(fill))
-        } else {
-            format!("{}{sign}{digits}", " ".repeat(fill))
+        let (all, width) = (format!("{sign}{digits}"), self.width);
+        match (self.left, self.zero) {
+            (true, _) => format!("{all:<width$}"),
+            (_, true) => format!("{sign}{digits:0>width$}", width = width.saturating_sub(sign.len())),
+            _ => format!("{all:>width$}"),
         }
     }
 
@@ -242,8 +234,7 @@ impl Conversion {
     fn integer(&mut self, negative: bool, digits: &str, prefix: &str) -> String {
         self.zero &= self.precision.is_none();
         let least = self.precision.unwrap_or(1);
-        let digits = if digits == "0" { "" } else { digits };
-        let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
+        let digits = format!("{:0>least$}", if digits == "0" { "" } else { digits });
         // The zero that marks an octal number may be there already.
         let prefix = if prefix == "0" && digits.starts_with('0') { "" } else { prefix };
         self.pad(&format!("{}{prefix}", self.sign(negative)), &digits)

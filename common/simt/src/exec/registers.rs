@@ -3,6 +3,8 @@
 //! A 32-bit register is 32 words in a row, one a lane; a 64-bit one 32 double words. Instructions hold word offsets
 //! that the lowering computed, so they are in range by construction; debug builds check.
 
+use crate::lower::Home;
+use crate::observe::RegisterFile;
 use std::marker::PhantomData;
 
 /// 32 lanes of a 32-bit register, aligned to a cache line.
@@ -95,5 +97,33 @@ impl<'a> Registers<'a> {
             *out = unsafe { *words.get_unchecked(index as usize) };
         }
         self.write(offset, mask, &out);
+    }
+}
+
+/// The registers of a warp, for somebody who may ask for any place: those outside are zero.
+pub(super) struct WarpRegisters<'a> {
+    pub registers: Registers<'a>,
+    pub planes: u32,
+    pub predicates: &'a [u32],
+}
+
+impl WarpRegisters<'_> {
+    fn read<W: Word>(&self, offset: u32) -> [W; 32] {
+        let end = u64::from(offset) + 8 * size_of::<W>() as u64;
+        let inside = offset.is_multiple_of(32) && end <= 32 * u64::from(self.planes);
+        if inside { self.registers.read(offset) } else { [W::default(); 32] }
+    }
+}
+
+impl RegisterFile for WarpRegisters<'_> {
+    fn values(&self, home: Home) -> [u64; 32] {
+        match home {
+            Home::Predicate(number) => {
+                let bits = self.predicates.get(number as usize).copied().unwrap_or(0);
+                std::array::from_fn(|lane| u64::from(bits >> lane & 1))
+            }
+            Home::Word(offset) => self.read::<u32>(offset).map(u64::from),
+            Home::Double(offset) => self.read::<u64>(offset),
+        }
     }
 }

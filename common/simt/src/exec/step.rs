@@ -8,38 +8,25 @@ use super::exchange::exchange;
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
 use super::matrix::multiply;
-use super::registers::Registers;
+use super::registers::{Registers, WarpRegisters};
 use super::system::system;
 use super::warp::{Parked, Warp};
 use super::warpgroup::warpgroup;
-use super::watch::WarpRegisters;
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::lower::matrix::MatrixOp;
 use crate::observe::Executed;
 
-/// Instructions of the host that this processor was found to have.
+/// What runs a warp with the instructions of the host that this processor was found to have.
 #[derive(Clone, Copy)]
-pub(super) struct Level(Set);
-
-/// Private, so that only [`Level::detect`] makes levels.
-#[derive(Clone, Copy)]
-enum Set {
-    Plain,
-    /// Plain, and shown instruction by instruction.
-    Stepping,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
+pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_, '_>, i64) -> Checked<Stop>);
 
 impl Level {
     /// The best this processor has, up to what is asked for; for an observer that is told of every instruction, the plain one.
     pub fn detect(asked: InstructionSet, steps: bool) -> Self {
         if steps {
-            return Self(Set::Stepping);
+            return Self(stepping);
         }
         #[cfg(target_arch = "x86_64")]
         if asked != InstructionSet::Plain && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -47,10 +34,16 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
-            return Self(if avx512 && asked == InstructionSet::Best { Set::Avx512 } else { Set::Avx2 });
+            return if avx512 && asked == InstructionSet::Best { Self(avx512_loop) } else { Self(avx2_loop) };
         }
         let _ = asked;
-        Self(Set::Plain)
+        Self(plain)
+    }
+
+    /// Runs a warp until its turn is over, it arrives at a barrier, or all its threads have ended.
+    pub fn step(self, warp: &mut Warp, registers: Registers, context: &mut Context, quantum: i64) -> Checked<Stop> {
+        // SAFETY: `Level::detect` found the instruction set on this processor.
+        unsafe { self.0(warp, registers, context, quantum) }
     }
 }
 
@@ -65,27 +58,6 @@ pub(super) enum Stop {
     Barrier,
     /// All its threads have ended.
     Done,
-}
-
-/// Runs a warp until its turn is over, it arrives at a barrier, or all its threads have ended.
-pub(super) fn step(
-    level: Level,
-    warp: &mut Warp,
-    registers: Registers,
-    context: &mut Context,
-    quantum: i64,
-) -> Checked<Stop> {
-    // SAFETY: `Level::detect` found the instruction set on this processor.
-    unsafe {
-        match level.0 {
-            Set::Plain => plain(warp, registers, context, quantum),
-            Set::Stepping => stepping(warp, registers, context, quantum),
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => avx2(warp, registers, context, quantum),
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => avx512(warp, registers, context, quantum),
-        }
-    }
 }
 
 macro_rules! instance {
@@ -109,9 +81,9 @@ macro_rules! instance {
 instance!(plain, Plain, false);
 instance!(stepping, Plain, true);
 #[cfg(target_arch = "x86_64")]
-instance!(avx2, Avx2, false, "avx2,fma");
+instance!(avx2_loop, Avx2, false, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
-instance!(avx512, Avx512, false, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
+instance!(avx512_loop, Avx512, false, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma");
 
 /// The loop itself. It is inlined into each instance, so that all of it uses the instance's instructions.
 ///
@@ -150,6 +122,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 continue;
             }
         }
+        let at = At { inst, r, warp: warp.number, lanes: mask };
         match inst.op {
             Op::Enter => {
                 if here == warp.join {
@@ -180,7 +153,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
-                    && let Some(bases) = access::bases::<I>(context, run, r)
+                    && let Some(bases) = access::bases(context, run, r)
                 {
                     if context.observer.is_some() {
                         access::show_run(context, run, &bases, warp.number);
@@ -190,10 +163,10 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared::<I>(context, At { inst, r, warp: warp.number, lanes: mask }, 0)?,
-            Op::StShared => access::store_shared::<I>(context, At { inst, r, warp: warp.number, lanes: mask }, 0)?,
-            Op::LdGlobal => access::load_global::<I>(context, At { inst, r, warp: warp.number, lanes: mask })?,
-            Op::StGlobal => access::store_global::<I>(context, At { inst, r, warp: warp.number, lanes: mask })?,
+            Op::LdShared => access::load_shared(context, at, 0)?,
+            Op::StShared => access::store_shared(context, at, 0)?,
+            Op::LdGlobal => access::load_global(context, at)?,
+            Op::StGlobal => access::store_global(context, at)?,
             Op::Bra => {
                 if inst.guard != NO_GUARD {
                     context.tell(|observer| observer.branch(warp.number, inst.pc, mask, warp.active & !mask));
@@ -224,13 +197,9 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
-            Op::LdLocal | Op::StLocal => {
-                let at = At { inst, r, warp: warp.number, lanes: mask };
-                access::local(context, at, &mut warp.local, 0, inst.op == Op::LdLocal)?;
-            }
+            Op::LdLocal | Op::StLocal => access::local(context, at, &mut warp.local, 0, inst.op == Op::LdLocal)?,
             Op::LdGeneric | Op::StGeneric => {
-                let at = At { inst, r, warp: warp.number, lanes: mask };
-                access::generic::<I>(context, at, &mut warp.local, inst.op == Op::LdGeneric)?;
+                access::generic(context, at, &mut warp.local, inst.op == Op::LdGeneric)?;
             }
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {

@@ -121,7 +121,7 @@ pub(crate) fn product(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
         let mut sum = (c[at], product.kinds[3]);
         for (number, terms) in terms.chunks(step).enumerate() {
             let bits = if let Some(first) = term(sum.0, sum.1).filter(|_| finite) {
-                add(core, first, terms).round(result)
+                add(core, first, terms, result)
             } else {
                 let own = number * step..number * step + terms.len();
                 let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
@@ -134,14 +134,8 @@ pub(crate) fn product(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     (0..c.len()).map(element).collect()
 }
 
-/// A sum: `digits` · 2^`exponent`.
-struct Sum {
-    digits: i64,
-    exponent: i32,
-}
-
-/// One step: the sum before, and products.
-fn add(core: TensorCore, first: Term, products: &[Term]) -> Sum {
+/// One step: the sum before, and products; the bits of the sum of a type.
+fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
     let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
     let aligned = |term: Term| match term.exponent - term.places - last {
@@ -152,23 +146,17 @@ fn add(core: TensorCore, first: Term, products: &[Term]) -> Sum {
         _ => 0,
     };
     let digits = products.iter().fold(aligned(first), |sum, &term| sum + aligned(term));
-    Sum { digits, exponent: last }
-}
-
-impl Sum {
-    fn round(&self, kind: Type) -> u64 {
-        let (negative, bits) = (self.digits < 0, self.digits.unsigned_abs());
-        let exact = Real::Finite { negative, bits: bits.into(), exponent: self.exponent };
-        let format = Format::of(kind);
-        let too_large = self.digits != 0 && bits.ilog2() as i32 + self.exponent > format.largest();
-        let rounded = match kind {
-            _ if too_large => Real::Infinite { negative }.round(format, Rounding::Zero),
-            Type::F32 => exact.round(format, Rounding::Zero),
-            _ => exact.round(format, Rounding::Nearest),
-        };
-        // Nothing is left: a positive zero.
-        if rounded & format.magnitude() == 0 { 0 } else { rounded }
-    }
+    let (negative, bits) = (digits < 0, digits.unsigned_abs());
+    let exact = Real::Finite { negative, bits: bits.into(), exponent: last };
+    let format = Format::of(kind);
+    let too_large = digits != 0 && bits.ilog2() as i32 + last > format.largest();
+    let rounded = match kind {
+        _ if too_large => Real::Infinite { negative }.round(format, Rounding::Zero),
+        Type::F32 => exact.round(format, Rounding::Zero),
+        _ => exact.round(format, Rounding::Nearest),
+    };
+    // Nothing is left: a positive zero.
+    if rounded & format.magnitude() == 0 { 0 } else { rounded }
 }
 
 /// A sum in which not all is finite: the finite numbers do not matter.

@@ -88,25 +88,10 @@ impl Warp {
 
     /// Ready to run a new block.
     pub fn reset(&mut self) {
-        self.live = self.full;
-        self.active = self.full;
-        self.pc = 0;
-        self.join = NONE;
-        self.stack.clear();
-        self.predicates.fill(0);
-        self.local.clear();
-        self.done = false;
-        self.waiting_at = None;
-        self.reduction = None;
-        self.pending.clear();
-        self.groups = [0; 32];
-        self.together = 0;
-        self.waiting_lanes = 0;
-        self.apart = false;
-        self.gathering = 0;
-        self.barred.clear();
-        self.early = 0;
-        self.alone = (0, 0);
+        let Self { number, full, mut predicates, mut local, .. } = std::mem::take(self);
+        predicates.fill(0);
+        local.clear();
+        *self = Self { number, full, live: full, active: full, join: NONE, predicates, local, ..Self::default() };
     }
 
     /// Lanes wait at the barrier just read for the rest of their warp, which goes on. False if nobody is on the way.
@@ -184,16 +169,15 @@ impl Warp {
         false
     }
 
-    /// The active lanes wait for the `missing` ones: some of these run next. False if none of them is on its way by itself.
-    pub fn wait_for(&mut self, missing: u32) -> bool {
+    /// The active lanes wait for the `missing` ones: some of these run next, if they are on their way by themselves.
+    pub fn wait_for(&mut self, missing: u32) {
         let comes = |parked: &Parked| parked.lanes & self.live != 0 && parked.lanes & self.live & !missing == 0;
-        let Some(at) = self.stack.iter().rposition(comes) else { return false };
+        let Some(at) = self.stack.iter().rposition(comes) else { return };
         let Parked { pc, lanes, join } = self.stack.remove(at);
         self.stack.push(Parked { pc: self.pc, lanes: self.active, join: self.join });
         self.waiting_lanes |= self.active;
         (self.pc, self.active, self.join) = (pc, lanes & self.live, join);
         self.gathering &= !lanes;
-        true
     }
 
     /// The lanes of a parked entry that are there and wait for nobody. An entry of a meeting point also names those on their way

@@ -9,8 +9,7 @@ use super::sums::{Product, TensorCore};
 use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lower::inst::{Inst, NONE, Op};
-use crate::lower::matrix::MatrixOp;
-use crate::lower::warpgroup::{self, Scale, WarpgroupOp};
+use crate::lower::matrix::{self, MatrixOp, Scale, WarpgroupOp};
 use crate::observe::WarpgroupStep;
 
 /// Threads of a warpgroup.
@@ -79,7 +78,7 @@ struct Site<'a, 'b, 'c, 'd> {
 /// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
 fn multiply(
     site: &Site<'_, '_, '_, '_>,
-    product: &warpgroup::Product,
+    product: &matrix::Product,
     registers: &[u32],
     adds: bool,
     pieces: &mut Vec<u32>,
@@ -119,7 +118,7 @@ impl Site<'_, '_, '_, '_> {
         &self,
         name: &str,
         register: u32,
-        product: &warpgroup::Product,
+        product: &matrix::Product,
         operand: usize,
         first: u32,
         count: u32,
@@ -189,10 +188,8 @@ pub(super) fn complete(warps: &[Warp], context: &Context) -> Result<(), Outcome>
                 four[0].number, other.number
             );
             let matrices = &context.code.matrices;
-            let is_product = |inst: &&Inst| {
-                inst.op == Op::Warpgroup
-                    && matches!(matrices[inst.imm as usize].op, MatrixOp::Warpgroup(WarpgroupOp::Multiply(_)))
-            };
+            let is_product =
+                |inst: &&Inst| inst.op == Op::Warpgroup && matrices[inst.imm as usize].op.product().is_some();
             let pc = context.code.insts.iter().find(is_product).map_or(0, |inst| inst.pc);
             return Err(*context.fault(FaultKind::Other(text), pc, other.number, Some(0)));
         }

@@ -9,7 +9,6 @@ use super::merging::merged;
 use super::origins::{origins, sources};
 use super::preset::Preset;
 use super::raw::{Decoded, Raw};
-use super::warpgroup::WarpgroupOp;
 
 /// The facts of every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
@@ -70,10 +69,10 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
             MatrixOp::Multiply([d, a, ..], _) if !d.kind.is_integer() => {
                 (2 * (d.rows * d.columns * a.columns / 32) as u16, false)
             }
-            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) if !product.sum.is_integer() => {
-                ((product.columns * product.length()) as u16, false)
+            op => {
+                let product = op.product().filter(|product| !product.sum.is_integer());
+                (product.map_or(0, |product| (product.columns * product.length()) as u16), false)
             }
-            _ => (0, false),
         },
         op => (op.flops().into(), op == Op::FmaF32),
     }

@@ -4,9 +4,7 @@
 use super::allocate::Liveness;
 use super::code::{Code, Flow, Home, Step};
 use super::inst::{Combine, NONE, Op};
-use super::matrix::MatrixOp;
 use super::raw::{Decoded, Effect, Raw, Value};
-use super::warpgroup::WarpgroupOp;
 use crate::ast::Type;
 
 /// Where a warp keeps a value whose place this is.
@@ -36,14 +34,6 @@ fn flow(raw: &Raw, code: &Code) -> Flow {
         // Those before compute.
         op if op as u8 >= Op::Bra as u8 => Flow::Decides,
         _ => Flow::Any,
-    }
-}
-
-/// Whether a predicate says if a product of a warpgroup adds to what its registers hold.
-fn may_overwrite(raw: &Raw, code: &Code) -> bool {
-    raw.inst.op == Op::Warpgroup && raw.inst.c != NONE && {
-        let op = &code.matrices[raw.inst.imm as usize].op;
-        matches!(op, MatrixOp::Warpgroup(WarpgroupOp::Multiply(_)))
     }
 }
 
@@ -91,8 +81,8 @@ pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], liveness: &Liven
             Flow::Shuffle { .. } => &[inst.b, inst.c],
             _ => &[],
         };
-        // Its sums may be left unread, which only the predicate knows.
-        if may_overwrite(raw, code) {
+        // The sums of a product may be left unread, which only its predicate knows.
+        if inst.op == Op::Warpgroup && inst.c != NONE {
             let Effect { uses, defs } = &mut effect;
             uses.retain(|value| !defs.contains(value));
         }

@@ -38,10 +38,9 @@ pub(super) enum Address {
 
 /// What is left of a function's body.
 pub(super) enum Flat<'a> {
+    /// Of a frame; of none behind a function laid out in line, where who called it goes on.
     Label(usize, Arc<str>),
     Statement(usize, &'a Statement),
-    /// End of a function laid out in line.
-    Back(Arc<str>),
     /// A result or a parameter of a call: what takes the value, and the value, each with its frame.
     Pass {
         to: (usize, Operand),
@@ -68,6 +67,20 @@ pub(super) struct Layout<'a> {
     laid: usize,
     /// The functions that are being laid out, each called by the one before.
     callers: Vec<usize>,
+}
+
+/// The results of a direct call, the name of the function, and the arguments.
+pub(super) fn parts_of_call(statement: &Statement) -> Option<(&[Operand], &str, &[Operand])> {
+    let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
+    for operand in &statement.operands {
+        match operand {
+            Operand::List(list) if name.is_none() => results = list,
+            Operand::List(list) => arguments = list,
+            Operand::Name { name: function, offset: 0 } if name.is_none() => name = Some(&**function),
+            _ => return None,
+        }
+    }
+    Some((results, name?, arguments))
 }
 
 impl<'a> Layout<'a> {
@@ -180,7 +193,7 @@ impl<'a> Layout<'a> {
             }
         }
         if let Some(back) = back {
-            self.flat.push(Flat::Back(back));
+            self.flat.push(Flat::Label(usize::MAX, back));
         }
         self.callers.pop();
         Ok(())
@@ -190,24 +203,15 @@ impl<'a> Layout<'a> {
     fn call(&mut self, frame: usize, statement: &'a Statement) -> Result<(), Error> {
         let location = self.inner.location(statement.position);
         let refuse = |reason: &str| Err(Error::Unsupported { reason: reason.into(), location: location.clone() });
-        let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
-        for operand in &statement.operands {
-            match operand {
-                Operand::List(list) if name.is_none() => results = list,
-                Operand::List(list) => arguments = list,
-                Operand::Name { name: function, offset: 0 } if name.is_none() => name = Some(function.clone()),
-                _ => return refuse("an indirect call"),
-            }
-        }
-        let Some(name) = name else { return refuse("an indirect call") };
-        if self.inner.comes_later(&name, statement.position.ptx) {
+        let Some((results, name, arguments)) = parts_of_call(statement) else { return refuse("an indirect call") };
+        if self.inner.comes_later(name, statement.position.ptx) {
             return Err(Error::parse(statement.position.ptx, format!("{name} is called before it is declared")));
         }
-        if SystemCall::named(&name).is_some() {
+        if SystemCall::named(name).is_some() {
             self.flat.push(Flat::Statement(frame, statement));
             return Ok(());
         }
-        let found = self.inner.function(&name);
+        let found = self.inner.function(name);
         let Some(index) = found.filter(|index| !self.callers.contains(index)) else {
             return Err(Error::Call { function: name.to_string(), recursive: found.is_some(), location });
         };

@@ -13,7 +13,6 @@ mod emit;
 mod facts;
 mod flow;
 mod follow;
-pub(crate) mod fragment;
 mod fusion;
 pub(crate) mod inst;
 mod layout;
@@ -27,7 +26,6 @@ mod preset;
 mod products;
 mod raw;
 mod shared;
-pub(crate) mod warpgroup;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
@@ -35,10 +33,10 @@ pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, 
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
+pub use matrix::WarpgroupProduct;
 pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use shared::SharedArray;
-pub use warpgroup::WarpgroupProduct;
 
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {

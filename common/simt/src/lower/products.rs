@@ -2,9 +2,8 @@
 
 use super::code::{ProductUse, Products};
 use super::inst::Op;
-use super::matrix::MatrixOp;
+use super::matrix::Product;
 use super::raw::{Decoded, Effect, Raw};
-use super::warpgroup::{Product, WarpgroupOp};
 use std::collections::HashMap;
 
 /// What observers must know of them.
@@ -45,10 +44,6 @@ pub(super) fn products(decoded: &Decoded, effects: &[Effect]) -> Products {
     products
 }
 
-fn product(decoded: &Decoded, raw: &Raw) -> Option<Product> {
-    let is = raw.inst.op == Op::Warpgroup;
-    match decoded.code.matrices.get(raw.inst.imm as usize).filter(|_| is)?.op {
-        MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => Some(product),
-        _ => None,
-    }
+fn product<'a>(decoded: &'a Decoded, raw: &Raw) -> Option<&'a Product> {
+    if raw.inst.op == Op::Warpgroup { decoded.code.matrices[raw.inst.imm as usize].op.product() } else { None }
 }

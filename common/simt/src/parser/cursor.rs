@@ -137,6 +137,16 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Skips what is left up to a mark.
+    pub(super) fn skip_to(&mut self, mark: u8) -> Result<(), Error> {
+        while !self.eat(mark) {
+            if self.next().kind == Kind::End {
+                return self.expect(mark);
+            }
+        }
+        Ok(())
+    }
+
     /// Goes behind the brace that closes the one just before a place.
     pub(super) fn skip_braces(&mut self, place: usize) -> Result<(), Error> {
         self.at = place;

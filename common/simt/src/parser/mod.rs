@@ -72,7 +72,10 @@ impl Parser<'_> {
                     }
                 }
                 (Kind::Word, ".file") => self.source_file()?,
-                (Kind::Word, ".section") => self.skip_section()?,
+                (Kind::Word, ".section") => {
+                    self.cursor.skip_to(b'{')?;
+                    self.cursor.skip_braces(self.cursor.place())?;
+                }
                 (Kind::Word, ".loc") => self.cursor.loc()?,
                 // Another name for a function, which nobody may ever use.
                 (Kind::Word, ".pragma" | ".alias") => self.cursor.skip_statement(),
@@ -121,16 +124,6 @@ impl Parser<'_> {
             self.cursor.unsigned("a number")?;
         }
         Ok(())
-    }
-
-    fn skip_section(&mut self) -> Result<(), Error> {
-        while !self.cursor.is(b'{') {
-            if self.cursor.next().kind == Kind::End {
-                return Err(self.cursor.wrong("`{`"));
-            }
-        }
-        self.cursor.next();
-        self.cursor.skip_braces(self.cursor.place())
     }
 
     /// A variable of the module, a kernel or a function.

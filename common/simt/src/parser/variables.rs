@@ -46,7 +46,10 @@ impl Cursor<'_> {
                 }
                 ".v2" => lanes = 2,
                 ".v4" => lanes = 4,
-                ".attribute" => self.skip_parentheses()?,
+                ".attribute" => {
+                    self.expect(b'(')?;
+                    self.skip_to(b')')?;
+                }
                 // Handles of textures, which only instructions use that are not supported.
                 ".texref" | ".samplerref" | ".surfref" => return Ok((align, Type::B64, lanes)),
                 name => match name.strip_prefix('.').and_then(Type::named) {
@@ -57,16 +60,6 @@ impl Cursor<'_> {
                 },
             }
         }
-    }
-
-    fn skip_parentheses(&mut self) -> Result<(), Error> {
-        self.expect(b'(')?;
-        while !self.eat(b')') {
-            if self.next().kind == Kind::End {
-                return Err(self.wrong("`)`"));
-            }
-        }
-        Ok(())
     }
 
     /// `.ptr ... name[dims] = init`, after the type.

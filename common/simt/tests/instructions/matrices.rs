@@ -110,6 +110,11 @@ fn registers(elements: usize, kind: &str) -> (usize, &'static str) {
     if kind == "f64" { (elements, "b64") } else { ((elements * bytes(kind)).div_ceil(4), "b32") }
 }
 
+/// A vector of the first registers of a name.
+pub fn list(name: &str, count: usize) -> String {
+    format!("{{{}}}", (0..count).map(|at| format!("%{name}{at}")).collect::<Vec<_>>().join(", "))
+}
+
 /// A kernel in which every lane loads its registers, multiplies, and stores its registers.
 fn mma_kernel(shape: Shape, types: Types) -> String {
     let (m, n, k) = shape;
@@ -124,17 +129,13 @@ fn mma_kernel(shape: Shape, types: Types) -> String {
         let (count, kind) = registers(rows * columns / 32, types[part]);
         let step = if kind == "b64" { 8 } else { 4 };
         writeln!(text, ".reg .{kind} %{name}<{count}>;").unwrap();
-        let names: Vec<_> = (0..count).map(|at| format!("%{name}{at}")).collect();
-        operands[part] = format!("{{{}}}", names.join(", "));
-        let lane = format!("ld.param.u64 %base, [{name}]; mad.wide.u32 %at, %t, {}, %base;\n", step * count);
-        moves[part] = names.iter().enumerate().fold(lane, |text, (at, register)| {
-            let place = format!("[%at+{}]", step * at);
-            text + &if part == 0 {
-                format!("st.global.{kind} {place}, {register};\n")
-            } else {
-                format!("ld.global.{kind} {register}, {place};\n")
-            }
-        });
+        operands[part] = list(name, count);
+        moves[part] = format!("ld.param.u64 %base, [{name}]; mad.wide.u32 %at, %t, {}, %base;\n", step * count);
+        for at in 0..count {
+            let (register, place) = (format!("%{name}{at}"), format!("[%at+{}]", step * at));
+            let (store, to, from) = if part == 0 { ("st", place, register) } else { ("ld", register, place) };
+            writeln!(moves[part], "{store}.global.{kind} {to}, {from};").unwrap();
+        }
     }
     let [d, a, b, c] = types;
     writeln!(
@@ -181,8 +182,7 @@ fn wmma_kernel(shape: Shape, types: Types, by_column: [bool; 4]) -> String {
         let (count, kind) = registers(elements, types[part]);
         let kind = if kind == "b64" { "f64" } else { kind };
         writeln!(text, ".reg .{kind} %{name}<{count}>;").unwrap();
-        let names: Vec<_> = (0..count).map(|at| format!("%{name}{at}")).collect();
-        operands[part] = format!("{{{}}}", names.join(", "));
+        operands[part] = list(name, count);
     }
     for (part, name) in ["d", "a", "b", "c"].into_iter().enumerate().skip(1) {
         let (layout, kind, to) = (layouts[part], types[part], &operands[part]);

@@ -1,6 +1,6 @@
 //! Products of matrices by four warps, `wgmma`, in every form that is accepted, and what no warpgroup may do.
 
-use super::matrices::{Product, array, bytes, run_on};
+use super::matrices::{Product, array, bytes, list, run_on};
 use std::fmt::Write as _;
 
 /// How an operand lies in shared memory.
@@ -77,10 +77,6 @@ fn kernel(case: &Case, words: usize) -> String {
     let Case { kind, sum, n, left, right, scale, signs, finite } = *case;
     let k = case.k();
     let sums = n * bytes(sum) / 8;
-    let list = |name: &str, count: usize| {
-        let names: Vec<_> = (0..count).map(|at| format!("%{name}{at}")).collect();
-        format!("{{{}}}", names.join(", "))
-    };
     let moves = |count: usize, each: &dyn Fn(usize) -> String| (0..count).map(each).collect::<String>();
     let mut text = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 words, \
@@ -189,66 +185,45 @@ pub fn products() -> impl Iterator<Item = Product> {
 }
 
 /// What is said of a case whose kernel is changed.
-fn said(threads: u32, case: &Case, both: [u64; 2], change: &dyn Fn(String) -> String) -> String {
+fn said(threads: u32, case: &Case, both: [u64; 2], changes: &[[&str; 2]]) -> String {
+    let kernel = changes.iter().fold(kernel(case, 1024), |text, [from, to]| text.replace(from, to));
     let arrays = [vec![0; 1024], vec![0; 1024], descriptors(both), vec![0; 2048], vec![0; 2048]];
-    run_on(threads, &change(kernel(case, 1024)), &arrays).map_or_else(|error| error.to_string(), |_| String::new())
+    run_on(threads, &kernel, &arrays).map_or_else(|error| error.to_string(), |_| String::new())
 }
 
 #[test]
 fn what_no_warpgroup_may_do() {
-    let same = |text: String| text;
-    let product = "wgmma.mma_async";
+    const GUARDED: [&str; 2] = ["wgmma.mma_async", "@%p wgmma.mma_async"];
+    const BY_THREAD: [&str; 2] = ["wgmma.fence", "cvt.u64.u32 %at, %t; add.u64 %right, %right, %at;\nwgmma.fence"];
+    const BY_WARP: [&str; 2] =
+        ["wgmma.fence", "shr.u32 %i, %t, 5; cvt.u64.u32 %at, %i; add.u64 %right, %right, %at;\nwgmma.fence"];
+    /// Where the predicate ends to hold.
+    const AT: fn(&'static str) -> [&'static str; 2] = |threads| ["1024; setp", threads];
     let good = place(FIRST.right, 0, 8);
     let shared = Case { left: Left::Shared(PLAIN), ..FIRST };
-    assert_eq!(said(128, &FIRST, [0, good], &same), "");
-    assert_eq!(said(256, &FIRST, [0, good], &same), "");
-    for (found, words) in [
-        (said(96, &FIRST, [0, good], &same), "wgmma in a block of 96 threads: four whole warps execute it together"),
-        (said(128, &FIRST, [0, good + 255], &same), "wgmma reads B at s + 4096 bytes"),
-        (said(128, &FIRST, [0, good + 256], &same), "right past the end of the block's 4096 bytes of shared memory"),
-        (said(128, &shared, [0x3fff, good], &same), "wgmma reads A at"),
-        (said(128, &FIRST, [0, good | 1 << 14], &same), "descriptor of B, 0x40000040000"),
-        (said(128, &shared, [1 << 60, good], &same), "has bits outside its fields"),
-        (
-            said(128, &FIRST, [0, good], &|text| {
-                text.replace(product, &format!("@%p {product}")).replace("1024; setp", "40; setp")
-            }),
-            "warp-wide instruction names lanes 0xffffffff, but only lanes 0x000000ff",
-        ),
-        (
-            said(128, &FIRST, [0, good], &|text| {
-                text.replace(product, &format!("@%p {product}")).replace("1024; setp", "32; setp")
-            }),
-            "warps 0 and 1 of a warpgroup did not execute alike",
-        ),
-        (
-            said(128, &Case { scale: "%p", ..FIRST }, [0, good], &|text| text.replace("1024; setp", "40; setp")),
-            "scale-d differs between the threads of a warp",
-        ),
-        (
-            said(128, &FIRST, [0, good], &|text| {
-                text.replace("wgmma.fence", "cvt.u64.u32 %at, %t; add.u64 %right, %right, %at;\nwgmma.fence")
-            }),
-            "descriptor of B differs between the threads of a warp",
-        ),
-        (
-            said(128, &FIRST, [0, good], &|text| {
-                text.replace(
-                    "wgmma.fence",
-                    "shr.u32 %i, %t, 5; cvt.u64.u32 %at, %i; add.u64 %right, %right, %at;\nwgmma.fence",
-                )
-            }),
-            "warps 0 and 1 of a warpgroup did not execute alike",
-        ),
-        (
-            said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_90")),
-            "wgmma on sm_90: it needs .target sm_90a",
-        ),
-        (
-            said(128, &FIRST, [0, good], &|text| text.replace("sm_90a", "sm_80")),
-            "fence.proxy.async on sm_80: it needs .target sm_90 or newer",
-        ),
-    ] {
+    let scaled = Case { scale: "%p", ..FIRST };
+    assert_eq!(said(128, &FIRST, [0, good], &[]), "");
+    assert_eq!(said(256, &FIRST, [0, good], &[]), "");
+    let by_descriptors = [
+        (&FIRST, [0, good + 255], "wgmma reads B at s + 4096 bytes"),
+        (&FIRST, [0, good + 256], "right past the end of the block's 4096 bytes of shared memory"),
+        (&shared, [0x3fff, good], "wgmma reads A at"),
+        (&FIRST, [0, good | 1 << 14], "descriptor of B, 0x40000040000"),
+        (&shared, [1 << 60, good], "has bits outside its fields"),
+    ];
+    let by_kernel: [(u32, &Case, &[[&str; 2]], &str); 8] = [
+        (96, &FIRST, &[], "wgmma in a block of 96 threads: four whole warps execute it together"),
+        (128, &FIRST, &[GUARDED, AT("40; setp")], "names lanes 0xffffffff, but only lanes 0x000000ff"),
+        (128, &FIRST, &[GUARDED, AT("32; setp")], "warps 0 and 1 of a warpgroup did not execute alike"),
+        (128, &scaled, &[AT("40; setp")], "scale-d differs between the threads of a warp"),
+        (128, &FIRST, &[BY_THREAD], "descriptor of B differs between the threads of a warp"),
+        (128, &FIRST, &[BY_WARP], "warps 0 and 1 of a warpgroup did not execute alike"),
+        (128, &FIRST, &[["sm_90a", "sm_90"]], "wgmma on sm_90: it needs .target sm_90a"),
+        (128, &FIRST, &[["sm_90a", "sm_80"]], "fence.proxy.async on sm_80: it needs .target sm_90 or newer"),
+    ];
+    let by_descriptors = by_descriptors.map(|(case, both, words)| (said(128, case, both, &[]), words));
+    let by_kernel = by_kernel.map(|(threads, case, changes, words)| (said(threads, case, [0, good], changes), words));
+    for (found, words) in by_descriptors.into_iter().chain(by_kernel) {
         assert!(found.contains(words), "{found:?} has not {words:?}");
     }
 }

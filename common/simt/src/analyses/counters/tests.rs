@@ -44,28 +44,6 @@ fn every_counter_is_summed_and_shown() {
 }
 
 #[test]
-fn instructions_count_by_block_and_guard() {
-    let counters = counted(|kernel, block| {
-        // The kernel is one basic block.
-        block.enter(0, 0, 0, 0, u32::MAX);
-        block.enter(1, 0, 0, 0, 0b111);
-        block.guarded(0, number(kernel, "@%p1 fma"), 0b11);
-        block.guarded(1, number(kernel, "@%p1 fma"), 0b1);
-        block.branch(0, 0, 1, 2);
-        block.branch(0, 0, 1, 2);
-        block.branch(0, 0, 1, 0);
-        block.branch(0, 0, 0, 1);
-        for waits in [true, false] {
-            block.barrier_arrive(&Arrival { waits, ..arrival(0, number(kernel, "bar.sync 0")) });
-        }
-    });
-    // 32 and 3 lanes add and multiply-add once each, 3 more multiply-add under a guard.
-    let instructions = 2 * counters.blueprint.blocks[0].len();
-    let rest = "fma_threads 38, flop 111, barriers 2, divergent_branches 2";
-    assert_eq!(shown(&counters.total()), format!("instructions {instructions}, {rest}"));
-}
-
-#[test]
 fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
     let (kernel, (memory, ..)) = (kernel(BODY), memory());
     let mut counters = Counters::new();
@@ -82,7 +60,7 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
         third.barrier_arrive(&arrival(0, 1));
         counters.end(third);
         let total = counters.total();
-        assert_eq!((total.barriers, total.instructions), (6, 2 * counters.blueprint.blocks[0].len() as u64));
+        assert_eq!((total.barriers, total.instructions), (6, 2 * kernel.code.blocks[0].len() as u64));
     }
 }
 
@@ -105,26 +83,37 @@ fn lines_have_what_their_instructions_have() {
     assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
 }
 
-/// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, or another access, `START LANES FIRST STRIDE`.
+/// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, another access, `START LANES FIRST STRIDE`, or what else the
+/// lanes do.
 fn step(kernel: &Kernel, block: &mut BlockCounters, step: &'static str) {
-    let [start, words @ ..] = &step.split_whitespace().collect::<Vec<_>>()[..] else { panic!("an empty step") };
-    let [lanes, second, stride] = words[..] else { panic!("`{step}` is not a step") };
-    let (lanes, stride) = (mask(lanes), stride.parse::<u64>().unwrap());
-    if !start.starts_with("cp") {
-        let first = second.parse::<u64>().unwrap();
-        return block.access(&request(start).lanes(lanes).at(|lane| first + stride * lane).access(kernel));
+    let number = |start: &str| number(kernel, start);
+    match step.split_whitespace().collect::<Vec<_>>()[..] {
+        // The kernel is one basic block.
+        ["enter", lanes] => block.enter(0, 0, 0, 0, mask(lanes)),
+        ["guarded", start, lanes] => block.guarded(0, number(start), mask(lanes)),
+        ["branch", taken, not_taken] => block.branch(0, 0, mask(taken), mask(not_taken)),
+        [word @ ("waits" | "arrives")] => {
+            block.barrier_arrive(&Arrival { waits: word == "waits", ..arrival(0, number("bar.sync 0")) });
+        }
+        [start @ "cp.async.ca", lanes, reading, stride] => {
+            let (reading, stride) = (mask(reading), stride.parse::<u64>().unwrap());
+            block.copy(&CopyAccess {
+                warp: 0,
+                instruction: number(start),
+                lanes: mask(lanes),
+                bytes: 8,
+                bypass: false,
+                source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
+                from: &std::array::from_fn(|lane| 8 * lane as u64),
+                to: &std::array::from_fn(|lane| stride * lane as u64),
+            });
+        }
+        [start, lanes, first, stride] => {
+            let [first, stride] = [first, stride].map(|word| word.parse::<u64>().unwrap());
+            block.access(&request(start).lanes(mask(lanes)).at(|lane| first + stride * lane).access(kernel));
+        }
+        _ => panic!("`{step}` is not a step"),
     }
-    let reading = mask(second);
-    block.copy(&CopyAccess {
-        warp: 0,
-        instruction: number(kernel, start),
-        lanes,
-        bytes: 8,
-        bypass: false,
-        source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
-        from: &std::array::from_fn(|lane| 8 * lane as u64),
-        to: &std::array::from_fn(|lane| stride * lane as u64),
-    });
 }
 
 #[test]

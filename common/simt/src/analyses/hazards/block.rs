@@ -1,23 +1,20 @@
 //! Watches one block: hands what happens to the rules that must know.
 
-use super::accumulators::Accumulators;
 use super::barriers::Barriers;
 use super::cell::Sort;
 use super::clock::Clock;
 use super::copies::Copies;
 use super::coverage::Coverage;
-use super::extent::Extent;
 use super::fences::Fences;
 use super::finding::Spot;
 use super::global::GlobalShadow;
 use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
-use super::log::{LaneWrite, Log, Part};
-use super::operands::{Operands, PIECE};
-use super::proxies::Proxies;
+use super::log::{Log, Part, Touch};
+use super::products::{PIECE, Products};
 use super::registers::Registers;
-use super::setup::Setup;
-use super::shared::{Reading, SharedShadow};
+use super::setup::{Extent, Setup};
+use super::shared::SharedShadow;
 use crate::lanes::{each, select};
 use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Executed, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
@@ -38,9 +35,7 @@ pub struct BlockHazards {
     copies: Copies,
     barriers: Barriers,
     registers: Registers,
-    accumulators: Accumulators,
-    operands: Operands,
-    proxies: Proxies,
+    products: Products,
 }
 
 impl BlockHazards {
@@ -56,24 +51,15 @@ impl BlockHazards {
             copies: Copies::new(&setup),
             barriers: Barriers::new(),
             registers: Registers::new(&setup),
-            accumulators: Accumulators::new(&setup),
-            operands: Operands::new(&setup),
-            proxies: Proxies::new(setup.warps()),
+            products: Products::new(&setup),
             setup,
         }
     }
 
     /// Bytes for a block, without its shadow of global memory.
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        let parts = [
-            Clock::bytes,
-            SharedShadow::bytes,
-            LocalShadow::bytes,
-            Copies::bytes,
-            Registers::bytes,
-            Accumulators::bytes,
-            Operands::bytes,
-        ];
+        let parts =
+            [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Registers::bytes, Products::bytes];
         parts.iter().map(|bytes| bytes(extent)).sum::<u64>() + size_of::<Self>() as u64
     }
 
@@ -87,9 +73,7 @@ impl BlockHazards {
         self.copies.restart();
         self.barriers.restart();
         self.registers.restart();
-        self.accumulators.restart();
-        self.operands.restart();
-        self.proxies.restart();
+        self.products.restart();
         if !self.setup.code().communicates {
             self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
         }
@@ -102,25 +86,33 @@ impl BlockHazards {
         let Self { setup, clock, coverage, log, fences, .. } = self;
         let mut global = self.global.lock().unwrap_or_else(PoisonError::into_inner);
         global.access(setup, coverage, clock, log, access);
-        if setup.fenced && setup.order(access.instruction).is_strong() {
-            fences.accesses(clock, &mut global.locations, access, setup.order(access.instruction));
+        let order = setup.order(access.instruction);
+        if order.is_strong() && setup.follows_fences() {
+            fences.accesses(clock, &mut global.locations, access, order);
         }
     }
 
     fn shared(&mut self, access: &Access<'_>) {
         let Self { setup, clock, copies, log, fences, .. } = self;
         self.shared.access(setup, clock, copies, log, access);
-        if self.operands.any() && access.written != 0 {
-            for lane in each(access.written) {
-                self.operands.write(setup, clock, log, &LaneWrite::of(access, lane));
-            }
+        if self.products.any() {
+            each(access.written).for_each(|lane| self.products.write(setup, clock, log, &Touch::of(access, lane)));
         }
-        if setup.fenced && setup.order(access.instruction).is_strong() {
-            fences.accesses_shared(clock, access, setup.order(access.instruction));
-            if self.setup.proxies() {
-                self.proxies.accesses(access, access.kind != AccessKind::Store);
-            }
+        let order = setup.order(access.instruction);
+        if order.is_strong() && setup.follows_fences() {
+            fences.accesses_shared(clock, access, order);
         }
+    }
+
+    /// A copy to a piece of shared memory starts. It may land at any time from now on.
+    fn starts(&mut self, write: &Touch) {
+        let Self { setup, clock, copies, log, shared, products, .. } = self;
+        copies.check(setup, log, write);
+        shared.write_later(setup, clock, log, write);
+        if products.any() {
+            products.write(setup, clock, log, write);
+        }
+        copies.take_off(write);
     }
 }
 
@@ -129,14 +121,14 @@ impl Observer for BlockHazards {
         if self.registers.any() {
             self.registers.enter(&self.setup, &mut self.log, warp, first, end, lanes);
         }
-        if self.accumulators.any() {
-            self.accumulators.run(&self.setup, &mut self.log, warp, first, end, false);
+        if self.products.any() {
+            self.products.run(&self.setup, &mut self.log, warp, first, end, false);
         }
     }
 
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        if self.accumulators.any() && lanes != 0 {
-            self.accumulators.run(&self.setup, &mut self.log, warp, instruction, instruction + 1, true);
+        if self.products.any() && lanes != 0 {
+            self.products.run(&self.setup, &mut self.log, warp, instruction, instruction + 1, true);
         }
     }
 
@@ -162,23 +154,11 @@ impl Observer for BlockHazards {
                 self.global(&Access::new(by, what, bytes, copy.from));
             }
         }
-        let Self { setup, clock, copies, log, shared, operands, .. } = self;
         for lane in each(copy.lanes) {
-            let write = LaneWrite {
-                thread: copy.warp * 32 + lane as u32,
-                instruction: copy.instruction,
-                address: copy.to[lane] as u32,
-                bytes: copy.bytes,
-            };
-            copies.check(setup, log, write.address, write.bytes, write.part());
-            // The write may land at any time from now on.
-            shared.write_later(setup, clock, log, &write);
-            if operands.any() {
-                operands.write(setup, clock, log, &write);
-            }
-            copies.take_off(&write);
+            let part = Part::new(copy.warp * 32 + lane as u32, copy.instruction, true);
+            self.starts(&Touch { part, address: copy.to[lane] as u32, bytes: copy.bytes });
         }
-        copies.started(copy);
+        self.copies.started(copy);
     }
 
     fn bulk_copy(&mut self, copy: &BulkCopy) {
@@ -188,23 +168,17 @@ impl Observer for BlockHazards {
             let from = [from + u64::from(piece); 32];
             self.global(&Access::new(by, (AccessKind::Load, Space::Global), 16, &from));
         }
-        let Self { setup, clock, copies, log, shared, operands, proxies, .. } = self;
+        let Self { setup, clock, log, shared, fences, .. } = self;
         // The copy must find the barrier made.
         let part = Part::new(thread, instruction, true);
-        shared.fenced(setup, clock, proxies, log, &Reading { part, address: barrier, bytes: 8 });
-        let write = LaneWrite { thread, instruction, address, bytes };
-        copies.check(setup, log, address, bytes, part);
-        shared.write_later(setup, clock, log, &write);
-        if operands.any() {
-            operands.write(setup, clock, log, &write);
-        }
-        copies.take_off(&write);
+        shared.fenced(setup, clock, fences, log, &Touch { part, address: barrier, bytes: 8 });
+        self.starts(&Touch { part, address, bytes });
     }
 
     fn bulk_landed(&mut self, copy: &BulkCopy) {
         let &BulkCopy { thread, instruction, bytes, to: address, barrier, .. } = copy;
         let Self { setup, clock, copies, log, shared, fences, .. } = self;
-        let write = LaneWrite { thread, instruction, address, bytes };
+        let write = Touch { part: Part::new(thread, instruction, true), address, bytes };
         copies.land(&[write]);
         // Whoever meets the thread does not know of this, nor the thread itself; whoever finds the phase complete does.
         clock.step(thread / 32);
@@ -233,22 +207,16 @@ impl Observer for BlockHazards {
     fn barrier_arrive(&mut self, arrival: &Arrival) {
         let &Arrival { warp, lanes, id, .. } = arrival;
         self.barriers.arrive(*arrival);
-        if self.setup.fenced {
+        if self.setup.follows_fences() {
             self.fences.arrive(&mut self.clock, warp, lanes, id);
-        }
-        if self.setup.proxies() {
-            self.proxies.seen.arrive(warp, lanes, id);
         }
         self.clock.arrive(warp, id);
     }
 
     fn barrier_release(&mut self, id: u32, waiting: u32) {
         self.barriers.open(&self.setup, &mut self.log, id);
-        if self.setup.fenced {
+        if self.setup.follows_fences() {
             self.fences.open(id, waiting);
-        }
-        if self.setup.proxies() {
-            self.proxies.seen.open(id, waiting);
         }
         self.clock.open(id, waiting);
     }
@@ -263,11 +231,8 @@ impl Observer for BlockHazards {
         if exchange {
             self.clock.lanes_exchange(warp, lanes);
         } else {
-            if self.setup.fenced {
+            if self.setup.follows_fences() {
                 self.fences.lanes_meet(&mut self.clock, warp, lanes);
-            }
-            if self.setup.proxies() {
-                self.proxies.seen.warps[warp as usize].meet(lanes, self.clock.full(warp));
             }
             self.clock.lanes_meet(warp, lanes);
         }
@@ -276,9 +241,7 @@ impl Observer for BlockHazards {
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
         let order = self.setup.order(instruction);
         if order.proxy {
-            if self.setup.proxies() {
-                self.proxies.fence(&mut self.clock, warp, lanes);
-            }
+            self.fences.fence_proxy(&mut self.clock, warp, lanes);
             return;
         }
         if order.later {
@@ -288,28 +251,21 @@ impl Observer for BlockHazards {
     }
 
     fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {
-        let Self { setup, clock, log, accumulators, operands, .. } = self;
+        let Self { setup, clock, log, products, .. } = self;
         match step {
-            WarpgroupStep::Fence => accumulators.fence(warp),
-            WarpgroupStep::Commit => {
-                accumulators.commit(warp);
-                operands.commit(warp);
-            }
-            WarpgroupStep::Wait { pending } => {
-                accumulators.wait(warp, pending);
-                operands.wait(clock, warp, pending);
-            }
+            WarpgroupStep::Fence => products.fence(warp),
+            WarpgroupStep::Commit => products.commit(warp),
+            WarpgroupStep::Wait { pending } => products.wait(clock, warp, pending),
             WarpgroupStep::Multiply { pieces, .. } => {
-                accumulators.multiply(setup, log, warp, instruction);
                 let mut pieces: Vec<u32> = pieces.iter().map(|position| position / PIECE).collect();
                 pieces.sort_unstable();
                 pieces.dedup();
+                let part = Part::new(warp * 32, instruction, false);
                 for piece in &pieces {
-                    let part = Part::new(warp * 32, instruction, false);
-                    let read = Reading { part, address: piece * PIECE, bytes: PIECE };
-                    self.shared.product(setup, clock, (&self.copies, &self.proxies), log, &read);
+                    let read = Touch { part, address: piece * PIECE, bytes: PIECE };
+                    self.shared.product(setup, clock, (&self.copies, &self.fences), log, &read);
                 }
-                operands.multiply(warp, instruction, pieces);
+                products.multiply(setup, log, warp, instruction, pieces);
             }
         }
     }

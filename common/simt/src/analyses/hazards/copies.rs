@@ -1,10 +1,9 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
-use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{LaneWrite, Log, Part};
-use super::setup::Setup;
+use super::log::{Log, Part, Touch};
+use super::setup::{Extent, Setup};
 use crate::CopyAccess;
 use crate::lanes::each;
 
@@ -16,7 +15,7 @@ struct Filler {
 }
 
 impl Filler {
-    fn new(thread: u32, instruction: u32) -> Self {
+    fn new(Part { thread, instruction, .. }: Part) -> Self {
         Self { thread_plus_1: thread as u16 + 1, instruction }
     }
 }
@@ -51,7 +50,7 @@ pub(super) struct Copies {
     fillers: Vec<Filler>,
     warps: Vec<OfWarp>,
     /// Copies that arrive at a barrier in memory when they land: whoever finds a phase complete has waited for them.
-    arriving: Vec<LaneWrite>,
+    arriving: Vec<Touch>,
 }
 
 impl Copies {
@@ -91,23 +90,20 @@ impl Copies {
     }
 
     /// Checks one lane's access against the copies in flight.
-    pub(super) fn check(&self, setup: &Setup, log: &mut Log, address: u32, bytes: u32, part: Part) {
+    pub(super) fn check(&self, setup: &Setup, log: &mut Log, &Touch { part, address, bytes }: &Touch) {
         for word in address / 4..(address + bytes).div_ceil(4) {
             let Some(&filler) = self.fillers.get(word as usize) else { return };
             if filler.thread_plus_1 != 0 {
                 let kind = if part.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
                 let first = log.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
-                let action = setup.action(part.instruction, part.writes);
-                let second = log.side(part.thread, part.instruction, action);
-                log.add(kind, Spot::Shared(word * 4), first, Some(second));
+                log.add(kind, Spot::Shared(word * 4), first, Some(log.side_of(setup, part)));
             }
         }
     }
 
     /// One lane's copy takes off: from now on it fills its place.
-    pub(super) fn take_off(&mut self, write: &LaneWrite) {
-        let filler = Filler::new(write.thread, write.instruction);
-        self.fillers_of(write.address, write.bytes).fill(filler);
+    pub(super) fn take_off(&mut self, write: &Touch) {
+        self.fillers_of(write).fill(Filler::new(write.part));
     }
 
     /// All lanes of a copy have taken off.
@@ -131,11 +127,11 @@ impl Copies {
 
     /// Lanes wait until at most `pending` of their groups (none: no copy at all) are in flight; gives every lane's copy that
     /// has landed by now.
-    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneWrite> {
+    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<Touch> {
         let landed = self.take_landed(warp, lanes, pending);
         if pending.unwrap_or(0) == 0 {
-            let own = |write: &mut LaneWrite| write.thread / 32 == warp && lanes >> (write.thread % 32) & 1 == 1;
-            let waited: Vec<LaneWrite> = self.arriving.extract_if(.., own).collect();
+            let own = |Touch { part, .. }: &mut Touch| part.thread / 32 == warp && lanes >> (part.thread % 32) & 1 == 1;
+            let waited: Vec<Touch> = self.arriving.extract_if(.., own).collect();
             self.land(&waited);
         }
         self.land(&landed);
@@ -143,7 +139,7 @@ impl Copies {
     }
 
     /// The copies of these lanes will arrive at a barrier in memory; gives all of them.
-    pub(super) fn arrive(&mut self, warp: u32, lanes: u32) -> Vec<LaneWrite> {
+    pub(super) fn arrive(&mut self, warp: u32, lanes: u32) -> Vec<Touch> {
         let landed = self.take_landed(warp, lanes, None);
         self.arriving.extend(landed.iter().copied());
         landed
@@ -155,7 +151,7 @@ impl Copies {
         self.land(&landed);
     }
 
-    fn take_landed(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<LaneWrite> {
+    fn take_landed(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<Touch> {
         let Some(OfWarp { flights, groups }) = self.warps.get_mut(warp as usize) else { return vec![] };
         let mut landed = vec![];
         for flight in &mut *flights {
@@ -164,12 +160,8 @@ impl Copies {
                     continue;
                 }
                 flight.lanes &= !(1 << lane);
-                landed.push(LaneWrite {
-                    thread: warp * 32 + lane as u32,
-                    instruction: flight.instruction,
-                    address: flight.to[lane],
-                    bytes: flight.bytes,
-                });
+                let part = Part::new(warp * 32 + lane as u32, flight.instruction, true);
+                landed.push(Touch { part, address: flight.to[lane], bytes: flight.bytes });
             }
         }
         flights.retain(|flight| flight.lanes != 0);
@@ -177,18 +169,18 @@ impl Copies {
     }
 
     /// Copies fill their places no longer.
-    pub(super) fn land(&mut self, landed: &[LaneWrite]) {
+    pub(super) fn land(&mut self, landed: &[Touch]) {
         for write in landed {
-            let own = Filler::new(write.thread, write.instruction);
+            let own = Filler::new(write.part);
             // Another copy to the same place may be in flight.
-            for filler in self.fillers_of(write.address, write.bytes).iter_mut().filter(|filler| **filler == own) {
+            for filler in self.fillers_of(write).iter_mut().filter(|filler| **filler == own) {
                 *filler = Filler::default();
             }
         }
     }
 
     /// Who fills the words of a place, as far as it lies in shared memory.
-    fn fillers_of(&mut self, address: u32, bytes: u32) -> &mut [Filler] {
+    fn fillers_of(&mut self, &Touch { address, bytes, .. }: &Touch) -> &mut [Filler] {
         let words = self.fillers.len();
         let (start, end) = (address as usize / 4, (address + bytes) as usize / 4);
         &mut self.fillers[start.min(words)..end.min(words)]

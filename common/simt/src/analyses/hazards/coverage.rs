@@ -63,40 +63,15 @@ impl Coverage {
     }
 }
 
-/// Elements of an array, the first few of them by number.
-#[derive(Default)]
-struct Elements {
-    count: u64,
-    first: Vec<u64>,
-}
-
-impl Elements {
-    fn push(&mut self, index: usize) {
-        self.count += 1;
-        if self.first.len() < LISTED {
-            self.first.push(index as u64);
-        }
-    }
-
-    /// The hazard that they are; none if there are no such elements.
-    fn hazard(self, kind: HazardKind, array: &Array, elements: usize) -> Option<Hazard> {
-        let Self { count, first } = self;
-        let place = Place::Elements { array: array.named(), first, count, of: elements as u64 };
-        (count > 0).then(|| Hazard { kind, place, parties: vec![], count, time: None })
-    }
-}
-
 impl Output {
-    fn hazards(&self, array: &Array) -> impl Iterator<Item = Hazard> + use<> {
-        let (mut never, mut twice) = (Elements::default(), Elements::default());
-        for (index, writes) in self.writes.iter().enumerate() {
-            match writes.load(Relaxed) {
-                0 => never.push(index),
-                1 => {}
-                _ => twice.push(index),
-            }
-        }
-        let never = never.hazard(HazardKind::NeverWritten, array, self.writes.len());
-        never.into_iter().chain(twice.hazard(HazardKind::WrittenTwice, array, self.writes.len()))
+    fn hazards(&self, array: &Array) -> impl Iterator<Item = Hazard> {
+        let hazard = |(kind, times)| {
+            let mut elements = (0..).zip(&self.writes).filter(|(_, writes)| writes.load(Relaxed) == times);
+            let first: Vec<u64> = elements.by_ref().take(LISTED).map(|(index, _)| index).collect();
+            let count = (first.len() + elements.count()) as u64;
+            let place = Place::Elements { array: array.named(), first, count, of: self.writes.len() as u64 };
+            (count > 0).then(|| Hazard { kind, place, parties: vec![], count, time: None })
+        };
+        [(HazardKind::NeverWritten, 0), (HazardKind::WrittenTwice, 2)].into_iter().filter_map(hazard)
     }
 }

@@ -9,8 +9,13 @@
 //! all wait, one adds to the counter; who is last waits with its block, and all read". Kernels rely on it, and it holds on
 //! every GPU there is: so a fence counts for whoever meets the thread afterwards, and a barrier behind a strong read is a
 //! fence.
+//!
+//! The *asynchronous proxy* (products of a warpgroup, bulk copies) sees those writes to shared memory that lie before a
+//! `fence.proxy.async` that itself lies before it. A barrier alone orders threads, but the proxy reads by another way than they write.
+//! That is kept as what each thread knows of fenced writes, which it passes on as it passes on everything else.
 
 use super::clock::Clock;
+use super::event::Event;
 use super::view::{Knowledge, View, Views};
 use crate::lanes::each;
 use crate::lower::{MemoryOrder, Scope};
@@ -19,7 +24,7 @@ use std::collections::HashMap;
 
 /// What a place in memory carries from those who released there.
 #[derive(Debug, Default)]
-struct Location {
+pub(super) struct Location {
     /// To threads of all blocks.
     wide: View,
     /// To threads of a block only.
@@ -29,14 +34,7 @@ struct Location {
 }
 
 /// The places that carry anything, by address.
-#[derive(Debug, Default)]
-pub(super) struct Locations(HashMap<u64, Location>);
-
-impl Locations {
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-}
+pub(super) type Locations = HashMap<u64, Location>;
 
 /// A pair of what goes to the own block, and what goes to all.
 type Scoped<T> = [T; 2];
@@ -50,6 +48,10 @@ pub(super) struct Fences {
     pending: Vec<Scoped<Views>>,
     /// What places of shared memory carry.
     shared: Locations,
+    /// The writes that each thread knows the asynchronous proxy to see, once a fence has made it see any.
+    seen: Option<Knowledge>,
+    /// By place in shared memory through which threads meet: what those who came before knew of these.
+    seen_at: HashMap<u64, View>,
 }
 
 /// An access that takes part in the order of memory.
@@ -66,7 +68,13 @@ impl Fences {
     /// For a block of this number of warps.
     pub(super) fn new(warps: usize) -> Self {
         let pending = vec![Scoped::<Views>::default(); warps];
-        Self { released: [(); 2].map(|()| Knowledge::new(warps)), pending, shared: Locations::default() }
+        let released = [(); 2].map(|()| Knowledge::new(warps));
+        Self { released, pending, shared: Locations::default(), seen: None, seen_at: HashMap::new() }
+    }
+
+    /// All that threads pass on where they meet.
+    fn passed_on(&mut self) -> impl Iterator<Item = &mut Knowledge> {
+        self.released.iter_mut().chain(&mut self.seen)
     }
 
     pub(super) fn restart(&mut self) {
@@ -96,6 +104,32 @@ impl Fences {
         let mut locations = std::mem::take(&mut self.shared);
         self.accesses(clock, &mut locations, access, order);
         self.shared = locations;
+        let Some(seen) = self.seen.as_mut().map(|seen| &mut seen.warps[access.warp as usize]) else { return };
+        for lane in each(access.lanes) {
+            let place = self.seen_at.entry(access.addresses[lane]).or_default();
+            if access.kind != AccessKind::Store {
+                seen.learn(lane, place);
+            }
+            if access.written >> lane & 1 != 0 {
+                place.learn(seen.of(lane));
+            }
+        }
+    }
+
+    /// Lanes fence all that they know of for the asynchronous proxy.
+    pub(super) fn fence_proxy(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
+        let seen = self.seen.get_or_insert_with(|| Knowledge::new(self.pending.len()));
+        for lane in each(lanes) {
+            seen.warps[warp as usize].set(lane, clock.knowledge(warp * 32 + lane as u32));
+        }
+        clock.step(warp);
+    }
+
+    /// Whether some lane of a warp knows the asynchronous proxy to see a write: they execute a product together.
+    pub(super) fn sees(&self, warp: u32, write: Event) -> bool {
+        let of_warp = self.seen.as_ref().map(|seen| &seen.warps[warp as usize]);
+        let knows = |seen: &Views, lane| seen.of(lane).knows(write.block, write.thread(), write.time);
+        of_warp.is_some_and(|seen| (0..32).any(|lane| knows(seen, lane)))
     }
 
     /// Lanes of a warp execute a fence.
@@ -122,7 +156,7 @@ impl Fences {
 
     /// What a thread has copied arrives at a barrier in shared memory: whoever finds its phase complete knows of it.
     pub(super) fn landed(&mut self, clock: &Clock, thread: u32, barrier: u64) {
-        let location = self.shared.0.entry(barrier).or_default();
+        let location = self.shared.entry(barrier).or_default();
         location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
     }
 
@@ -131,7 +165,7 @@ impl Fences {
         let Strong { thread, address, order, reads, writes } = *access;
         let (warp, lane) = (thread as usize / 32, thread as usize % 32);
         let (block, wide) = (clock.block(), order.scope > Scope::Block);
-        if let Some(location) = locations.0.get(&address).filter(|_| reads) {
+        if let Some(location) = locations.get(&address).filter(|_| reads) {
             let narrow = location.narrow.get(&block);
             let carried = [narrow, Some(&location.wide).filter(|_| wide)];
             for (view, pending) in carried.into_iter().zip(&mut self.pending[warp]) {
@@ -153,10 +187,10 @@ impl Fences {
             }
         }
         let [narrow, wide] = [released[0].clone(), if wide { released[1].clone() } else { View::default() }];
-        if narrow.is_empty() && !locations.0.contains_key(&address) {
+        if narrow.is_empty() && !locations.contains_key(&address) {
             return;
         }
-        let location = locations.0.entry(address).or_default();
+        let location = locations.entry(address).or_default();
         if !reads && location.writer.replace((block, thread)) != Some((block, thread)) {
             location.narrow.clear();
             location.wide = View::default();
@@ -168,19 +202,19 @@ impl Fences {
     /// A warp arrives at a barrier, which is a fence for what its threads have read.
     pub(super) fn arrive(&mut self, clock: &mut Clock, warp: u32, lanes: u32, id: u32) {
         self.acquire(clock, warp, lanes);
-        self.released.iter_mut().for_each(|released| released.arrive(warp, lanes, id));
+        self.passed_on().for_each(|known| known.arrive(warp, lanes, id));
     }
 
     /// A barrier opens: the fences of those who had arrived count for those who waited.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
-        self.released.iter_mut().for_each(|released| released.open(id, waiting));
+        self.passed_on().for_each(|known| known.open(id, waiting));
     }
 
     /// Lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
         self.acquire(clock, warp, lanes);
         let full = clock.full(warp);
-        self.released.iter_mut().for_each(|released| released.warps[warp as usize].meet(lanes, full));
+        self.passed_on().for_each(|known| known.warps[warp as usize].meet(lanes, full));
     }
 
     fn acquire(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
@@ -196,7 +230,7 @@ impl Fences {
 #[cfg(test)]
 mod tests {
     use super::super::clock::Order;
-    use super::super::event::{Event, Slot};
+    use super::super::event::Slot;
     use super::*;
 
     const RELAXED: MemoryOrder = MemoryOrder { strong: 4, ..MemoryOrder::WEAK };

@@ -6,14 +6,13 @@
 use super::cell::{Cell, Lists, Sort};
 use super::clock::Clock;
 use super::coverage::Coverage;
-use super::duplicates::meetings;
 use super::event::Event;
-use super::extent::Extent;
 use super::fences::Locations;
 use super::finding::Spot;
 use super::hazard::HazardKind;
 use super::log::{Log, Part};
-use super::setup::Setup;
+use super::meetings::meetings;
+use super::setup::{Extent, Setup};
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 use std::collections::HashMap;

@@ -1,10 +1,9 @@
 //! The rule of local memory: a thread reads there only what it has written.
 
-use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::HazardKind;
 use super::log::{Log, Part};
-use super::setup::Setup;
+use super::setup::{Extent, Setup};
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 

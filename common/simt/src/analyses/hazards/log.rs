@@ -27,25 +27,26 @@ impl Part {
     }
 }
 
-/// One lane's write to shared memory, or what it copies there.
+/// What one thread does to a piece of shared memory: an access, a copy to it, or what the asynchronous proxy reads for it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LaneWrite {
-    pub thread: u32,
-    pub instruction: u32,
+pub(super) struct Touch {
+    pub part: Part,
     pub address: u32,
     pub bytes: u32,
 }
 
-impl LaneWrite {
-    /// What a lane of an access to shared memory writes.
+impl Touch {
+    /// What a lane of an access does.
     #[inline]
     pub(super) fn of(access: &Access<'_>, lane: usize) -> Self {
-        let (instruction, bytes) = (access.instruction, access.bytes);
-        Self { thread: access.thread(lane), instruction, address: access.addresses[lane] as u32, bytes }
+        Self { part: Part::of(access, lane), address: access.addresses[lane] as u32, bytes: access.bytes }
     }
 
-    pub(super) fn part(&self) -> Part {
-        Part::new(self.thread, self.instruction, true)
+    /// The units that it touches.
+    #[inline]
+    pub(super) fn units(&self, setup: &Setup) -> std::ops::Range<usize> {
+        let start = (self.address >> setup.unit) as usize;
+        start..start + (self.bytes >> setup.unit).max(1) as usize
     }
 }
 
@@ -64,7 +65,8 @@ impl Log {
         Side { block: self.block, thread, instruction, action }
     }
 
-    fn side_of(&self, setup: &Setup, part: Part) -> Side {
+    /// One side, by an instruction that writes or does not.
+    pub(super) fn side_of(&self, setup: &Setup, part: Part) -> Side {
         self.side(part.thread, part.instruction, setup.action(part.instruction, part.writes))
     }
 

@@ -39,10 +39,9 @@
 //!
 //! Each knows only those before it: `event` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
 //! `cell` (the shadow of one place); `finding`, `setup` (the launch), `log` (a block's findings); `fences`; the rules
-//! `registers`, `local`, `barriers`, `copies`, `duplicates` (lanes of one store), `groups` (lanes of one load), `rows` and `shared`,
-//! `coverage` of outputs, `global`, `between` blocks; of products of a warpgroup `accumulators`, `operands` and `proxies`; `naming`; `block`, which hands what happens to the rules.
+//! `registers`, `local`, `barriers`, `copies`, `meetings` (of the lanes of one access), `rows` and `shared`,
+//! `coverage` of outputs, `global`, `between` blocks; `products` of a warpgroup; `naming`; `block`, which hands what happens to the rules.
 
-mod accumulators;
 mod barriers;
 mod between;
 mod block;
@@ -50,19 +49,16 @@ mod cell;
 mod clock;
 mod copies;
 mod coverage;
-mod duplicates;
 mod event;
-mod extent;
 mod fences;
 mod finding;
 mod global;
-mod groups;
 mod hazard;
 mod local;
 mod log;
+mod meetings;
 mod naming;
-mod operands;
-mod proxies;
+mod products;
 mod registers;
 mod rows;
 mod setup;
@@ -79,11 +75,10 @@ use crate::observe::{Analysis, BlockInfo, LaunchInfo, Watch};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
 use coverage::Coverage;
-use extent::Extent;
 use finding::Found;
 use global::GlobalShadow;
 use naming::Naming;
-use setup::Setup;
+use setup::{Extent, Setup};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};

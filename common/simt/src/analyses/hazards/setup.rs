@@ -1,10 +1,12 @@
-//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays.
+//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays, and how much there is
+//! to keep of a block.
 
 use super::cell::Sort;
-use super::extent::{counted, fenced, unit};
 use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
-use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use crate::{
+    Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray, Space,
+};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -71,7 +73,7 @@ pub(super) struct Setup {
     pub shared_units: usize,
     pub arrays: Vec<Array>,
     /// Fences, or accesses that acquire or release, may order threads.
-    pub fenced: bool,
+    fenced: bool,
     /// Some barrier is for a number of threads.
     counted: bool,
     /// What blocks do may depend on the order they run in.
@@ -134,9 +136,10 @@ impl Setup {
         self.code().shared_arrays.iter().enumerate().rfind(|(_, array)| array.offset <= address)
     }
 
-    /// Whether the asynchronous proxy takes part: products of a warpgroup, or bulk copies.
-    pub(super) fn proxies(&self) -> bool {
-        self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
+    /// Whether fences are to be followed: they may order threads, or the asynchronous proxy takes part (products of a warpgroup, bulk
+    /// copies).
+    pub(super) fn follows_fences(&self) -> bool {
+        self.fenced || self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
     }
 
     /// How the instructions `first..end` use these registers, in order: instruction, register, use.
@@ -199,5 +202,62 @@ impl Setup {
     pub(super) fn block_end(&self, instruction: u32) -> u32 {
         let blocks = &self.code().blocks;
         blocks[blocks.partition_point(|block| block.end <= instruction)].end
+    }
+}
+
+/// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
+fn unit(code: &Code) -> u32 {
+    if code.narrow { 0 } else { 2 }
+}
+
+/// Whether fences, or accesses that acquire or release, may order threads.
+fn fenced(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.order.acquire || facts.order.release)
+}
+
+/// Whether some barrier is for a number of threads.
+fn counted(facts: &[Facts]) -> bool {
+    facts.iter().any(|facts| facts.role == Role::CountedBarrier)
+}
+
+/// What of a kernel and its launch decides on it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub warps: u64,
+    /// log2 of the bytes of a unit.
+    pub unit: u32,
+    pub shared_bytes: u64,
+    pub local_bytes: u64,
+    pub has_copies: bool,
+    /// Registers that are followed because they may have no value.
+    pub followed_registers: u64,
+    /// Registers that products of a warpgroup work on.
+    pub product_registers: u64,
+    /// Warps of a block that a shadow keeps for each place: two, or all of them.
+    pub most_warps: u64,
+    /// Blocks may wait for each other.
+    pub communicates: bool,
+}
+
+impl Extent {
+    pub(super) fn new(kernel: &Kernel, config: &LaunchConfig) -> Self {
+        let code = &*kernel.code;
+        let warps = config.block.count().div_ceil(32);
+        Self {
+            warps,
+            unit: unit(code),
+            shared_bytes: kernel.shared_bytes(config).into(),
+            local_bytes: code.local_bytes.into(),
+            has_copies: !code.copies.is_empty(),
+            followed_registers: code.followed.into(),
+            product_registers: code.products.registers.len() as u64,
+            most_warps: if fenced(&code.facts) || counted(&code.facts) { warps } else { 2.min(warps) },
+            communicates: code.communicates,
+        }
+    }
+
+    /// The units of some bytes.
+    pub(super) fn units(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(1 << self.unit)
     }
 }

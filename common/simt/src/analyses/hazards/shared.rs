@@ -3,27 +3,17 @@
 use super::cell::{Conflict, Entry, Lists, Sort};
 use super::clock::Clock;
 use super::copies::Copies;
-use super::duplicates::meetings;
 use super::event::Event;
-use super::extent::Extent;
+use super::fences::Fences;
 use super::finding::Spot;
-use super::groups::groups;
 use super::hazard::HazardKind;
-use super::log::{LaneWrite, Log, Part};
-use super::proxies::Proxies;
+use super::log::{Log, Part, Touch};
+use super::meetings::{groups, meetings};
 use super::rows::Rows;
-use super::setup::Setup;
+use super::setup::{Extent, Setup};
 use crate::lanes::each;
 use crate::lower::Role;
 use crate::{Access, AccessKind};
-
-/// A piece of shared memory that the asynchronous proxy reads: for a product of a warpgroup, or as the barrier of a copy.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
-    pub part: Part,
-    pub address: u32,
-    pub bytes: u32,
-}
 
 /// The shadow of a block's shared memory.
 #[derive(Debug)]
@@ -65,7 +55,7 @@ impl SharedShadow {
         stays_inside(setup, log, access);
         if copies.any() {
             for lane in each(access.lanes) {
-                copies.check(setup, log, access.addresses[lane] as u32, access.bytes, Part::of(access, lane));
+                copies.check(setup, log, &Touch::of(access, lane));
             }
         }
         match access.kind {
@@ -140,20 +130,18 @@ impl SharedShadow {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             log.lanes(setup, HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
         }
-        let write = |lane: usize| LaneWrite::of(access, lane);
+        let writes = each(access.lanes).map(|lane| Touch::of(access, lane));
         if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.write(setup, clock, log, &write(lane), sort));
-            return;
+            return writes.for_each(|write| self.write(setup, clock, log, &write, sort));
         }
         // All of them are compared with what was before, not with one another.
-        for lane in each(access.lanes) {
-            for index in units(setup, &write(lane)) {
-                self.compare(setup, clock, log, index, write(lane).part(), sort);
-            }
+        let writes: Vec<Touch> = writes.collect();
+        for write in &writes {
+            write.units(setup).for_each(|index| self.compare(setup, clock, log, index, write.part, sort));
         }
-        for lane in each(access.lanes).collect::<Vec<_>>().into_iter().rev() {
-            for index in units(setup, &write(lane)) {
-                self.note(setup, clock, index, write(lane).part(), sort);
+        for write in writes.iter().rev() {
+            for index in write.units(setup) {
+                self.note(setup, clock, index, write.part, sort);
                 self.set_written(index);
             }
         }
@@ -161,35 +149,35 @@ impl SharedShadow {
 
     fn updates(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
         for lane in each(access.lanes) {
-            let write = LaneWrite::of(access, lane);
-            for index in units(setup, &write) {
+            let write = Touch::of(access, lane);
+            for index in write.units(setup) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                    uninitialised(setup, copies, log, (index << setup.unit) as u32, write.part());
+                    uninitialised(setup, copies, log, (index << setup.unit) as u32, write.part);
                 }
                 let sort = setup.sort(access.instruction, access.written >> lane & 1 != 0);
-                self.touch(setup, clock, log, index, write.part(), sort);
+                self.touch(setup, clock, log, index, write.part, sort);
                 self.set_written(index);
             }
         }
     }
 
     /// Checks one lane's write and notes it.
-    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite, sort: Sort) {
-        let (new, row) = (event(clock, write.part()), clock.row(write.thread as usize / 32));
-        for index in units(setup, write) {
+    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch, sort: Sort) {
+        let (new, row) = (event(clock, write.part), clock.row(write.part.thread as usize / 32));
+        for index in write.units(setup) {
             let quick =
                 sort == Sort::WRITE && self.cells.get_mut(index).is_some_and(|cell| cell.write_quickly(new, row));
             if !quick {
-                self.touch(setup, clock, log, index, write.part(), sort);
+                self.touch(setup, clock, log, index, write.part, sort);
             }
             self.set_written(index);
         }
     }
 
     /// Checks and notes one lane's write that may still be under way: its places do not count as written yet.
-    pub(super) fn write_later(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &LaneWrite) {
-        for index in units(setup, write) {
-            self.touch(setup, clock, log, index, write.part(), Sort::WRITE);
+    pub(super) fn write_later(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch) {
+        for index in write.units(setup) {
+            self.touch(setup, clock, log, index, write.part, Sort::WRITE);
         }
     }
 
@@ -198,14 +186,13 @@ impl SharedShadow {
         &mut self,
         setup: &Setup,
         clock: &Clock,
-        checks: (&Copies, &Proxies),
+        (copies, fences): (&Copies, &Fences),
         log: &mut Log,
-        read: &Reading,
+        read: &Touch,
     ) {
-        let (copies, proxies) = checks;
         let part = read.part;
-        copies.check(setup, log, read.address, read.bytes, part);
-        for index in units_of(setup, read.address, read.bytes) {
+        copies.check(setup, log, read);
+        for index in read.units(setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
             let address = (index << setup.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
@@ -216,26 +203,26 @@ impl SharedShadow {
                 log.conflict(setup, Spot::Shared(address), conflict, part);
                 continue;
             }
-            self.seen(setup, proxies, log, index, part);
+            self.seen(setup, fences, log, index, part);
         }
     }
 
     /// Checks that the asynchronous proxy sees what has been stored in a piece of shared memory.
-    pub(super) fn fenced(&mut self, setup: &Setup, clock: &Clock, proxies: &Proxies, log: &mut Log, read: &Reading) {
-        for index in units_of(setup, read.address, read.bytes) {
+    pub(super) fn fenced(&mut self, setup: &Setup, clock: &Clock, fences: &Fences, log: &mut Log, read: &Touch) {
+        for index in read.units(setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
             let (address, part) = ((index << setup.unit) as u32, read.part);
             match cell.conflict(&self.lists, clock, event(clock, part), Sort { strong: 8, ..Sort::READ }, false) {
                 Some(conflict) => log.conflict(setup, Spot::Shared(address), conflict, part),
-                None => self.seen(setup, proxies, log, index, part),
+                None => self.seen(setup, fences, log, index, part),
             }
         }
     }
 
-    fn seen(&mut self, setup: &Setup, proxies: &Proxies, log: &mut Log, index: usize, part: Part) {
+    fn seen(&mut self, setup: &Setup, fences: &Fences, log: &mut Log, index: usize, part: Part) {
         let Some(cell) = self.cells.get_mut(index) else { return };
         let hidden = |Entry { slot, .. }: &Entry| {
-            each(slot.lanes).any(|lane| !proxies.knows(part.thread / 32, slot.event.by_lane(lane)))
+            each(slot.lanes).any(|lane| !fences.sees(part.thread / 32, slot.event.by_lane(lane)))
         };
         let stored = |entry: &Entry| {
             entry.sort.writes
@@ -293,19 +280,6 @@ fn stays_inside(setup: &Setup, log: &mut Log, access: &Access<'_>) {
             log.alone(setup, HazardKind::WrongArray, Spot::Shared(address), Part::of(access, lane));
         }
     }
-}
-
-/// The units that one lane writes.
-#[inline]
-fn units(setup: &Setup, write: &LaneWrite) -> std::ops::Range<usize> {
-    units_of(setup, write.address, write.bytes)
-}
-
-/// The units of some bytes.
-#[inline]
-fn units_of(setup: &Setup, address: u32, bytes: u32) -> std::ops::Range<usize> {
-    let start = (address >> setup.unit) as usize;
-    start..start + (bytes >> setup.unit).max(1) as usize
 }
 
 /// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.

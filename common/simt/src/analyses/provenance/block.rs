@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
 
-use super::launch::{Launch, Store};
 use super::nodes::{Node, Nodes, Tag};
+use super::{Launch, Store};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
@@ -155,10 +155,7 @@ impl BlockOrigins {
     /// The result of an operation, if anything is known of its operands.
     fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
         let number = if operation == Operation::MultiplyAdd { 3 } else { 2 };
-        let mut operands = [[0; 32]; 3];
-        for (tags, place) in operands.iter_mut().zip([inst.a, inst.b, inst.c]).take(number) {
-            *tags = self.operand(step, place);
-        }
+        let operands = [inst.a, inst.b, inst.c].map(|place| self.operand(step, place));
         let mut out = [0; 32];
         let known = |lane: &usize| operands[..number].iter().all(|tags| tags[*lane] != 0);
         if each(step.lanes).any(|lane| known(&lane)) {
@@ -197,18 +194,16 @@ impl BlockOrigins {
         let high = if from_wide { self.operand(step, inst.a.saturating_add(32)) } else { from };
         let bits = values(step, inst.d, wide);
         let mut out = [0; 32];
-        // All lanes of a constant share a node.
-        let mut constant = None;
+        // All lanes of a constant share a node; zero is none.
+        let mut constant = 0;
         for lane in each(step.lanes).filter(|&lane| from[lane] != 0 && from[lane] == high[lane]) {
             out[lane] = match node(from[lane]) {
-                _ if self.nodes.is_constant(from[lane]) => match constant {
-                    Some((known, tag)) if known == bits[lane] => tag,
-                    _ => {
-                        let tag = self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, bits[lane]);
-                        constant = Some((bits[lane], tag));
-                        tag
+                _ if self.nodes.is_constant(from[lane]) => {
+                    if constant == 0 || self.nodes.bits(constant) != bits[lane] {
+                        constant = self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, bits[lane]);
                     }
-                },
+                    constant
+                }
                 Some(node) => self.nodes.add(node, bits[lane]),
                 None => from[lane],
             };
@@ -224,11 +219,11 @@ impl BlockOrigins {
         }
     }
 
-    /// Takes the tags of another place, word by word.
-    fn moved(&mut self, step: &Executed<'_>, inst: &Inst) {
-        for word in [0, 32] {
-            let from = self.operand(step, inst.a.saturating_add(word));
-            self.set(step, inst.d.saturating_add(word), &from);
+    /// Takes the tags of other places, word by word.
+    fn moved(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2]) {
+        for (place, word) in from.into_iter().zip([0, 32]) {
+            let tags = self.operand(step, place);
+            self.set(step, to.saturating_add(word), &tags);
         }
     }
 
@@ -253,12 +248,7 @@ impl BlockOrigins {
                 let node = |value| (!keeps).then_some(Node::Converted { value, instruction });
                 self.derived(step, inst, (detail.wide[1], detail.wide[0]), node);
             }
-            Function::Pack if detail.wide[0] && detail.kind == Type::B32 => {
-                for (place, word) in [(inst.a, 0), (inst.b, 32)] {
-                    let from = self.operand(step, place);
-                    self.set(step, inst.d.saturating_add(word), &from);
-                }
-            }
+            Function::Pack if detail.wide[0] && detail.kind == Type::B32 => self.moved(step, inst.d, [inst.a, inst.b]),
             Function::Unpack if detail.wide[1] && detail.kind == Type::B32 => {
                 let from = self.operand(step, inst.a.saturating_add(32 * u32::from(detail.lut)));
                 self.set(step, inst.d, &from);
@@ -303,40 +293,30 @@ impl BlockOrigins {
     fn load(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let shape = Shape::unpack(inst.sub);
         let registers = [inst.d, inst.b, inst.c, inst.e];
-        for (part, &place) in registers.iter().enumerate().take(shape.count as usize) {
-            if place == NONE {
-                continue;
-            }
-            let bits = values(step, place, shape.wide);
-            for half in 0..if shape.wide { 2 } else { 1 } {
-                let mut out = [0; 32];
-                if shape.bytes >= 4 && (shape.bytes == 8) == shape.wide {
-                    for lane in each(request.lanes) {
-                        let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes) + 4 * half;
-                        let bits = if shape.wide { bits[lane] >> (32 * half) & 0xffff_ffff } else { bits[lane] };
-                        out[lane] = self.loaded(step, request.space, address, lane, bits);
-                    }
-                }
-                let step = Executed { lanes: request.lanes, ..*step };
-                self.set(&step, place.saturating_add(32 * half as u32), &out);
-            }
-        }
-        if shape.wide {
-            self.join(step, inst, request.lanes, shape);
-        }
-    }
-
-    /// The halves of a number of 64 bits that were stored together are one value again.
-    fn join(&mut self, step: &Executed<'_>, inst: &Inst, lanes: u32, shape: Shape) {
-        for &place in [inst.d, inst.b, inst.c, inst.e].iter().take(shape.count as usize).filter(|&&place| place != NONE)
+        let step = Executed { lanes: request.lanes, ..*step };
+        for (part, &place) in
+            registers.iter().enumerate().take(shape.count as usize).filter(|(_, place)| **place != NONE)
         {
-            let (low, high) = (self.operand(step, place), self.operand(step, place.saturating_add(32)));
-            let bits = values(step, place, true);
-            let whole = |lane: &usize| low[*lane] == high[*lane] && self.nodes.bits(low[*lane]) == bits[*lane];
-            let apart: u32 =
-                each(lanes).filter(|lane| low[*lane] == high[*lane] && !whole(lane)).fold(0, |m, l| m | 1 << l);
-            let step = Executed { lanes: apart, ..*step };
-            self.result(&step, place, true, &[0; 32]);
+            let bits = values(&step, place, shape.wide);
+            let mut halves = [[0; 32]; 2];
+            let known = shape.bytes >= 4 && (shape.bytes == 8) == shape.wide;
+            for lane in each(request.lanes).filter(|_| known) {
+                let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes);
+                let mut half = |at: u64, bits| self.loaded(&step, request.space, address + 4 * at, lane, bits);
+                if !shape.wide {
+                    halves[0][lane] = half(0, bits[lane]);
+                    continue;
+                }
+                let [low, high] = [0, 1].map(|at| half(at, bits[lane] >> (32 * at) & 0xffff_ffff));
+                // The halves of a number that were stored together are one value again.
+                if low != high || self.nodes.bits(low) == bits[lane] {
+                    (halves[0][lane], halves[1][lane]) = (low, high);
+                }
+            }
+            for (tags, place) in halves.iter().zip([place, place.saturating_add(32)]).take(1 + usize::from(shape.wide))
+            {
+                self.set(&step, place, tags);
+            }
         }
     }
 
@@ -348,13 +328,8 @@ impl BlockOrigins {
         };
         match space {
             Space::Global => match self.global.get(&address) {
-                Some(&tag) => {
-                    if is(&self.nodes, tag) {
-                        tag
-                    } else {
-                        0
-                    }
-                }
+                Some(&tag) if is(&self.nodes, tag) => tag,
+                Some(_) => 0,
                 None => self.element(address, step.instruction, bits),
             },
             Space::Shared => {
@@ -423,19 +398,15 @@ impl BlockOrigins {
     /// An atomic addition to global memory goes on with the sum that is there; of the others nothing is known.
     fn updated(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let atomic = self.launch.code.atomics[inst.imm as usize];
-        let added = if inst.b == NONE { [0; 32] } else { self.operand(step, inst.b) };
+        let adds = atomic.op == AtomicOp::Add && request.space == Space::Global && atomic.kind.bytes() == 4;
+        let added = self.operand(step, inst.b);
         for lane in each(request.lanes) {
             let address = request.addresses[lane];
             let mut tag = 0;
-            if atomic.op == AtomicOp::Add
-                && request.space == Space::Global
-                && atomic.kind.bytes() == 4
-                && added[lane] != 0
-            {
-                let bits = word(step, address);
+            if adds && added[lane] != 0 {
                 let known = self.global.get(&address).copied();
                 let a = known.unwrap_or_else(|| self.element(address, step.instruction, 0));
-                tag = self.nodes.add(Node::Sum { a, b: added[lane] }, bits);
+                tag = self.nodes.add(Node::Sum { a, b: added[lane] }, word(step, address));
             }
             self.put(step, request.space, address & !3, lane, tag);
         }
@@ -558,7 +529,7 @@ impl Observer for BlockOrigins {
             _ if !requests.is_empty() => {}
             Op::Mov32 => self.derived(step, inst, (false, false), |_| None),
             Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), |_| None),
-            Op::Mov64 => self.moved(step, inst),
+            Op::Mov64 => self.moved(step, inst.d, [inst.a, inst.a.saturating_add(32)]),
             Op::Selp32 | Op::Selp64 => {
                 let chosen = step.registers.values(Home::Predicate(inst.c));
                 let (one, other) = (self.operand(step, inst.a), self.operand(step, inst.b));
@@ -574,17 +545,10 @@ impl Observer for BlockOrigins {
             Op::SubF64 => self.computed(step, inst, true, Operation::Subtract),
             Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
             Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), |tag| Some(Node::Negated(tag))),
-            Op::CvtF32S32 | Op::CvtF32U32 => {
+            // Some bits of a number are taken where it is split for tensor cores.
+            Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
+            Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
                 self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
-            }
-            // Some bits of a number, as where it is split for tensor cores.
-            Op::And32 => {
-                let constant = self.constants.contains_key(&inst.b);
-                if constant {
-                    self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
-                } else {
-                    self.forget(step);
-                }
             }
             Op::Generic => self.generic(step, inst, &launch.code.details[inst.imm as usize]),
             Op::Shfl => self.shuffled(step, inst),

@@ -58,7 +58,7 @@ pub(super) fn start(context: &mut Context, at: At, barrier: BarrierPlace) -> Che
         context.tell(|observer| observer.bulk_copy(&copy));
         // It counts towards the limit as the copies do that a warp makes of as many bytes.
         context.executed += u64::from(bytes / 512);
-        let under_way = &mut context.transactions.of(copy.barrier).under_way;
+        let under_way = &mut context.transactions.entry(copy.barrier).or_default().under_way;
         if under_way.len() < MOST_UNDER_WAY {
             under_way.push(copy);
         }
@@ -85,12 +85,17 @@ pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u3
 /// Before an arrival a barrier awaits so many more bytes; gives how many it awaits now.
 pub(super) fn expect(context: &mut Context, barrier: u32, bytes: i64) -> u64 {
     land(context, barrier);
-    context.transactions.expect(barrier, bytes) as u64
+    if bytes == 0 && !context.transactions.contains_key(&barrier) {
+        return 0;
+    }
+    let awaited = &mut context.transactions.entry(barrier).or_default().bytes;
+    *awaited = awaited.saturating_add(bytes);
+    *awaited as u64
 }
 
 /// If bulk copies are all that a barrier still awaits, they land now.
 fn land(context: &mut Context, barrier: u32) {
-    let Some(awaited) = context.transactions.known(barrier).filter(|awaited| !awaited.under_way.is_empty()) else {
+    let Some(awaited) = context.transactions.get_mut(&barrier).filter(|awaited| !awaited.under_way.is_empty()) else {
         return;
     };
     let state = read_element(|word| context.shared[word], barrier as usize, 8);

@@ -7,7 +7,6 @@ use super::request::{At, check_global, check_shared};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
-use crate::exec::isa::Plain;
 use crate::exec::warp::{Pending, Warp};
 use crate::lanes::{each, select};
 use crate::lower::inst::{CopyCount, NONE};
@@ -43,10 +42,10 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     let by = (warp.number, inst.pc, lanes);
     let reading = Access::new(by, (AccessKind::CopySource, Space::Global), copy.bytes, &from);
     let writing = Access::new(by, (AccessKind::CopyDestination, Space::Shared), copy.bytes, &to);
-    check_shared::<Plain>(context, &writing)?;
+    check_shared(context, &writing)?;
     let mut cache = None;
     if each(lanes).all(|lane| source[lane] == copy.bytes) {
-        cache = check_global::<Plain>(context, &reading)?.0;
+        cache = check_global(context, &reading)?.0;
     } else {
         for lane in each(lanes) {
             // Lanes that read nothing may name any source, but it must be aligned all the same.
@@ -68,10 +67,8 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
             to: &to,
         });
     }
-    let mut pending = Pending { lanes, bytes: copy.bytes, to: [0; 32], data: [[0; 4]; 32], group: warp.groups };
-    for lane in each(lanes) {
-        pending.to[lane] = to[lane] as u32;
-    }
+    let to = to.map(|address| address as u32);
+    let mut pending = Pending { lanes, bytes: copy.bytes, to, data: [[0; 4]; 32], group: warp.groups };
     for lane in each(select(lanes, |lane| source[lane] > 0)) {
         let (words, at) = place(context, cache, from[lane]);
         for (part, word) in (0..copy.bytes / 4).zip(&mut pending.data[lane]) {

@@ -6,11 +6,9 @@ use super::request::{At, check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::isa::Plain;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::lower::SHARED_WINDOW;
-use crate::lower::fragment::Fragment;
-use crate::lower::matrix::{Matrix, MatrixOp};
+use crate::lower::matrix::{Fragment, Matrix, MatrixOp};
 use crate::observe::Access;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -51,35 +49,25 @@ impl Area {
     fn transfer(&self, context: &mut Context, at: At, registers: &[u32], store: bool) -> Checked<()> {
         let At { inst, r, warp, .. } = at;
         let Fragment { kind, rows, columns, .. } = self.fragment;
-        let (lines, line) = if self.by_column { (columns, rows) } else { (rows, columns) };
-        let words = (line * kind.bytes() / 4) as usize;
-        let parts = if kind.bytes() == 8 { 1 } else { 4 / kind.bytes() as usize };
-        let wide = kind.bytes() as usize / 4;
-        let element = |line: usize, at: usize| {
-            let (row, column) = if self.by_column { (at, line) } else { (line, at) };
-            row * columns as usize + column
-        };
-        let mut elements =
-            if store { gather(&self.fragment, registers, r) } else { vec![0; (rows * columns) as usize] };
-        for first in (0..lines as usize * words).step_by(32) {
+        let (rows, columns, size) = (rows as usize, columns as usize, kind.bytes() as usize);
+        let length = if self.by_column { rows } else { columns };
+        let words = length * size / 4;
+        // Where an element is in row order, by its number in the order of memory.
+        let element = |at: usize| if self.by_column { at % length * columns + at / length } else { at };
+        let mut bytes = vec![0; rows * columns * size];
+        if store {
+            let elements = gather(&self.fragment, registers, r);
+            for (at, to) in bytes.chunks_exact_mut(size).enumerate() {
+                to.copy_from_slice(&elements[element(at)].to_le_bytes()[..size]);
+            }
+        }
+        for (first, bytes) in bytes.chunks_exact_mut(4 * 32).enumerate() {
             let addresses: [u64; 32] = std::array::from_fn(|lane| {
-                let at = first + lane;
+                let at = 32 * first + lane;
                 self.base.wrapping_add((at / words) as u64 * self.stride).wrapping_add((at % words) as u64 * 4)
             });
-            let mut values = [0u64; 32];
-            for (lane, value) in values.iter_mut().enumerate().filter(|_| store) {
-                let (number, word) = ((first + lane) / words, (first + lane) % words);
-                *value = if kind.bytes() == 8 {
-                    elements[element(number, word / 2)] >> (32 * (word % 2)) & 0xffff_ffff
-                } else {
-                    let bits = 8 * kind.bytes() as usize;
-                    let mask = (1u64 << bits) - 1;
-                    (0..parts).fold(0, |sum, part| {
-                        sum | (elements[element(number, word * parts + part)] & mask) << (part * bits)
-                    })
-                };
-            }
-            let data = values.map(|value| [value as u32, 0, 0, 0]);
+            let word = |lane: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * lane + byte]));
+            let data: [[u32; 4]; 32] = std::array::from_fn(|lane| [word(lane), 0, 0, 0]);
             let what = (
                 if store { AccessKind::Store } else { AccessKind::Load },
                 if self.shared { Space::Shared } else { Space::Global },
@@ -87,30 +75,25 @@ impl Area {
             let access =
                 Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
             let cache = if self.shared {
-                check_shared::<Plain>(context, &access)?;
+                check_shared(context, &access)?;
                 None
             } else {
-                check_global::<Plain>(context, &access)?.0
+                check_global(context, &access)?.0
             };
             show(context, &access);
-            for lane in 0..32 {
+            for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
                 if store {
-                    self.write(context, cache, addresses[lane], values[lane] as u32);
-                    continue;
-                }
-                let word = self.read(context, cache, addresses[lane]);
-                let (number, at) = ((first + lane) / words, (first + lane) % words);
-                if kind.bytes() == 8 {
-                    elements[element(number, at / wide)] |= u64::from(word) << (32 * (at % wide));
+                    self.write(context, cache, addresses[lane], data[lane][0]);
                 } else {
-                    for part in 0..parts {
-                        elements[element(number, at * parts + part)] =
-                            u64::from(word >> (part as u32 * 8 * kind.bytes()));
-                    }
+                    to.copy_from_slice(&self.read(context, cache, addresses[lane]).to_le_bytes());
                 }
             }
         }
         if !store {
+            let mut elements = vec![0; rows * columns];
+            for (at, from) in bytes.chunks_exact(size).enumerate() {
+                elements[element(at)] = from.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+            }
             scatter(&self.fragment, registers, r, &elements);
         }
         Ok(())
@@ -142,7 +125,7 @@ fn load_rows(context: &mut Context, at: At, matrix: &Matrix, count: u32, exchang
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
     let lanes = u32::MAX >> (32 - 8 * count);
-    check_shared::<Plain>(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
+    check_shared(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
     for index in 0..count as usize {
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
         show(context, &Access::shared_load(warp, inst.pc, 4, &words));

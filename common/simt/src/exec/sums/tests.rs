@@ -98,13 +98,13 @@ fn the_same_sums_as_a_gpu() {
 #[test]
 fn small_numbers_beside_a_large_one() {
     let one = |exponent: i32| u64::from((2.0_f32.powi(exponent)).to_bits());
-    let sum = |core: TensorCore, small: i32| {
-        let a = [one(0), one(small), one(small), one(small)];
+    let of = |core: TensorCore, a: [u64; 4]| {
         let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
-        let found =
-            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1, saturates: false });
-        f64::from(f32::from_bits(found[0] as u32)) - 1.0
+        let ones = [one(0); 4];
+        let operands = Product { a: &a, b: &ones, c: &[0], kinds, length: 4, columns: 1, saturates: false };
+        f32::from_bits(product(core, &operands)[0] as u32)
     };
+    let sum = |core, small: i32| f64::from(of(core, [one(0), one(small), one(small), one(small)])) - 1.0;
     let unit = 2.0_f64.powi(-23);
     // Three times a whole last place, a half, a quarter, an eighth of it.
     assert_eq!([-23, -24, -25, -26].map(|small| sum(TensorCore::HOPPER, small) / unit), [3.0, 1.0, 0.0, 0.0]);
@@ -112,13 +112,6 @@ fn small_numbers_beside_a_large_one() {
     // Two of them are in the step of the large one; before it, the others count.
     assert_eq!([-23, -24].map(|small| sum(TensorCore::VOLTA, small) / unit), [3.0, 0.0]);
     let minus = |exponent: i32| one(exponent) | 1 << 31;
-    let left = |core: TensorCore| {
-        let a = [one(0), one(-25), one(-25), minus(0)];
-        let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
-        f32::from_bits(
-            product(core, &Product { a: &a, b: &[one(0); 4], c: &[0], kinds, length: 4, columns: 1, saturates: false })
-                [0] as u32,
-        )
-    };
+    let left = |core| of(core, [one(0), one(-25), one(-25), minus(0)]);
     assert_eq!([left(TensorCore::HOPPER), left(TensorCore::AMPERE)], [2.0_f32.powi(-24), 0.0]);
 }

@@ -45,7 +45,6 @@ impl Decoder<'_> {
         let zero = matches!(operands[1], Operand::Integer(0));
         let leaves = zero && matches!(op, AtomicOp::Add | AtomicOp::Or | AtomicOp::Xor);
         self.code.atomics.push(Atomic { op, kind, space: place, offset, leaves });
-        self.push(inst);
-        Ok(())
+        self.finish(inst)
     }
 }

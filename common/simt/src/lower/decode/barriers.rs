@@ -16,8 +16,7 @@ impl Decoder<'_> {
             self.done(&words)?;
             self.count(statement, 1)?;
             let a = self.source(&operands[0], Type::B32)?;
-            self.push(Inst { a, ..Inst::new(Op::WarpSync) });
-            return Ok(());
+            return self.finish(Inst { a, ..Inst::new(Op::WarpSync) });
         }
         // `bar` is short for `barrier.aligned`.
         let aligned = words.take("aligned") || statement.words[0] == "bar";
@@ -43,8 +42,7 @@ impl Decoder<'_> {
             }
             let (value, negated) = self.condition(&operands[operands.len() - 1])?;
             (inst.c, inst.imm) = (value, i32::from(negated));
-            self.push(inst);
-            return Ok(());
+            return self.finish(inst);
         }
         self.malformed_if(kind.is_some() || result.is_some(), "a reduction without .red")?;
         self.malformed_if(!matches!(operands.len(), 1 | 2), "1 or 2 operands are needed")?;
@@ -58,7 +56,6 @@ impl Decoder<'_> {
         } else if arrive {
             return Err(self.malformed("no number of threads"));
         }
-        self.push(inst);
-        Ok(())
+        self.finish(inst)
     }
 }

@@ -41,7 +41,6 @@ impl Decoder<'_> {
         (inst.c, inst.e) = (if reads { carry } else { NONE }, if writes { carry } else { NONE });
         detail.negate = name.starts_with("sub");
         inst.imm = self.detail(detail);
-        self.push(inst);
-        Ok(())
+        self.finish(inst)
     }
 }

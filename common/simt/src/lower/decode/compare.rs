@@ -1,6 +1,7 @@
 //! Comparisons, and choices by their result: `setp`, `set`, `selp`, `slct`.
 
 use super::decoder::{Decoder, pair};
+use super::moves::mov;
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
@@ -46,8 +47,7 @@ impl Decoder<'_> {
         }
         if !kind.is_packed() {
             let imm = self.detail(detail);
-            self.push(Inst { d: first, e: second, imm, ..inst });
-            return Ok(());
+            return self.finish(Inst { d: first, e: second, imm, ..inst });
         }
         // Of packed numbers one half is compared after the other. What the second comparison still reads is set last.
         let mut halves = [(first, 0), (second, 1)];
@@ -69,18 +69,14 @@ impl Decoder<'_> {
         self.malformed_if(!is_choice(kind), "a type this instruction does not have")?;
         if let Operand::Integer(condition) = operands[3] {
             let chosen = &operands[if condition != 0 { 1 } else { 2 }];
-            let mov = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
-            return self.compute(mov, (&operands[0], kind), &[(chosen, kind)]);
+            return self.compute(mov(kind), (&operands[0], kind), &[(chosen, kind)]);
         }
         let (condition, negated) = self.condition(&operands[3])?;
-        let mut inst = Inst::new(if kind.bytes() == 8 { Op::Selp64 } else { Op::Selp32 });
-        inst.d = self.destination(&operands[0], kind)?;
+        let d = self.destination(&operands[0], kind)?;
         let (yes, no) = if negated { (2, 1) } else { (1, 2) };
-        inst.a = self.source(&operands[yes], kind)?;
-        inst.b = self.source(&operands[no], kind)?;
-        inst.c = condition;
-        self.push(inst);
-        Ok(())
+        let (a, b) = (self.source(&operands[yes], kind)?, self.source(&operands[no], kind)?);
+        let op = if kind.bytes() == 8 { Op::Selp64 } else { Op::Selp32 };
+        self.finish(Inst { d, a, b, c: condition, ..Inst::new(op) })
     }
 
     pub(super) fn slct(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {

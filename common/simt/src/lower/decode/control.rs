@@ -20,19 +20,18 @@ impl Decoder<'_> {
                     return Err(self.malformed("a target that is no label"));
                 };
                 self.branches.push((self.raws.len(), self.frame, name));
-                self.push(Inst::new(Op::Bra));
+                self.finish(Inst::new(Op::Bra))
             }
             "ret" => match self.layout.frames[self.frame].back.clone() {
                 Some(back) => {
                     self.branches.push((self.raws.len(), usize::MAX, back));
-                    self.push(Inst::new(Op::Bra));
+                    self.finish(Inst::new(Op::Bra))
                 }
-                None => self.push(Inst::new(Op::Exit)),
+                None => self.finish(Inst::new(Op::Exit)),
             },
-            "exit" => self.push(Inst::new(Op::Exit)),
-            _ => self.push(Inst::new(Op::Trap)),
+            "exit" => self.finish(Inst::new(Op::Exit)),
+            _ => self.finish(Inst::new(Op::Trap)),
         }
-        Ok(())
     }
 
     /// `brx.idx %r1, table;`
@@ -53,7 +52,6 @@ impl Decoder<'_> {
         for target in targets {
             self.branches.push((self.raws.len(), self.frame, target));
         }
-        self.push(Inst { a, ..Inst::new(Op::Brx) });
-        Ok(())
+        self.finish(Inst { a, ..Inst::new(Op::Brx) })
     }
 }

@@ -19,8 +19,7 @@ impl Decoder<'_> {
         for (word, op) in [("commit_group", Op::CopyCommit), ("wait_all", Op::CopyWaitAll)] {
             if words.take(word) {
                 self.done(&words)?;
-                self.push(Inst::new(op));
-                return Ok(());
+                return self.finish(Inst::new(op));
             }
         }
         if words.take("wait_group") {
@@ -29,8 +28,7 @@ impl Decoder<'_> {
                 return Err(self.malformed("a number of groups that is no number"));
             };
             let imm = count.clamp(0, i64::from(i32::MAX)) as i32;
-            self.push(Inst { imm, ..Inst::new(Op::CopyWait) });
-            return Ok(());
+            return self.finish(Inst { imm, ..Inst::new(Op::CopyWait) });
         }
         let level = words.one_of(&[("ca", true), ("cg", false)]);
         words.hints();
@@ -70,16 +68,14 @@ impl Decoder<'_> {
         }
         inst.imm = self.code.copies.len() as i32;
         self.code.copies.push(copy);
-        self.push(inst);
-        Ok(())
+        self.finish(inst)
     }
 
     /// `cp.async.bulk`: a thread copies a piece of any size, whose bytes arrive at a barrier.
     fn bulk_copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         self.needs_target(90, "cp.async.bulk", "bulk copies need")?;
         if words.take("prefetch") {
-            self.push(Inst::new(Op::Nop));
-            return Ok(());
+            return self.finish(Inst::new(Op::Nop));
         }
         let arrives = words.take("mbarrier::complete_tx::bytes");
         words.hints();

@@ -4,9 +4,8 @@ use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::fragment::{Fragment, Spread};
 use crate::lower::inst::{Inst, Op};
-use crate::lower::matrix::{Matrix, MatrixOp};
+use crate::lower::matrix::{Fragment, Matrix, MatrixOp, Spread};
 use crate::lower::preset::SHARED_WINDOW;
 
 /// Rows of A, columns of B, and the length of both.
@@ -33,7 +32,7 @@ fn has(all: &[(&[Type], &[Shape])], shape: Shape, fits: impl Fn(Type) -> bool) -
 }
 
 /// Whether products of the type are added up in the other.
-const fn adds(kind: Type, sum: Type) -> bool {
+pub(super) const fn adds(kind: Type, sum: Type) -> bool {
     match kind {
         Type::F16 => matches!(sum, Type::F16 | Type::F32),
         Type::Bf16 | Type::Tf32 => matches!(sum, Type::F32),

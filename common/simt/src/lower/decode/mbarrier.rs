@@ -150,8 +150,7 @@ impl Decoder<'_> {
         };
         let imm = self.code.atomics.len() as i32;
         self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset, leaves: false });
-        self.push(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) });
-        Ok(())
+        self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
     }
 
     /// Where the barrier is said to be: in shared memory, or nothing is said.

@@ -6,7 +6,6 @@ mod atomics;
 mod barriers;
 mod carry;
 mod compare;
-mod compute;
 mod control;
 mod convert;
 mod copies;
@@ -47,10 +46,6 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
         match item {
             Flat::Label(frame, name) => {
                 decoder.labels.insert((*frame, name.clone()), decoder.raws.len() as u32);
-            }
-            Flat::Back(name) => {
-                // Whoever called jumps here; label names of this kind are unique.
-                decoder.labels.insert((usize::MAX, name.clone()), decoder.raws.len() as u32);
             }
             Flat::Pass { to, from, position } => {
                 (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::WEAK);
@@ -143,12 +138,12 @@ impl Decoder<'_> {
                 if self.order.proxy {
                     self.needs_target(90, "fence.proxy.async", "it needs")?;
                 }
-                self.only(Op::Fence)
+                self.finish(Inst::new(Op::Fence))
             }
             "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
-            "nanosleep" => self.only(Op::Yield),
+            "nanosleep" => self.finish(Inst::new(Op::Yield)),
             "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {
-                self.only(Op::Nop)
+                self.finish(Inst::new(Op::Nop))
             }
             _ if carry::carries(statement) => self.carry(statement, words),
             _ => self.plain(statement, words),
@@ -159,11 +154,5 @@ impl Decoder<'_> {
     fn policy(&mut self, statement: &Statement) -> Result<(), Error> {
         let Some(to) = statement.operands.first() else { return Err(self.malformed("no operands")) };
         self.compute(Op::Mov64, (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
-    }
-
-    /// An instruction whose words and operands do not matter.
-    fn only(&mut self, op: Op) -> Result<(), Error> {
-        self.push(Inst::new(op));
-        Ok(())
     }
 }

@@ -6,6 +6,15 @@ use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Detail, Function, Inst, NONE, Op};
 
+/// The move of a value of the type.
+pub(super) const fn mov(kind: Type) -> Op {
+    match kind.bytes() {
+        0 => Op::PredMov,
+        8 => Op::Mov64,
+        _ => Op::Mov32,
+    }
+}
+
 impl Decoder<'_> {
     pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let elements = words.one_of(&[("v2", 2), ("v4", 4)]);
@@ -23,8 +32,7 @@ impl Decoder<'_> {
         if kind == Type::Pred {
             let (a, negated) = self.condition(from)?;
             let d = self.destination(to, kind)?;
-            self.push(Inst { d, a, ..Inst::new(if negated { Op::PredNot } else { Op::PredMov }) });
-            return Ok(());
+            return self.finish(Inst { d, a, ..Inst::new(if negated { Op::PredNot } else { Op::PredMov }) });
         }
         if let Operand::Special(name) = from {
             let sub = match name.as_str() {
@@ -36,15 +44,11 @@ impl Decoder<'_> {
             };
             if let Some(sub) = sub {
                 let (d, imm) = (self.destination(to, kind)?, i32::from(kind.bytes() == 8));
-                self.push(Inst { sub, d, imm, ..Inst::new(Op::Clock) });
-                return Ok(());
+                return self.finish(Inst { sub, d, imm, ..Inst::new(Op::Clock) });
             }
         }
-        match kind.bytes() {
-            8 => self.compute(Op::Mov64, (to, kind), &[(from, kind)]),
-            2 | 4 => self.compute(Op::Mov32, (to, kind), &[(from, kind)]),
-            _ => Err(self.refuse("this type")),
-        }
+        self.refuse_if(!matches!(kind.bytes(), 2 | 4 | 8), "this type")?;
+        self.compute(mov(kind), (to, kind), &[(from, kind)])
     }
 
     /// Hands a value to or from a function that is called.
@@ -82,14 +86,8 @@ impl Decoder<'_> {
             let address = Operand::Address { base: Box::new(to.1.clone()), offset: 0 };
             return self.parameter(Op::StLocal, value, kind, &address);
         }
-        let op = match kind.bytes() {
-            0 => Op::PredMov,
-            8 => Op::Mov64,
-            _ => Op::Mov32,
-        };
         let d = self.destination(&to.1, kind)?;
-        self.push(Inst { d, a: value, ..Inst::new(op) });
-        Ok(())
+        self.finish(Inst { d, a: value, ..Inst::new(mov(kind)) })
     }
 
     /// The declared type of a register or variable.
@@ -108,7 +106,7 @@ impl Decoder<'_> {
             return Err(self.malformed("an operand that is no vector"));
         };
         self.malformed_if(to.len() != from.len(), "a vector of another length")?;
-        let op = if kind.bytes() == 8 { Op::Mov64 } else { Op::Mov32 };
+        let op = mov(kind);
         let values = from.iter().map(|part| self.source(part, kind)).collect::<Result<Vec<_>, _>>()?;
         let read = values.into_iter().map(|a| self.temporary(kind, Inst { a, ..Inst::new(op) })).collect::<Vec<_>>();
         for (part, a) in to.iter().zip(read) {

@@ -142,51 +142,40 @@ impl Decoder<'_> {
                     _ => Err(self.malformed("an address register that does not have 64 bits")),
                 }
             }
-            Operand::Local { id, .. } => {
-                let frame = &self.layout.frames[self.frame];
-                let place = frame.places[*id as usize];
-                let declared = self.layout.inner.program.functions[frame.function].variables[*id as usize].space;
-                let window = match declared {
-                    Space::Shared => Some(SHARED_WINDOW),
-                    Space::Local => Some(LOCAL_WINDOW),
+            Operand::Local { .. } | Operand::Name { .. } => {
+                let (place, declared) = match &base {
+                    Operand::Local { id, .. } => {
+                        let frame = &self.layout.frames[self.frame];
+                        let variable = &self.layout.inner.program.functions[frame.function].variables[*id as usize];
+                        (Some(frame.places[*id as usize]), Some(variable.space))
+                    }
+                    Operand::Name { name, .. } => (self.variable(name), None),
+                    _ => (None, None),
+                };
+                let window = match (place, declared) {
+                    (Some(Address::Shared(_)), _) | (_, Some(Space::Shared)) => Some(SHARED_WINDOW),
+                    (_, Some(Space::Local)) => Some(LOCAL_WINDOW),
                     _ => None,
                 };
                 if let (Space::Generic, Some(window)) = (expected, window) {
-                    return Ok((self.generic_address(&base, window)?, offset, true));
+                    let a = self.source(&base, Type::U64)?;
+                    return Ok((self.moved_by(a, window), offset, true));
                 }
                 let fits = match place {
-                    Address::Shared(_) => expected == Space::Shared,
-                    Address::Local(_) => matches!(expected, Space::Local | Space::Param),
-                    Address::Param(_) => expected == Space::Param,
-                    Address::Module(_) => matches!(expected, Space::Global | Space::Const | Space::Generic),
-                    Address::Unplaced => false,
+                    Some(Address::Shared(_)) => expected == Space::Shared,
+                    Some(Address::Local(_)) => matches!(expected, Space::Local | Space::Param),
+                    Some(Address::Param(_)) => expected == Space::Param,
+                    Some(Address::Module(_)) => matches!(expected, Space::Global | Space::Const | Space::Generic),
+                    Some(Address::Unplaced) => false,
+                    // What is not declared is said of it below.
+                    None => true,
                 };
-                self.malformed_if(!fits, "a variable of another memory space")?;
-                Ok((self.source(&base, Type::U64)?, offset, true))
-            }
-            Operand::Name { name, .. } => {
-                let place = self.variable(name);
-                if let (Some(Address::Shared(_)), Space::Generic) = (place, expected) {
-                    return Ok((self.generic_address(&base, SHARED_WINDOW)?, offset, true));
-                }
-                let fits = matches!(
-                    (place, expected),
-                    (Some(Address::Shared(_)), Space::Shared)
-                        | (Some(Address::Module(_)), Space::Global | Space::Const | Space::Generic)
-                        | (None, _)
-                );
                 self.malformed_if(!fits, "a variable of another memory space")?;
                 Ok((self.source(&base, Type::U64)?, offset, true))
             }
             Operand::Integer(value) => Ok((self.preset(Preset::Constant(*value as u64), true), offset, true)),
             _ => Err(self.malformed("an operand that is no address")),
         }
-    }
-
-    /// The generic address of a variable whose memory space has this window.
-    fn generic_address(&mut self, variable: &Operand, window: u64) -> Result<u32, Error> {
-        let a = self.source(variable, Type::U64)?;
-        Ok(self.moved_by(a, window))
     }
 
     /// An address of 64 bits and a constant.

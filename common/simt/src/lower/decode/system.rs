@@ -4,31 +4,25 @@ use super::decoder::Decoder;
 use crate::Error;
 use crate::ast::{Operand, Statement};
 use crate::lower::inst::{Inst, Op, System, SystemCall};
-use crate::lower::layout::Address;
+use crate::lower::layout::{Address, parts_of_call};
 
 impl Decoder<'_> {
     /// `call (result), vprintf, (format, arguments);`
     pub(super) fn system_call(&mut self, statement: &Statement) -> Result<(), Error> {
-        let (mut call, mut results, mut arguments) = (None, vec![], vec![]);
-        for operand in &statement.operands {
-            match operand {
-                Operand::List(list) if call.is_none() => results = self.parameters(list)?,
-                Operand::List(list) => arguments = self.parameters(list)?,
-                Operand::Name { name, .. } => call = SystemCall::named(name),
-                _ => return Err(self.refuse("an indirect call")),
-            }
-        }
+        let called = parts_of_call(statement).and_then(|(to, name, from)| Some((to, SystemCall::named(name)?, from)));
+        let Some((results, call, arguments)) = called else { return Err(self.refuse("an indirect call")) };
+        let (results, arguments) = (self.parameters(results)?, self.parameters(arguments)?);
         let (takes, gives) = match call {
-            Some(SystemCall::Print) => (2, 1),
-            _ => (5, 0),
+            SystemCall::Print => (2, 1),
+            SystemCall::Assert => (5, 0),
         };
-        let (Some(call), true) = (call, arguments.len() == takes && results.len() <= gives) else {
-            return Err(self.malformed("a call with other parameters than the function has"));
-        };
+        self.malformed_if(
+            arguments.len() != takes || results.len() > gives,
+            "a call with other parameters than the function has",
+        )?;
         let imm = self.code.systems.len() as i32;
         self.code.systems.push(System { call, result: results.first().copied(), arguments });
-        self.push(Inst { imm, ..Inst::new(Op::System) });
-        Ok(())
+        self.finish(Inst { imm, ..Inst::new(Op::System) })
     }
 
     /// The places of a call's parameters, which are variables in local memory.

@@ -45,7 +45,7 @@ impl Decoder<'_> {
             ("activemask", ..) => {
                 self.count(statement, 1)?;
                 let d = self.destination(first, Type::B32)?;
-                self.push(Inst { d, ..Inst::new(Op::ActiveMask) });
+                self.finish(Inst { d, ..Inst::new(Op::ActiveMask) })
             }
             ("shfl", Some(mode), ..) => {
                 self.count(statement, 4 + usize::from(sync))?;
@@ -58,46 +58,36 @@ impl Decoder<'_> {
                 // The mask is checked by an instruction of its own.
                 let a = self.members(operands.get(4))?;
                 self.push(Inst { a, imm: 1, ..Inst::new(Op::WarpSync) });
-                self.push(inst);
+                self.finish(inst)
             }
             ("vote", _, Some(mode), _) => {
                 self.count(statement, 2 + usize::from(sync))?;
                 let d = self.destination(first, if mode == sub::BALLOT { Type::B32 } else { Type::Pred })?;
                 let (a, negated) = self.condition(&operands[1])?;
                 let (b, imm) = (self.members(operands.get(2))?, i32::from(negated));
-                self.push(Inst { sub: mode, d, a, b, imm, ..Inst::new(Op::Vote) });
+                self.finish(Inst { sub: mode, d, a, b, imm, ..Inst::new(Op::Vote) })
             }
             ("match", _, vote, _) => {
                 self.count(statement, 3)?;
-                let all = match vote {
-                    Some(sub::ALL) => true,
-                    Some(sub::ANY) => false,
-                    _ => return Err(self.malformed("no .all or .any")),
-                };
-                let mut inst = Inst { sub: u8::from(all), ..Inst::new(Op::Match) };
-                inst.d = self.destination(first, Type::B32)?;
-                inst.e = second.map_or(Ok(NONE), |second| self.destination(second, Type::Pred))?;
-                inst.a = self.source(&operands[1], kind)?;
-                inst.b = self.source(&operands[2], Type::B32)?;
-                inst.imm = i32::from(kind.bytes() == 8);
-                self.push(inst);
+                let Some(mode @ (sub::ALL | sub::ANY)) = vote else { return Err(self.malformed("no .all or .any")) };
+                let d = self.destination(first, Type::B32)?;
+                let e = second.map_or(Ok(NONE), |second| self.destination(second, Type::Pred))?;
+                let (a, b) = (self.source(&operands[1], kind)?, self.source(&operands[2], Type::B32)?);
+                self.finish(Inst { sub: mode, imm: i32::from(kind.bytes() == 8), d, a, b, e, ..Inst::new(Op::Match) })
             }
             ("redux", _, _, Some(reduction)) => {
                 self.count(statement, 3)?;
-                let mut inst = Inst::new(Op::Redux);
-                inst.sub = match (reduction, kind) {
+                let sub = match (reduction, kind) {
                     (sub::MIN_S, Type::U32) => sub::MIN_U,
                     (sub::MAX_S, Type::U32) => sub::MAX_U,
                     (reduction, _) => reduction,
                 };
-                inst.d = self.destination(first, kind)?;
-                inst.a = self.source(&operands[1], kind)?;
-                inst.b = self.source(&operands[2], Type::B32)?;
-                self.push(inst);
+                let d = self.destination(first, kind)?;
+                let (a, b) = (self.source(&operands[1], kind)?, self.source(&operands[2], Type::B32)?);
+                self.finish(Inst { sub, d, a, b, ..Inst::new(Op::Redux) })
             }
-            _ => return Err(self.malformed("a mode this instruction does not have")),
+            _ => Err(self.malformed("a mode this instruction does not have")),
         }
-        Ok(())
     }
 
     /// The lanes that an instruction names: those that are there if it names none.

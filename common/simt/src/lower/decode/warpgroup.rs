@@ -1,13 +1,12 @@
 //! Instructions of a warpgroup: `wgmma`.
 
 use super::decoder::Decoder;
-use super::matrix::shape;
+use super::matrix::{adds, shape};
 use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op};
-use crate::lower::matrix::{Matrix, MatrixOp};
-use crate::lower::warpgroup::{Product, Scale, WarpgroupOp};
+use crate::lower::matrix::{Matrix, MatrixOp, Product, Scale, WarpgroupOp};
 
 impl Decoder<'_> {
     pub(super) fn warpgroup(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -47,12 +46,7 @@ impl Decoder<'_> {
         let saturates = words.take("satfinite");
         let [sum, kind, right] = self.kinds::<3>(&mut words)?;
         self.done(&words)?;
-        let adds = match kind {
-            Type::F16 => matches!(sum, Type::F16 | Type::F32),
-            Type::Bf16 | Type::Tf32 => sum == Type::F32,
-            Type::S8 | Type::U8 => sum == Type::S32,
-            _ => false,
-        };
+        let adds = matches!(kind, Type::F16 | Type::Bf16 | Type::Tf32 | Type::S8 | Type::U8) && adds(kind, sum);
         let integers = sum.is_integer();
         let same = kind == right || integers && matches!(right, Type::S8 | Type::U8);
         // Of integers there are fewer shapes.

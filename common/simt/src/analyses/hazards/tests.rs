@@ -1,71 +1,76 @@
-//! A launch whose blocks are driven by hand, and its report in short lines.
+//! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and what is then reported in short lines.
 
-use crate::analyses::hazards::{BlockHazards, Hazards};
-use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, request, waiting_body};
+use super::{BlockHazards, Extents, Hazards};
+use crate::analyses::testing::{
+    BODY, Request, arrival, begin, kernel, mask, memory, number, request, script, waiting_body,
+};
 use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, Observer};
-use crate::{Arg, DevicePointer, Dim3, GlobalMemory, Hazard, Kernel, LaunchConfig};
+use crate::{Arg, DevicePointer, Dim3, Hazard, Kernel, LaunchConfig};
 
-pub(super) const STORE: &str = "st.shared.u32";
-pub(super) const LOAD: &str = "ld.shared.u32";
-const ATOM: &str = "atom.shared";
-pub(super) const GLOBAL_STORE: &str = "st.global.u32";
-pub(super) const GLOBAL_LOAD: &str = "ld.global.u32";
+#[test]
+fn rules() {
+    script("hazards/tests/rules.txt", include_str!("tests/rules.txt"), run);
+}
 
 /// A launch whose blocks are driven by hand.
-pub(super) struct Launch {
-    pub kernel: Kernel,
-    pub hazards: Hazards,
-    pub _memory: GlobalMemory,
-    pub a: DevicePointer,
-    pub c: DevicePointer,
+struct Launch {
+    kernel: Kernel,
+    hazards: Hazards,
+    a: DevicePointer,
+    c: DevicePointer,
 }
 
-pub(super) fn launch_of(body: &str, output: bool) -> Launch {
-    let kernel = kernel(body);
-    let (memory, a, c) = memory();
-    let mut hazards = if output { Hazards::new().output(c) } else { Hazards::new() };
-    begin(&mut hazards, &kernel, &memory);
-    Launch { kernel, hazards, _memory: memory, a, c }
-}
-
-impl Launch {
-    /// A block from its start to its end.
-    pub fn block(&self, number: u64, run: impl FnOnce(&mut Block<'_>)) {
-        let info = BlockInfo { index: Dim3::new(number as u32, 0, 0), number, threads: 96 };
-        let mut block = Block { launch: self, watch: self.hazards.block(&info).unwrap() };
-        run(&mut block);
-        self.hazards.end(Some(block.watch));
-    }
-
-    /// Everything found, a line each.
-    pub fn found(&self) -> Vec<String> {
-        self.hazards.found().iter().map(line).collect()
-    }
-}
-
-/// Runs a script, `[waits] [output] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block. With
-/// `output`, C is an output. With `waits`, threads may wait for each other at other places than barriers of the whole block,
-/// and the parts run in this order; else they also run in the opposite one. What a step is: see [`Block::step`].
-/// `kernel ...` is a kernel, see [`run_kernel`].
-pub(super) fn run(script: &str) -> Vec<String> {
+/// Runs a script, `[WORD ...] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block, in this order and in the
+/// opposite one. What a step is: see [`Block::step`]. `kernel ...` is a kernel, see [`run_kernel`]. The first words:
+///
+/// - `waits`: threads may wait for each other at other places than barriers of the whole block, and the order is the only one.
+/// - `output`: C is an output.
+/// - `extents`: of the array `s` it is known that it is `int s[4][8]`.
+/// - `narrow`, `dynamic`, `lines`: the kernel has accesses of bytes; it stores to a dynamic array; it has line information.
+fn run(script: &str) -> Vec<String> {
     if let Some(body) = script.strip_prefix("kernel ") {
         return run_kernel(body);
     }
-    let (waits, script) = script.strip_prefix("waits ").map_or((false, script), |rest| (true, rest));
-    let (output, script) = script.strip_prefix("output ").map_or((false, script), |rest| (true, rest));
+    let words = ["waits", "output", "extents", "narrow", "dynamic", "lines"];
+    let count = script.split(' ').take_while(|word| words.contains(word)).count();
+    let mut rest = script.splitn(count + 1, ' ').collect::<Vec<_>>();
+    let script = rest.pop().unwrap_or_default();
+    let says = |word: &str| rest.contains(&word);
+    let mut body = if says("waits") { waiting_body() } else { BODY.to_owned() };
+    let mut replace = |from: &str, to: &str| body = body.replace(from, to);
+    if says("narrow") {
+        replace("ret;", "st.shared.u8 [%r5], %r1; st.global.u8 [%rd5], %r1; ld.global.u8 %r2, [%rd5]; ret;");
+    }
+    if says("dynamic") {
+        replace("st.shared.f32 [s]", "st.shared.f32 [d]");
+    }
+    if says("lines") {
+        replace("ld.shared.u32 %r2", ".loc 1 7 1\nld.shared.u32 %r2");
+        replace("st.shared.f32", ".loc 1 9 1\nst.shared.f32");
+        replace("cp.async.wait_all", ".loc 1 7 1\nld.shared.s32 %r2, [%r5]; cp.async.wait_all");
+    }
     let parts = script.split('|').map(|part| part.split_once(':').unwrap_or(("0", part)));
-    let body = if waits { waiting_body() } else { BODY.to_owned() };
     let report = |parts: &mut dyn Iterator<Item = (&str, &str)>| {
-        let launch = launch_of(&body, output);
-        for (block, steps) in parts {
-            launch.block(number_of(block), |block| steps.split(';').for_each(|step| block.step(step)));
+        let (kernel, (memory, a, c)) = (kernel(&body), memory());
+        let mut hazards = if says("output") { Hazards::new().output(c) } else { Hazards::new() };
+        if says("extents") {
+            hazards = hazards.extents("s", Extents { element_bytes: 4, extents: vec![4, 8] });
         }
-        let found = launch.found();
-        assert!(output || launch.found().is_empty(), "a report is handed out once");
+        begin(&mut hazards, &kernel, &memory);
+        let launch = Launch { kernel, hazards, a, c };
+        for (block, steps) in parts {
+            let number = number_of(block);
+            let info = BlockInfo { index: Dim3::new(number as u32, 0, 0), number, threads: 96 };
+            let mut block = Block { launch: &launch, watch: launch.hazards.block(&info).unwrap() };
+            steps.split(';').for_each(|step| block.step(step));
+            launch.hazards.end(Some(block.watch));
+        }
+        let found: Vec<String> = launch.hazards.found().iter().map(line).collect();
+        assert!(says("output") || launch.hazards.found().is_empty(), "a report is handed out once");
         found
     };
     let found = report(&mut parts.clone());
-    if !waits {
+    if !says("waits") {
         assert_eq!(report(&mut parts.rev()), found, "the report of `{script}` depends on the order of the blocks");
     }
     found
@@ -92,7 +97,7 @@ fn number_of<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
 }
 
 /// `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`, with block/thread.
-pub(super) fn line(hazard: &Hazard) -> String {
+fn line(hazard: &Hazard) -> String {
     let mut text = format!("{:?} {}:", hazard.kind, hazard.place);
     for party in &hazard.parties {
         let word = party.location.instruction.split(' ').next().unwrap_or_default().trim_end_matches(';').to_owned();
@@ -101,23 +106,18 @@ pub(super) fn line(hazard: &Hazard) -> String {
     format!("{text} x{}", hazard.count)
 }
 
-pub(super) struct Block<'a> {
-    pub launch: &'a Launch,
-    pub watch: BlockHazards,
+struct Block<'a> {
+    launch: &'a Launch,
+    watch: BlockHazards,
 }
 
 impl Block<'_> {
-    pub fn access(&mut self, request: &Request) {
+    fn access(&mut self, request: &Request) {
         self.watch.access(&request.access(&self.launch.kernel));
     }
 
-    /// One thread accesses one place.
-    pub fn one(&mut self, start: &'static str, thread: u32, address: u64) {
-        self.access(&request(start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
-    }
-
     /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
-    /// or C; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with what is stored: `=NUMBER`, or `=lane`.
+    /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with what is stored: `=NUMBER`, or `=lane`.
     fn step(&mut self, step: &str) {
         if let Some((count, step)) = step.split_once('*') {
             return (0..number_of(count)).for_each(|_| self.step(step));
@@ -132,8 +132,14 @@ impl Block<'_> {
                 self.watch.fence(thread / 32, instruction, 1 << (thread % 32));
             }
             ["copy", warp, lanes, start] => {
-                let start: u64 = number_of(start);
-                self.copy(number_of(warp), mask(lanes), |lane| start + 8 * lane);
+                self.copy("cp.async.ca", (number_of(warp), mask(lanes)), number_of(start), (8, [8; 32]));
+            }
+            // Its first lanes read so many bytes each.
+            ["copies", warp, bytes] => {
+                let mut source = [0; 32];
+                let bytes = bytes.split(',').map(number_of::<u32>).zip(&mut source).map(|(bytes, of)| *of = bytes);
+                let lanes = (1 << bytes.count()) - 1;
+                self.copy("cp.async.cg", (number_of(warp), lanes), 0, (16, source));
             }
             ["commit", warp, lanes] => self.watch.copy_commit(number_of(warp), 0, mask(lanes)),
             ["wait", warp, lanes] => self.watch.copy_wait(number_of(warp), 0, mask(lanes), None),
@@ -162,8 +168,8 @@ impl Block<'_> {
             ["opens", id, warps] => self.watch.barrier_release(number_of(id), mask(warps)),
             ["ends", warp, lanes] => self.watch.exit(number_of(warp), self.number("ret"), mask(lanes)),
             [word, thread, place] => {
-                let (start, address) = self.place(word, place);
-                self.one(start, number_of(thread), address);
+                let ((start, address), thread) = (self.place(word, place), number_of::<u32>(thread));
+                self.access(&request(start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
             }
             [word, warp, lanes, place, stride, ref value @ ..] => {
                 let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
@@ -182,22 +188,27 @@ impl Block<'_> {
     /// The start of an access's instruction, and its address.
     fn place(&self, word: &str, place: &str) -> (&'static str, u64) {
         let (base, offset) = match place.split_at(1) {
-            ("a", offset) => (self.launch.a.0, offset),
-            ("c", offset) => (self.launch.c.0, offset),
-            _ => (0, place),
+            ("a", offset) => (Some(self.launch.a.0), offset),
+            ("c", offset) => (Some(self.launch.c.0), offset),
+            ("@", offset) => (Some(0), offset),
+            _ => (None, place),
         };
-        let start = match (word, base > 0) {
-            ("st", false) => STORE,
-            ("ld", false) => LOAD,
-            ("at", false) => ATOM,
+        let start = match (word, base.is_some()) {
+            ("st", false) => "st.shared.u32",
+            ("ld", false) => "ld.shared.u32",
+            ("lds", false) => "ld.shared.s32",
+            ("st1", false) => "st.shared.u8",
+            ("at", false) => "atom.shared",
             ("vst", false) => "st.volatile.shared",
             ("vld", false) => "ld.volatile.shared",
             ("st2", false) => "st.shared.v2",
             ("ld2", false) => "ld.shared.v2",
             ("stf", false) => "st.shared.f32",
             ("ldf", false) => "ld.shared.f32",
-            ("st", true) => GLOBAL_STORE,
-            ("ld", true) => GLOBAL_LOAD,
+            ("st", true) => "st.global.u32",
+            ("ld", true) => "ld.global.u32",
+            ("st1", true) => "st.global.u8",
+            ("ld1", true) => "ld.global.u8",
             ("at", true) => "atom.global",
             ("vld", true) => "ld.volatile.global",
             ("vst", true) => "st.volatile.global",
@@ -205,14 +216,14 @@ impl Block<'_> {
             ("ld2", true) => "ld.global.v2",
             _ => panic!("`{word} {place}` is not an access"),
         };
-        (start, base.wrapping_add_signed(number_of(offset)))
+        (start, base.unwrap_or(0).wrapping_add_signed(number_of(offset)))
     }
 
-    pub fn number(&self, start: &str) -> u32 {
+    fn number(&self, start: &str) -> u32 {
         number(&self.launch.kernel, start)
     }
 
-    pub fn barrier(&mut self, warps: u32) {
+    fn barrier(&mut self, warps: u32) {
         let instruction = self.number("bar.sync 0");
         for warp in (0..3).filter(|warp| warps >> warp & 1 != 0) {
             self.watch.barrier_arrive(&arrival(warp, instruction));
@@ -220,28 +231,18 @@ impl Block<'_> {
         self.watch.barrier_release(0, warps);
     }
 
-    /// Copies 8 bytes a lane from the start of A.
-    pub fn copy(&mut self, warp: u32, lanes: u32, to: impl Fn(u64) -> u64) {
-        let a = self.launch.a.0;
-        let copy = CopyAccess {
+    /// Lanes copy from the start of A to a place of shared memory on; `source` says how many bytes each reads.
+    fn copy(&mut self, start: &str, (warp, lanes): (u32, u32), to: u64, (bytes, source): (u32, [u32; 32])) {
+        let place = |first: u64| std::array::from_fn(|lane| first + u64::from(bytes) * lane as u64);
+        self.watch.copy(&CopyAccess {
             warp,
-            instruction: self.number("cp.async.ca"),
+            instruction: self.number(start),
             lanes,
-            bytes: 8,
-            bypass: false,
-            source_bytes: &[8; 32],
-            from: &std::array::from_fn(|lane| a + 8 * lane as u64),
-            to: &std::array::from_fn(|lane| to(lane as u64)),
-        };
-        self.watch.copy(&copy);
+            bytes,
+            bypass: bytes == 16,
+            source_bytes: &source,
+            from: &place(self.launch.a.0),
+            to: &place(to),
+        });
     }
 }
-
-/// The report of one block.
-pub(super) fn found(run: impl FnOnce(&mut Block<'_>)) -> Vec<String> {
-    let launch = launch_of(BODY, false);
-    launch.block(0, run);
-    launch.found()
-}
-
-pub(super) const CLEAN: [&str; 0] = [];

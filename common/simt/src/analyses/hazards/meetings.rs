@@ -1,5 +1,5 @@
-//! Lanes of one store that write the same place. With the same value that does no harm, and one of them has done the
-//! other's work.
+//! Lanes of one access that meet in one place. Of a store, with the same value that does no harm, but one of them has done the other's
+//! work. Of a load, they are looked at together: many lanes of a product's kernels read one element.
 
 use crate::Access;
 use crate::lanes::each;
@@ -48,6 +48,29 @@ fn same(access: &Access<'_>, first: usize, second: usize, address: u64, bytes: u
     (address..address + u64::from(bytes)).all(|at| byte(first, at) == byte(second, at))
 }
 
+/// The first lane and the mask of each group of lanes that have one address, as far as neighbours or rows of eight show it:
+/// lanes of one address may still be in several groups.
+pub(super) fn groups(addresses: &[u64; 32], lanes: u32) -> impl Iterator<Item = (usize, u32)> {
+    // Rows of eight lanes that read the same as the first row.
+    let rows = lanes == u32::MAX && addresses[8..] == addresses[..24];
+    let mut left = if rows { 0xff } else { lanes };
+    std::iter::from_fn(move || {
+        let first = left.trailing_zeros() as usize;
+        let address = *addresses.get(first)?;
+        let mut mask = 0;
+        let mut lane = first;
+        while left >> lane & 1 != 0 && addresses[lane] == address {
+            mask |= 1 << lane;
+            left &= !(1 << lane);
+            lane += 1;
+            if lane == 32 {
+                break;
+            }
+        }
+        Some((first, if rows { mask * 0x0101_0101 } else { mask }))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,5 +107,34 @@ mod tests {
         assert_eq!(meetings_of(0b11, 8, |lane| 4 * lane, words), [meeting(0, 1, 4, true)]);
         assert_eq!(meetings_of(0b111, 4, |_| 8, |_, _| 1), [meeting(0, 1, 8, true), meeting(0, 2, 8, true)]);
         assert_eq!(meetings_of(0b11, 1, |_| 6, |lane, _| 0x100 * lane as u32 + 5), [meeting(0, 1, 6, true)]);
+    }
+
+    #[test]
+    fn every_lane_is_in_one_group_of_its_address() {
+        let mut state = 1u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 16
+        };
+        for case in 0..200 {
+            let some: [u64; 32] = std::array::from_fn(|_| u64::from(random() % 3));
+            let addresses: [u64; 32] = std::array::from_fn(|lane| match case % 4 {
+                0 => some[lane],
+                1 => some[lane % 8],
+                2 => some[0],
+                _ => lane as u64,
+            });
+            let lanes = if case % 3 == 0 { random() << 16 | random() } else { u32::MAX };
+            let mut seen = 0;
+            for (first, mask) in groups(&addresses, lanes) {
+                assert_eq!((seen & mask, mask.trailing_zeros() as usize), (0, first));
+                assert!((0..32).all(|lane| mask >> lane & 1 == 0 || addresses[lane] == addresses[first]));
+                seen |= mask;
+            }
+            assert_eq!(seen, lanes);
+        }
+        assert_eq!(groups(&[0; 32], u32::MAX).collect::<Vec<_>>(), [(0, u32::MAX)]);
+        let rows: [u64; 32] = std::array::from_fn(|lane| lane as u64 % 8 / 4);
+        assert_eq!(groups(&rows, u32::MAX).collect::<Vec<_>>(), [(0, 0x0f0f_0f0f), (4, 0xf0f0_f0f0)]);
     }
 }

@@ -1,0 +1,247 @@
+//! Products of matrices that go on while the warp does, until it waits for their group: who touches a register of theirs before, which
+//! product takes a register that was touched without a fence between, and who writes into a matrix in shared memory where one still
+//! reads, or where one has read and nothing orders the write behind the wait.
+//!
+//! `wgmma.fence` must lie between an access to a register and a product that uses it. Only products of one shape may follow each
+//! other with the same sums and nothing between.
+//!
+//! Moves from register to register need no fence here. Compilers put them right before a product, behind the fence of the source,
+//! to bring values into its registers, and the assembler orders what it makes of them.
+
+use super::clock::{Clock, Order};
+use super::event::{Event, Slot};
+use super::finding::Spot;
+use super::hazard::{Action, HazardKind};
+use super::log::{Log, Touch};
+use super::setup::{Extent, Setup};
+use crate::lower::ProductUse;
+
+/// Bytes of a piece of shared memory, which products read as a whole.
+pub(super) const PIECE: u32 = 16;
+
+/// A product that uses a register and has not been waited for.
+#[derive(Debug, Clone, Copy)]
+struct Busy {
+    instruction: u32,
+    group: u32,
+    /// Its shape, if the register is one of its sums.
+    shape: Option<u32>,
+}
+
+/// A register of a warp.
+#[derive(Debug, Clone, Copy, Default)]
+struct Register {
+    busy: Option<Busy>,
+    /// What touched it since the last fence: the instruction, and whether it wrote.
+    touched: Option<(u32, bool)>,
+}
+
+/// A product that reads shared memory and has not been waited for.
+#[derive(Debug)]
+struct Flight {
+    instruction: u32,
+    group: u32,
+    /// Numbers of pieces, in order.
+    pieces: Vec<u32>,
+}
+
+/// The products of one warp.
+#[derive(Debug, Default)]
+struct OfWarp {
+    /// Groups closed.
+    closed: u32,
+    /// There has been a fence.
+    fenced: bool,
+    flights: Vec<Flight>,
+}
+
+/// A piece of shared memory.
+#[derive(Debug, Clone, Default)]
+struct Piece {
+    /// Warps whose products read it now: a bit each.
+    readers: u32,
+    /// The products that have read it since it was written, the last one of each warp, at the time of its wait.
+    past: Vec<Event>,
+}
+
+/// Products of a warp that are under way at once, and pieces that each reads, as kernels have them.
+const FLIGHTS: u64 = 16;
+const PIECES: u64 = 320;
+
+/// Products that a warp may have under way before the oldest is taken for done: a kernel that never waits must not fill the host's
+/// memory.
+const MOST_FLIGHTS: usize = 1024;
+
+/// The products of a block.
+#[derive(Debug)]
+pub(super) struct Products {
+    warps: Vec<OfWarp>,
+    /// By warp and number: the registers that products use.
+    registers: Vec<Register>,
+    /// Of a warp.
+    count: usize,
+    pieces: Vec<Piece>,
+}
+
+impl Products {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let count = setup.code().products.registers.len();
+        let pieces = (setup.shared_units << setup.unit).div_ceil(PIECE as usize);
+        Self {
+            warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
+            registers: vec![Register::default(); count * setup.warps()],
+            count,
+            pieces: vec![Piece::default(); if count > 0 { pieces } else { 0 }],
+        }
+    }
+
+    pub(super) fn bytes(extent: &Extent) -> u64 {
+        let past = extent.warps.next_power_of_two().max(4) * size_of::<Event>() as u64;
+        let pieces = extent.shared_bytes.div_ceil(PIECE.into()) * (size_of::<Piece>() as u64 + past);
+        let of_warp = extent.product_registers * size_of::<Register>() as u64 + FLIGHTS * PIECES * 4;
+        if extent.product_registers > 0 { pieces + extent.warps * of_warp } else { 0 }
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.warps.fill_with(OfWarp::default);
+        self.registers.fill(Register::default());
+        self.pieces.fill(Piece::default());
+    }
+
+    /// Whether the kernel has such products at all.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    fn of(&mut self, warp: u32) -> &mut [Register] {
+        &mut self.registers[warp as usize * self.count..][..self.count]
+    }
+
+    /// A warp runs the instructions `first..end`, those without a guard or (if `guarded`) one with a guard.
+    pub(super) fn run(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
+        for (instruction, number, how) in setup.product_uses(first, end) {
+            let ProductUse::Access { writes, moves } = how else { continue };
+            if setup.facts(instruction).guarded != guarded {
+                continue;
+            }
+            let register = &mut self.of(warp)[number as usize];
+            if !moves {
+                register.touched = Some((instruction, writes));
+            }
+            if let Some(busy) = register.busy {
+                let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
+                let second = log.side(warp * 32, instruction, touching(writes));
+                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(second));
+            }
+        }
+    }
+
+    /// A product of a warp starts; it reads these pieces of shared memory, by their numbers, in order.
+    pub(super) fn multiply(&mut self, setup: &Setup, log: &mut Log, warp: u32, instruction: u32, pieces: Vec<u32>) {
+        let OfWarp { closed: group, fenced, .. } = self.warps[warp as usize];
+        let own = log.side(warp * 32, instruction, Action::Multiplies);
+        let mut unfenced = !fenced;
+        for (_, number, how) in setup.product_uses(instruction, instruction + 1) {
+            let register = &mut self.of(warp)[number as usize];
+            let shape = match how {
+                ProductUse::Sum { shape } => Some(shape),
+                _ => None,
+            };
+            // Two products may read one register, and two of one shape may add to it.
+            let waits = register.busy.filter(|busy| busy.shape != shape);
+            if let Some(busy) = waits {
+                let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
+                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(own));
+            } else if let Some((touch, writes)) = register.touched {
+                let first = log.side(warp * 32, touch, touching(writes));
+                log.add(HazardKind::ProductNotFenced, Spot::Accumulator(number), first, Some(own));
+                unfenced = false;
+            }
+            register.busy = Some(Busy { instruction, group, shape });
+        }
+        if unfenced {
+            log.add(HazardKind::ProductNotFenced, Spot::Accumulator(0), own, None);
+        }
+        for &piece in &pieces {
+            if let Some(piece) = self.pieces.get_mut(piece as usize) {
+                piece.readers |= 1 << warp;
+            }
+        }
+        let OfWarp { fenced, flights, .. } = &mut self.warps[warp as usize];
+        *fenced = true;
+        flights.push(Flight { instruction, group, pieces });
+        if flights.len() > MOST_FLIGHTS {
+            flights.remove(0);
+        }
+    }
+
+    /// The registers may be used by products from now on.
+    pub(super) fn fence(&mut self, warp: u32) {
+        self.warps[warp as usize].fenced = true;
+        self.of(warp).iter_mut().for_each(|register| register.touched = None);
+    }
+
+    /// A group is closed.
+    pub(super) fn commit(&mut self, warp: u32) {
+        self.warps[warp as usize].closed += 1;
+    }
+
+    /// A warp waits until at most `pending` of its groups are under way: the others have read what they read.
+    pub(super) fn wait(&mut self, clock: &Clock, warp: u32, pending: u32) {
+        let OfWarp { flights, closed, .. } = &mut self.warps[warp as usize];
+        let closed = *closed;
+        let done = |group: u32| group.saturating_add(pending) < closed;
+        for flight in flights.extract_if(.., |flight| done(flight.group)) {
+            let event = Event::new(clock.block(), warp * 32, clock.time(warp), flight.instruction);
+            for &piece in &flight.pieces {
+                let Some(Piece { readers, past }) = self.pieces.get_mut(piece as usize) else { continue };
+                *readers &= !(1 << warp);
+                match past.iter_mut().find(|earlier| earlier.warp() == event.warp()) {
+                    Some(earlier) => *earlier = event,
+                    None => past.push(event),
+                }
+            }
+        }
+        for piece in flights.iter().flat_map(|flight| &flight.pieces) {
+            if let Some(piece) = self.pieces.get_mut(*piece as usize) {
+                piece.readers |= 1 << warp;
+            }
+        }
+        for register in self.of(warp) {
+            register.busy = register.busy.filter(|busy| !done(busy.group));
+        }
+    }
+
+    /// Checks one lane's write.
+    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch) {
+        let end = write.address.saturating_add(write.bytes).div_ceil(PIECE);
+        for number in write.address / PIECE..end {
+            let Some(piece) = self.pieces.get_mut(number as usize) else { return };
+            let place = Spot::Shared(write.address.max(number * PIECE));
+            let second = log.side_of(setup, write.part);
+            if piece.readers != 0 {
+                let warp = piece.readers.trailing_zeros();
+                let reads = |flight: &&Flight| flight.pieces.binary_search(&number).is_ok();
+                let flight = self.warps[warp as usize].flights.iter().find(reads);
+                let instruction = flight.map_or(write.part.instruction, |flight| flight.instruction);
+                let first = log.side(warp * 32, instruction, Action::ReadsOn);
+                log.add(HazardKind::OperandOverwritten, place, first, Some(second));
+            }
+            for event in std::mem::take(&mut piece.past) {
+                // The wait is that of all lanes: whoever has learnt of it from one of them may write.
+                let thread = write.part.thread;
+                let after = |lane: usize| clock.order(&Slot::one(event.by_lane(lane)), thread).0 == Order::Before;
+                if event.warp() != thread as usize / 32 && !(0..32).any(after) {
+                    let first = log.side(event.thread(), event.instruction(), Action::Reads);
+                    log.add(HazardKind::Race, place, first, Some(second));
+                }
+            }
+        }
+    }
+}
+
+/// What an access to a register is said to do.
+fn touching(writes: bool) -> Action {
+    if writes { Action::Writes } else { Action::Reads }
+}
