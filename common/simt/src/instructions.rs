@@ -10,7 +10,7 @@
 //!   first counts.
 //! - *Types*: see [`types`].
 //! - *Result and operands*: see [`slots`]; `T` is the instruction's own type.
-//! - *Operation* is a closure. The types of its arguments say how it sees the operands: see `exec::vector` for the rows
+//! - *Operation* is a closure. The types of its arguments say how it sees the operands: see `exec::alu` for the rows
 //!   under `vector`, `exec::lane` for those under `lane`. The rows under `half` see one number of half precision after
 //!   the other; those under `predicate` see the bits of all 32 lanes.
 //! - *Flops* are the floating-point operations it counts as, none if left out.

@@ -1,7 +1,6 @@
 //! No input makes the library panic: random bytes, and programs with random damage.
 
 mod attempt;
-mod random;
 
 use super::sections;
 use attempt::{LAUNCHES, attempt};

@@ -1,10 +1,10 @@
 //! Changes a program as a program, so that most of what is tried still runs: pieces are put in with names that the kernel has,
 //! and registers, words and numbers change to others of their kind.
 
+use crate::attempt::Random;
 use crate::line::{Word, kind, words};
 use crate::pieces::piece;
 use crate::program::Program;
-use crate::random::Random;
 use libfuzzer_sys::fuzzer_mutate;
 use std::sync::LazyLock;
 

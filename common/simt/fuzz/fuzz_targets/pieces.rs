@@ -1,6 +1,6 @@
 //! What is put into programs: statements of every form, idioms, and lines of real kernels.
 
-use crate::random::Random;
+use crate::attempt::Random;
 use std::sync::LazyLock;
 
 /// Lines that belong together.

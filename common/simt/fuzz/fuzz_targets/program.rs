@@ -1,7 +1,7 @@
 //! A program as lines, with what its kernel declares, so that lines can be put into it that fit.
 
+use crate::attempt::Random;
 use crate::line::{PARAM, REGISTERS, SPACES, Word, kind, says, space, words};
-use crate::random::Random;
 use std::collections::HashMap;
 use std::ops::Range;
 

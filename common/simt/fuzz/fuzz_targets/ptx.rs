@@ -10,8 +10,6 @@ mod line;
 mod mutator;
 mod pieces;
 mod program;
-#[path = "../../tests/robust/random.rs"]
-mod random;
 
 use libfuzzer_sys::Corpus;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

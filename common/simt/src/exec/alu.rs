@@ -1,13 +1,72 @@
 //! Everything that computes from registers to registers, for all 32 lanes of a warp. The function is instantiated for
 //! each instruction set; the results are the same in each.
+//!
+//! The rows of the table under `vector` are written so that the compiler makes vector code of them: an operation on 32 lanes at once,
+//! inlined into the function of each instruction set.
 
 use super::convert::holds;
-use super::float::{maximum, minimum};
+use super::float::{canonical, canonical64, maximum, minimum};
 use super::lane::eval;
 use super::registers::{Registers, Word};
-use super::vector::Operation;
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
+
+/// A type that a lane's operand or result can be seen as.
+pub(super) trait Lane: Copy {
+    /// What the register holds for a lane.
+    type Word: Word;
+    fn see(word: Self::Word) -> Self;
+    fn word(self) -> Self::Word;
+}
+
+macro_rules! lane {
+    ($($kind:ty as $word:ty: |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {
+        $(impl Lane for $kind {
+            type Word = $word;
+            #[inline(always)]
+            fn see($bits: $word) -> Self {
+                $from
+            }
+            #[inline(always)]
+            fn word(self) -> $word {
+                let $value = self;
+                $to
+            }
+        })*
+    };
+}
+lane! {
+    u32 as u32: |bits| bits, |value| value;
+    i32 as u32: |bits| bits as i32, |value| value as u32;
+    f32 as u32: |bits| f32::from_bits(bits), |value| canonical(value);
+    u64 as u64: |bits| bits, |value| value;
+    i64 as u64: |bits| bits as i64, |value| value as u64;
+    f64 as u64: |bits| f64::from_bits(bits), |value| canonical64(value);
+}
+
+/// An operation on all lanes: a closure with one argument for each operand.
+pub(super) trait Operation<Arguments> {
+    fn apply(self, inst: &Inst, r: Registers, mask: u32);
+}
+
+macro_rules! operation {
+    ($($argument:ident $operand:ident)*) => {
+        impl<F: Fn($($argument),*) -> R, R: Lane, $($argument: Lane),*> Operation<($($argument,)*)> for F {
+            #[inline(always)]
+            fn apply(self, inst: &Inst, r: Registers, mask: u32) {
+                $(let $operand = r.read::<$argument::Word>(inst.$operand);)*
+                let mut out = [R::Word::default(); 32];
+                for (lane, out) in out.iter_mut().enumerate() {
+                    *out = self($($argument::see($operand[lane])),*).word();
+                }
+                r.write(inst.d, mask, &out);
+            }
+        }
+    };
+}
+operation!(A a);
+operation!(A a B b);
+operation!(A a B b C c);
 
 /// The bits of the lanes for which something holds.
 #[inline(always)]

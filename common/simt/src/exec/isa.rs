@@ -1,8 +1,7 @@
 //! The instruction sets of the host that a warp can be run with, and what they look for in the addresses of the 32 lanes of an access.
 
-use super::alu::alu;
+use super::alu::{Operation, alu};
 use super::registers::Registers;
-use super::vector::Operation;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
 /// What the addresses of a request have in common.

@@ -29,7 +29,6 @@ mod registers;
 mod step;
 mod sums;
 mod system;
-mod vector;
 mod warp;
 mod warpgroup;
 

@@ -1,7 +1,6 @@
-//! A kernel with its calls laid out in line, and a place for each of its variables.
+//! A kernel with its calls laid out in line, and a place for each of its variables; shared arrays with their names as the source has them.
 
 use super::inst::SystemCall;
-use super::shared::SharedArray;
 use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::Parsed;
@@ -63,6 +62,7 @@ pub(super) struct Layout<'a> {
     /// Dynamic arrays: owner and number, as in `placed`.
     pub dynamic: Vec<(Option<usize>, u32)>,
     pub local_bytes: u64,
+    pub param_bytes: u32,
     /// Registers and variables so far.
     laid: usize,
     /// The functions that are being laid out, each called by the one before.
@@ -96,6 +96,7 @@ impl<'a> Layout<'a> {
             shared_bytes: 0,
             dynamic: vec![],
             local_bytes: 0,
+            param_bytes: 0,
             laid: 0,
             callers: vec![],
         };
@@ -142,7 +143,6 @@ impl<'a> Layout<'a> {
         }
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());
-        let mut param_offset = 0u32;
         for (number, variable) in (0u32..).zip(&function.variables) {
             let refuse = |reason: &str| Err(Error::unsupported(variable.line, &variable.name, reason));
             let place = match variable.space {
@@ -153,9 +153,9 @@ impl<'a> Layout<'a> {
                 Space::Shared => Address::Shared(self.shared(Some(index), number)),
                 Space::Param if bound.contains_key(&number) => bound[&number],
                 Space::Param if function.entry && (number as usize) < function.params.len() => {
-                    let offset = param_offset.next_multiple_of(variable.align.max(1));
-                    param_offset = offset.saturating_add(variable.bytes as u32);
-                    if variable.bytes > 32_764 || param_offset > 32_764 {
+                    let offset = self.param_bytes.next_multiple_of(variable.align.max(1));
+                    self.param_bytes = offset.saturating_add(variable.bytes as u32);
+                    if variable.bytes > 32_764 || self.param_bytes > 32_764 {
                         return refuse("parameters of more than 32,764 bytes");
                     }
                     Address::Param(offset)
@@ -319,4 +319,49 @@ impl<'a> Layout<'a> {
             _ => None,
         }
     }
+}
+
+/// A shared-memory array of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedArray {
+    /// Name in the PTX, mangled as the compiler left it: `_ZZ6matmulE2As`.
+    pub name: String,
+    /// Name in the source, as far as the mangling shows it: `As`.
+    pub source_name: String,
+    /// Position in the block's shared memory, in bytes.
+    pub offset: u32,
+    /// Size in bytes; zero for the dynamic array, which takes the rest.
+    pub bytes: u32,
+}
+
+impl SharedArray {
+    /// An array of that name in the PTX.
+    pub(crate) fn new(name: &str, offset: u32, bytes: u32) -> Self {
+        Self { name: name.into(), source_name: source_name(name), offset, bytes }
+    }
+}
+
+/// The source name inside a mangled one: `_ZZ6matmulE2As` → `As`, `tile` → `tile`.
+fn source_name(mangled: &str) -> String {
+    // The last "<length><name>" of an Itanium name, which is how NVRTC names the statics of a kernel.
+    if mangled.starts_with("_Z") {
+        for start in (0..mangled.len()).rev() {
+            let Some(rest) = mangled.get(start..) else { continue };
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let before = mangled.as_bytes()[start.saturating_sub(1)];
+            if digits == 0 || before.is_ascii_digit() {
+                continue;
+            }
+            let name = &rest[digits..];
+            // A discriminator such as `_0` may follow the name.
+            if let Ok(length) = rest[..digits].parse::<usize>()
+                && length > 0
+                && let Some(found) = name.get(..length)
+                && (name.len() == length || name[length..].starts_with('_') || name[length..].starts_with('E'))
+            {
+                return found.into();
+            }
+        }
+    }
+    mangled.into()
 }

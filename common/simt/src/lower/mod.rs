@@ -25,7 +25,6 @@ mod places;
 mod preset;
 mod products;
 mod raw;
-mod shared;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
@@ -33,10 +32,10 @@ pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, 
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
+pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;
 pub(crate) use order::{MemoryOrder, Scope};
 pub(crate) use preset::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
-pub use shared::SharedArray;
 
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {

@@ -9,10 +9,12 @@ pub(super) fn each(lanes: u32, range: Range<usize>) -> impl Iterator<Item = usiz
     range.filter(move |lane| lanes >> lane & 1 != 0)
 }
 
-fn distinct(values: &mut [u64]) -> u32 {
+/// Each of the numbers once, in order.
+fn distinct(values: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut values: Vec<u64> = values.collect();
     values.sort_unstable();
-    let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    changes as u32 + u32::from(!values.is_empty())
+    values.dedup();
+    values
 }
 
 /// Lines of the first-level cache that are looked up in one pass.
@@ -21,9 +23,7 @@ pub(super) const LINES: u32 = 4;
 /// 32-byte sectors and 128-byte lines that a request to global memory touches.
 pub(super) fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32) {
     // An aligned access of up to 16 bytes lies in one sector.
-    let mut touched: Vec<u64> = each(lanes, 0..32).map(|lane| addresses[lane] / 32).collect();
-    touched.sort_unstable();
-    touched.dedup();
+    let touched = distinct(each(lanes, 0..32).map(|lane| addresses[lane] / 32));
     let lines = touched.chunk_by(|one, next| one / 4 == next / 4).count();
     (touched.len() as u32, lines as u32)
 }
@@ -34,19 +34,13 @@ pub(super) fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     if !copy.bypass {
         return sectors_and_lines(lanes, copy.from).0;
     }
-    let mut joined: Vec<u64> =
-        each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32)).collect();
-    distinct(&mut joined)
+    distinct(each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32))).len() as u32
 }
 
 /// Passes that lanes `range` need when served together: the most distinct words any bank must give.
 fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize>) -> u32 {
-    let mut wanted: Vec<u64> =
-        each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word)).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
     let mut banks = [0u32; 32];
-    for word in wanted {
+    for word in distinct(each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word))) {
         banks[(word % 32) as usize] += 1;
     }
     banks.into_iter().max().unwrap_or(0)

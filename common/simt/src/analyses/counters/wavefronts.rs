@@ -1,6 +1,7 @@
 //! An access to shared memory pass by pass: which lanes are served in each, and which word each bank delivers.
 
 use super::passes::{copy_wavefronts, each, wavefronts};
+use crate::lanes::select;
 use crate::lower::Merged;
 use crate::observe::CopyAccess;
 use crate::{AccessKind, Kernel};
@@ -42,8 +43,7 @@ impl Wavefronts {
 
     /// The passes of an asynchronous copy.
     pub fn of_copy(copy: &CopyAccess<'_>) -> Self {
-        let reading = each(copy.lanes, 0..32).filter(|&lane| copy.source_bytes[lane] > 0);
-        let reading = reading.fold(0, |lanes, lane| lanes | 1 << lane);
+        let reading = select(copy.lanes, |lane| copy.source_bytes[lane] > 0);
         let (count, fewest) = copy_wavefronts(copy.lanes, reading, copy);
         Self { passes: passes(copy.lanes, copy.bytes, copy.to, count as usize), fewest }
     }

@@ -3,7 +3,6 @@
 //! Plain arithmetic follows from the table of instructions (`plain`); what is left goes by family, one file each.
 
 mod atomics;
-mod barriers;
 mod carry;
 mod compare;
 mod control;
@@ -16,7 +15,6 @@ mod memory;
 mod moves;
 mod operands;
 mod plain;
-mod system;
 mod warp;
 mod warpgroup;
 mod words;
@@ -77,12 +75,8 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
         };
         decoder.raws[index].targets.push(target);
     }
-    let entry = &decoder.layout.inner.program.functions[decoder.layout.frames[0].function];
-    let param_bytes = entry.variables[..entry.params.len()].iter().fold(0u32, |offset, variable| {
-        offset.next_multiple_of(variable.align.max(1)).saturating_add(variable.bytes as u32)
-    });
     let Decoder { layout, raws, values, mut code, .. } = decoder;
-    code.param_bytes = param_bytes;
+    code.param_bytes = layout.param_bytes;
     code.target = layout.inner.program.target;
     code.variables.sort_unstable();
     code.variables.dedup();
