@@ -7,9 +7,10 @@ use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Spac
 
 use super::around::around;
 use super::race::{self, at, code_at, copied_by_another};
-use super::situation::{Role, array_name};
+use super::situation::Role;
 use super::stride;
 use super::texts::of_kind;
+use super::underline::array_name;
 use crate::findings::hazard_kind::FaultClass;
 
 /// Words of CUDA C, and what stands for them in a kernel in Rust.

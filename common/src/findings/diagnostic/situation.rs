@@ -36,11 +36,6 @@ pub fn is_barrier(line: &str) -> bool {
     code.contains("__syncthreads") || code.contains("sync_threads()")
 }
 
-/// The name of the array of a place.
-pub fn array_name(place: &Place) -> Option<&str> {
-    place.array().map(|array| array.name.as_str())
-}
-
 /// How two places of a kernel lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {

@@ -5,8 +5,6 @@ use std::ops::Range;
 
 use simt::Place;
 
-use super::situation::array_name;
-
 /// A use of an array, `As[y][k]`, as bytes of its line.
 pub struct Use {
     pub span: Range<usize>,
@@ -146,6 +144,11 @@ fn after_brackets(code: &str, from: usize) -> Option<usize> {
         }
     }
     end.filter(|_| depth == 0)
+}
+
+/// The name of the array of a place.
+pub fn array_name(place: &Place) -> Option<&str> {
+    place.array().map(|array| array.name.as_str())
 }
 
 #[cfg(test)]
