@@ -1,6 +1,8 @@
 //! The instruction sets of the host that a warp can be run with, and what they look for in the addresses of the 32 lanes of an access.
 
 use super::alu::{Operation, alu};
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
@@ -15,22 +17,6 @@ pub(crate) struct Summary {
     pub same: bool,
     /// Each 4 above the one before.
     pub next: bool,
-}
-
-impl Summary {
-    /// Looks at the addresses of a request.
-    #[inline(always)]
-    pub fn of(addresses: &[u64; 32]) -> Self {
-        let first = addresses[0];
-        let (mut low, mut high, mut bits, mut next) = (u64::MAX, 0, 0, 0);
-        for (lane, &address) in addresses.iter().enumerate() {
-            low = low.min(address);
-            high = high.max(address);
-            bits |= address;
-            next |= address ^ first.wrapping_add(4 * lane as u64);
-        }
-        Self { low, high, bits, same: low == high, next: next == 0 }
-    }
 }
 
 /// Where the lanes' addresses of a base lie, in words.
@@ -51,7 +37,7 @@ pub(crate) enum Arrangement {
     Scattered,
 }
 
-/// The instruction sets a warp can be run with: for each the same code, which the compiler makes vector code of.
+/// The instruction sets a warp can be run with. But for runs with AVX-512 it is the same code, which the compiler makes vector code of.
 pub(crate) trait Isa {
     /// Executes an instruction that only computes.
     ///
@@ -61,8 +47,23 @@ pub(crate) trait Isa {
     /// Executes a run on all lanes. `bases` are the checked bases of the run.
     ///
     /// # Safety
-    /// The processor must have the instruction set.
+    /// The processor must have the instruction set, and every load of the run must lie inside `words`.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
+
+    /// Looks at the addresses of a request.
+    fn summary(addresses: &[u64; 32]) -> Summary {
+        let mut summary = Summary { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
+        let mut expected = addresses[0];
+        for &address in addresses {
+            summary.low = summary.low.min(address);
+            summary.high = summary.high.max(address);
+            summary.bits |= address;
+            summary.same &= address == addresses[0];
+            summary.next &= address == expected;
+            expected = expected.wrapping_add(4);
+        }
+        summary
+    }
 }
 
 macro_rules! isa {
@@ -91,10 +92,26 @@ isa! {
     /// AVX2 with fused multiply-add.
     Avx2, "avx2,fma"
 }
+/// AVX-512: a register is two vectors.
 #[cfg(target_arch = "x86_64")]
-isa! {
-    /// AVX-512: a register is two vectors.
-    Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+pub(crate) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Isa for Avx512 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
+        alu(inst, registers, predicates, details, mask);
+    }
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+        // SAFETY: the caller vouches for the instruction set and the loads.
+        unsafe { avx512::run(steps, bases, words, registers) };
+    }
+    #[inline(always)]
+    fn summary(addresses: &[u64; 32]) -> Summary {
+        // SAFETY: this type is only used where `Level::detect` found AVX-512.
+        unsafe { avx512::summary(addresses) }
+    }
 }
 
 /// A run, vectorised by the compiler for the instruction set it is inlined into.

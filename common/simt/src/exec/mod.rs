@@ -3,6 +3,9 @@
 mod access;
 mod alu;
 mod arguments;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "AVX-512 intrinsics load and store through pointers")]
+mod avx512;
 mod barrier;
 mod bits;
 mod block;

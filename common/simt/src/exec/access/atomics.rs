@@ -8,6 +8,7 @@ use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::float::{canonical, canonical64, flush};
+use crate::exec::isa::Plain;
 use crate::exec::real::{Format, Real};
 use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
@@ -45,7 +46,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         fill(&mut addresses, shared);
         let at = At { lanes: shared, ..at };
         let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Shared, &addresses) };
-        check_shared(context, &access)?;
+        check_shared::<Plain>(context, &access)?;
         let mut written = shared;
         for lane in each(shared) {
             let (b, c) = operands(lane);
@@ -64,7 +65,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         fill(&mut addresses, global);
         let at = At { lanes: global, ..at };
         let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Global, &addresses) };
-        let (cache, _) = check_global(context, &access)?;
+        let (cache, _) = check_global::<Plain>(context, &access)?;
         let mut written = global;
         for lane in each(global) {
             let (b, c) = operands(lane);

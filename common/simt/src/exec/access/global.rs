@@ -5,6 +5,7 @@ use super::request::{At, check_global, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::isa::Isa;
 use crate::lanes::each;
 use crate::lower::inst::NONE;
 use crate::observe::Access;
@@ -23,11 +24,11 @@ pub(super) fn place<'a>(context: &Context<'a, '_>, cache: Option<Cache<'a>>, add
 }
 
 #[inline(always)]
-pub(crate) fn load_global(context: &mut Context, at: At) -> Checked<()> {
+pub(crate) fn load_global<I: Isa>(context: &mut Context, at: At) -> Checked<()> {
     let (shape, addresses) = at.addresses(0);
     let At { inst, r, lanes, .. } = at;
     let access = at.request(AccessKind::Load, Space::Global, &addresses);
-    let (cache, summary) = check_global(context, &access)?;
+    let (cache, summary) = check_global::<I>(context, &access)?;
     show(context, &access);
     if let (4, false, Some(cache)) = (shape.bytes, shape.wide, cache) {
         let first = ((addresses[0] - cache.base) / 4) as usize;
@@ -62,11 +63,11 @@ pub(crate) fn load_global(context: &mut Context, at: At) -> Checked<()> {
 }
 
 #[inline(always)]
-pub(crate) fn store_global(context: &mut Context, at: At) -> Checked<()> {
+pub(crate) fn store_global<I: Isa>(context: &mut Context, at: At) -> Checked<()> {
     let (shape, addresses) = at.addresses(0);
     let data = at.stored(context);
     let access = Access { data: data.as_ref(), ..at.request(AccessKind::Store, Space::Global, &addresses) };
-    let (cache, _) = check_global(context, &access)?;
+    let (cache, _) = check_global::<I>(context, &access)?;
     show(context, &access);
     for lane in each(at.lanes) {
         let (words, start) = place(context, cache, addresses[lane]);

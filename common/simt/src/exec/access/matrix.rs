@@ -6,6 +6,7 @@ use super::request::{At, check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::isa::Plain;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::lower::SHARED_WINDOW;
 use crate::lower::matrix::{Fragment, Matrix, MatrixOp};
@@ -75,10 +76,10 @@ impl Area {
             let access =
                 Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
             let cache = if self.shared {
-                check_shared(context, &access)?;
+                check_shared::<Plain>(context, &access)?;
                 None
             } else {
-                check_global(context, &access)?.0
+                check_global::<Plain>(context, &access)?.0
             };
             show(context, &access);
             for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
@@ -125,7 +126,7 @@ fn load_rows(context: &mut Context, at: At, matrix: &Matrix, count: u32, exchang
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
     let lanes = u32::MAX >> (32 - 8 * count);
-    check_shared(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
+    check_shared::<Plain>(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
     for index in 0..count as usize {
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
         show(context, &Access::shared_load(warp, inst.pc, 4, &words));

@@ -5,7 +5,7 @@ use crate::Allocation;
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::isa::Summary;
+use crate::exec::isa::{Isa, Summary};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{Inst, Shape};
@@ -60,8 +60,8 @@ pub(super) fn show(context: &mut Context, access: &Access) {
 
 /// Checks a request to shared memory.
 #[inline(always)]
-pub(super) fn check_shared(context: &Context, access: &Access) -> Checked<()> {
-    let Summary { high, bits, .. } = Summary::of(access.addresses);
+pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checked<()> {
+    let Summary { high, bits, .. } = I::summary(access.addresses);
     let (bytes, total) = (u64::from(access.bytes), u64::from(context.launch.shared_bytes));
     if bits & (bytes - 1) != 0 || high.saturating_add(bytes) > total {
         return Err(context.bad_access(*access, |address| address.saturating_add(bytes) <= total));
@@ -72,11 +72,11 @@ pub(super) fn check_shared(context: &Context, access: &Access) -> Checked<()> {
 /// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
 /// none.
 #[inline(always)]
-pub(super) fn check_global<'a>(
+pub(super) fn check_global<'a, I: Isa>(
     context: &mut Context<'a, '_>,
     access: &Access,
 ) -> Checked<(Option<Cache<'a>>, Summary)> {
-    let summary = Summary::of(access.addresses);
+    let summary = I::summary(access.addresses);
     let Summary { low, high, bits, .. } = summary;
     let bytes = u64::from(access.bytes);
     if bits & (bytes - 1) == 0 {

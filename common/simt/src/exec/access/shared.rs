@@ -5,7 +5,7 @@ use super::request::{At, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
-use crate::exec::isa::{Arrangement, Pattern, Summary};
+use crate::exec::isa::{Arrangement, Isa, Pattern, Summary};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{BASES, NONE, Run};
@@ -13,11 +13,11 @@ use crate::observe::{Access, SharedLoads};
 
 /// A load; `window` is where shared memory starts in the addresses of this instruction.
 #[inline(always)]
-pub(crate) fn load_shared(context: &mut Context, at: At, window: u64) -> Checked<()> {
+pub(crate) fn load_shared<I: Isa>(context: &mut Context, at: At, window: u64) -> Checked<()> {
     let (shape, addresses) = at.addresses(window);
     let At { inst, r, lanes, .. } = at;
     let access = at.request(AccessKind::Load, Space::Shared, &addresses);
-    check_shared(context, &access)?;
+    check_shared::<I>(context, &access)?;
     show(context, &access);
     let words = &*context.shared;
     if shape.bytes == 4 && !shape.wide {
@@ -43,11 +43,11 @@ pub(crate) fn load_shared(context: &mut Context, at: At, window: u64) -> Checked
 
 /// A store; `window` as for loads.
 #[inline(always)]
-pub(crate) fn store_shared(context: &mut Context, at: At, window: u64) -> Checked<()> {
+pub(crate) fn store_shared<I: Isa>(context: &mut Context, at: At, window: u64) -> Checked<()> {
     let (shape, addresses) = at.addresses(window);
     let data = at.stored(context);
     let access = Access { data: data.as_ref(), ..at.request(AccessKind::Store, Space::Shared, &addresses) };
-    check_shared(context, &access)?;
+    check_shared::<I>(context, &access)?;
     show(context, &access);
     for lane in each(at.lanes) {
         for (register, before) in parts(at.inst, shape) {
@@ -61,11 +61,11 @@ pub(crate) fn store_shared(context: &mut Context, at: At, window: u64) -> Checke
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
 /// the instructions one by one will find.
 #[inline(always)]
-pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+pub(crate) fn bases<I: Isa>(context: &Context, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
         let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
-        let Summary { low, high, bits, same, next } = Summary::of(&addresses);
+        let Summary { low, high, bits, same, next } = I::summary(&addresses);
         // Positions beyond 4 GiB are outside without further sums.
         let inside = high < 1 << 32
             && low as i64 + i64::from(base.low) >= 0
