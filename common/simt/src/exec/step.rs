@@ -122,7 +122,8 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 continue;
             }
         }
-        let at = At { inst, r, warp: warp.number, lanes: mask };
+        let number = warp.number;
+        let at = || At { inst, r, warp: number, lanes: mask };
         match inst.op {
             Op::Enter => {
                 if here == warp.join {
@@ -163,10 +164,10 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared::<I>(context, at, 0)?,
-            Op::StShared => access::store_shared::<I>(context, at, 0)?,
-            Op::LdGlobal => access::load_global::<I>(context, at)?,
-            Op::StGlobal => access::store_global::<I>(context, at)?,
+            Op::LdShared => access::load_shared::<I>(context, at(), 0)?,
+            Op::StShared => access::store_shared::<I>(context, at(), 0)?,
+            Op::LdGlobal => access::load_global::<I>(context, at())?,
+            Op::StGlobal => access::store_global::<I>(context, at())?,
             Op::Bra => {
                 if inst.guard != NO_GUARD {
                     context.tell(|observer| observer.branch(warp.number, inst.pc, mask, warp.active & !mask));
@@ -197,9 +198,9 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
-            Op::LdLocal | Op::StLocal => access::local(context, at, &mut warp.local, 0, inst.op == Op::LdLocal)?,
+            Op::LdLocal | Op::StLocal => access::local(context, at(), &mut warp.local, 0, inst.op == Op::LdLocal)?,
             Op::LdGeneric | Op::StGeneric => {
-                access::generic::<I>(context, at, &mut warp.local, inst.op == Op::LdGeneric)?;
+                access::generic::<I>(context, at(), &mut warp.local, inst.op == Op::LdGeneric)?;
             }
             Op::CopyCommit => {
                 for (lane, group) in warp.groups.iter_mut().enumerate() {
