@@ -155,7 +155,7 @@ fn sums(run: &Run, state: &State, chosen: &Chosen<'_>) -> Value {
         let sums = block.nodes().formed(store.value).sums;
         let latest = sums.into_iter().find(|&tag| block.event_of(tag) < state.time);
         let value = latest.map(|tag| real(run.number(block.nodes().value(tag).bits as u32)));
-        let register = latest.and_then(|tag| block.register_of(&run.tape, tag, chosen.lane));
+        let register = latest.and_then(|tag| run.tape.register_of(block, tag, chosen.lane));
         let expected = run.expected.get(store.index as usize).map(|&bits| real(run.number(bits)));
         json!({ "row": row, "column": column, "value": value, "expected": expected, "register": register })
     };

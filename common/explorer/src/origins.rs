@@ -1,6 +1,5 @@
 //! Where the values of a block come from: what `simt` follows, by the events of the run.
 
-use crate::log::Log;
 use crate::run::C;
 use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
 use std::collections::BTreeMap;
@@ -56,14 +55,6 @@ impl Followed {
     /// The element of C that a sum becomes.
     pub fn goal(&self, tag: Tag) -> Option<u32> {
         self.goals.get(&tag).copied()
-    }
-
-    /// The register in which a value was first.
-    pub fn register_of<'a>(&self, log: &'a Log, tag: Tag, lane: usize) -> Option<&'a str> {
-        let event = self.event_of(tag);
-        let place = log.tags(event).position(|tags| tags[lane] == tag)?;
-        let register = log.instruction(event).writes[place];
-        Some(&log.launches[log.launch_of(event)].program.registers[register].name)
     }
 
     /// What arrived in shared memory, with the event at which it did, from one event on and before another.

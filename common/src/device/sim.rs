@@ -92,15 +92,16 @@ impl SimDevice {
 /// Warp instructions that a launch may execute if nobody says: far more than a product takes, few enough that an
 /// endless loop ends within seconds.
 ///
-/// A product's work is M·N·K, which are the kernel's integers; if a block has less than a warp, each instruction does
-/// less of it.
+/// A product's work is M·N·K, which are the kernel's integers; tiles reach beyond a side that is shorter than they are. If a block
+/// has less than a warp, each instruction does less of it.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     const LEAST: u64 = 4_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
+    const TILE: u64 = 32;
     let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
     let sizes =
         args.iter().filter_map(|arg| if let Value::Int(size) = arg { Some(u64::from(*size as u32)) } else { None });
-    let work = sizes.fold(1, u64::saturating_mul);
+    let work = sizes.map(|size| size.max(TILE)).fold(1, u64::saturating_mul);
     (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
 }
 
