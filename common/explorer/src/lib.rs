@@ -11,6 +11,7 @@
 //! forwards; a `tape` has whole states now and then, so that any time is a short way from one. The other files answer from these.
 
 mod answer;
+mod chosen;
 mod count;
 mod effect;
 pub mod engine;

@@ -1,6 +1,7 @@
 //! What everything looks like at one time, for one chosen thread.
 
 use crate::answer::{counts, real, whole, with};
+use crate::chosen::Chosen;
 use crate::effect::{first_lane, lanes};
 use crate::instructions::Register;
 use crate::log::LaunchTape;
@@ -15,27 +16,6 @@ use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::analyses::provenance::Store;
 use simt::{AccessKind, CopyAccess, Counts, Space};
 use std::collections::BTreeSet;
-
-/// The chosen thread.
-#[derive(Debug, Clone, Copy)]
-pub struct Chosen<'a> {
-    pub launch: &'a LaunchTape,
-    pub block: u32,
-    /// The warp in the block.
-    pub warp: u32,
-    /// The lane in the warp.
-    pub lane: usize,
-}
-
-impl<'a> Chosen<'a> {
-    /// What is asked for, or the last there is; an error if nothing was launched.
-    pub fn new(run: &'a Run, state: &State, request: &LookRequest) -> Result<Self, String> {
-        let launch = run.tape.launches.get(state.launch).ok_or("nothing was launched")?;
-        let last = |count: u32| count.saturating_sub(1);
-        let (block, warp) = (request.block.min(last(launch.blocks())), request.warp.min(last(launch.warps())));
-        Ok(Self { launch, block, warp, lane: request.lane.min(31) as usize })
-    }
-}
 
 /// Bits of marks.
 const READ_BY_LANE: u32 = 1;

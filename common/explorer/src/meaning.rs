@@ -1,10 +1,10 @@
 //! What a value means: an element, a sum of products, an address, or a number that the kernel was given.
 
 use crate::answer::with;
+use crate::chosen::Chosen;
 use crate::effect::Touched;
 use crate::instructions::operands;
 use crate::log::LaunchTape;
-use crate::look::Chosen;
 use crate::matrices::equal;
 use crate::names::element;
 use crate::origins::Followed;
