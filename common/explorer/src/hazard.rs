@@ -3,9 +3,10 @@
 use crate::answer::{real, with};
 use crate::instructions::own_line;
 use crate::log::LaunchTape;
+use crate::matrices::C;
 use crate::meaning::{Place, factor};
 use crate::names::element;
-use crate::run::{C, Found, Run};
+use crate::run::{Found, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::{Placed, Term};
 use simt::{Action, Location, Party};

@@ -2,6 +2,11 @@
 
 use plan::{Dtype, Fill};
 
+/// Their numbers among the arrays of a run.
+pub(crate) const A: usize = 0;
+pub(crate) const B: usize = 1;
+pub(crate) const C: usize = 2;
+
 /// A number that looks random, of two numbers.
 fn mixed(seed: u32, index: u32) -> u32 {
     let mut x = index.wrapping_mul(0x9e37_79b9) ^ seed.wrapping_mul(0x85eb_ca6b);

@@ -1,7 +1,8 @@
 //! Elements of matrices and of shared arrays by name, alone and as blocks: `A[1][0..31]`.
 
 use crate::log::LaunchTape;
-use crate::run::{C, Run};
+use crate::matrices::C;
+use crate::run::Run;
 use serde::Serialize;
 use std::fmt;
 

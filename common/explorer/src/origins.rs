@@ -1,6 +1,6 @@
 //! Where the values of a block come from: what `simt` follows, by the events of the run.
 
-use crate::run::C;
+use crate::matrices::C;
 use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
 use std::collections::BTreeMap;
 

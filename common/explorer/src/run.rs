@@ -1,7 +1,7 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
 use crate::log::Array;
-use crate::matrices;
+use crate::matrices::{self, A, B, C};
 use crate::recorder::Recorder;
 use crate::request::{Order, RunRequest};
 use crate::tape::Tape;
@@ -18,10 +18,7 @@ const LIMIT: u64 = 4_000_000;
 /// Blocks that run side by side, if they do.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Numbers of the arrays.
-pub(crate) const A: usize = 0;
-pub(crate) const B: usize = 1;
-pub(crate) const C: usize = 2;
+/// The number of the workspace among the arrays, behind A, B and C.
 const WORKSPACE: usize = 3;
 
 /// A hazard, and when it happened.

@@ -1,8 +1,9 @@
 //! Other times: the next instruction, line, barrier, hazard, access, or so much work.
 
 use crate::effect::Effect;
+use crate::matrices::C;
 use crate::request::{Goal, SeekRequest};
-use crate::run::{C, Run};
+use crate::run::Run;
 use crate::step::{Visit, computes};
 use std::ops::Range;
 

@@ -3,9 +3,10 @@
 use crate::effect::{Effect, lanes};
 use crate::instructions::Instruction;
 use crate::log::LaunchTape;
+use crate::matrices::{A, B, C};
 use crate::meaning::{Factor, Place, factor};
 use crate::names::{Elements, blocks, element, named};
-use crate::run::{A, B, C, Run};
+use crate::run::Run;
 use serde_json::{Value, json};
 use simt::analyses::provenance::Tag;
 use simt::{AccessKind, Space};

@@ -1,7 +1,8 @@
 //! A witness of a race: an order of warps in which the product is right, and one in which it is wrong.
 
+use crate::matrices::C;
 use crate::request::Order;
-use crate::run::{C, Run};
+use crate::run::Run;
 use serde_json::{Value, json};
 use simt::{Analysis, BlockInfo};
 
