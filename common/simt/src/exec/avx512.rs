@@ -1,7 +1,7 @@
 //! Runs of shared loads and multiply-adds with AVX-512: a register is two vectors of 16 lanes.
 
 use super::float::NAN;
-use super::isa::{Arrangement, Pattern, Summary};
+use super::pattern::{Arrangement, Pattern, Summary};
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Micro, NONE};
 use std::arch::x86_64::{

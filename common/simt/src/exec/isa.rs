@@ -1,41 +1,11 @@
-//! The instruction sets of the host that a warp can be run with, and what they look for in the addresses of the 32 lanes of an access.
+//! The instruction sets of the host that a warp can be run with.
 
 use super::alu::{Operation, alu};
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
+use super::pattern::{Arrangement, Pattern, Summary};
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
-
-/// What the addresses of a request have in common.
-#[derive(Clone, Copy)]
-pub(crate) struct Summary {
-    pub low: u64,
-    pub high: u64,
-    /// All bits that are set in any of them.
-    pub bits: u64,
-    /// All the same.
-    pub same: bool,
-    /// Each 4 above the one before.
-    pub next: bool,
-}
-
-/// Where the lanes' addresses of a base lie, in words.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(crate) struct Pattern {
-    pub index: [u32; 32],
-    pub kind: Arrangement,
-}
-
-/// The frequent arrangements of 32 addresses.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrangement {
-    /// All the same.
-    Broadcast,
-    /// One word after the other.
-    Contiguous,
-    Scattered,
-}
 
 /// The instruction sets a warp can be run with. But for runs with AVX-512 it is the same code, which the compiler makes vector code of.
 pub(crate) trait Isa {

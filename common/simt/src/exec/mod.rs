@@ -20,6 +20,7 @@ mod grid;
 mod isa;
 mod lane;
 mod matrix;
+mod pattern;
 mod presets;
 mod print;
 mod real;

@@ -2,9 +2,10 @@
 
 use super::cell::Sort;
 use super::event::Event;
+use super::extent::Extent;
 use super::finding::{Finding, Found, Side, Spot};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
-use super::setup::{Extent, Setup};
+use super::setup::Setup;
 use std::collections::HashMap;
 
 /// Accesses by the first two blocks (by number) that made any: of two, one is another block's than any third.

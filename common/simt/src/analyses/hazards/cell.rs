@@ -6,8 +6,8 @@
 
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
+use super::extent::Extent;
 use super::hazard::HazardKind;
-use super::setup::Extent;
 
 /// What an access does to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! [`Views`] beside the rows; most kernels have none.
 
 use super::event::Slot;
-use super::setup::Extent;
+use super::extent::Extent;
 use super::view::{View, Views, Who};
 use crate::lanes::each;
 

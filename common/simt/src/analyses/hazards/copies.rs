@@ -1,9 +1,10 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
+use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
 use super::log::{Log, Part, Touch};
-use super::setup::{Extent, Setup};
+use super::setup::Setup;
 use crate::CopyAccess;
 use crate::lanes::each;
 

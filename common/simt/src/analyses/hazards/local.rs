@@ -1,9 +1,10 @@
 //! The rule of local memory: a thread reads there only what it has written.
 
+use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::HazardKind;
 use super::log::{Log, Part};
-use super::setup::{Extent, Setup};
+use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 

@@ -10,10 +10,11 @@
 
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
+use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
 use super::log::{Log, Touch};
-use super::setup::{Extent, Setup};
+use super::setup::Setup;
 use crate::lower::ProductUse;
 
 /// Bytes of a piece of shared memory, which products read as a whole.

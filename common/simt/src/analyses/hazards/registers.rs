@@ -3,10 +3,11 @@
 //! A compiler computes with such values where nobody needs the result, so they are followed through moves, choices, arithmetic
 //! and shuffles, and each is reported once, where it first decides something.
 
+use super::extent::Extent;
 use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
 use super::log::Log;
-use super::setup::{Extent, Setup};
+use super::setup::Setup;
 use crate::exec::source;
 use crate::lanes::select;
 use crate::lower::{Flow, Home, Step};

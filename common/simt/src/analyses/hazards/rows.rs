@@ -3,7 +3,7 @@
 
 use super::cell::{Cell, Lists};
 use super::event::Event;
-use super::setup::Extent;
+use super::extent::Extent;
 use crate::Access;
 
 /// Units of a row.

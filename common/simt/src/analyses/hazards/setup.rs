@@ -1,12 +1,10 @@
-//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, the arrays, and how much there is
-//! to keep of a block.
+//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, and the arrays.
 
 use super::cell::Sort;
+use super::extent::{counted, fenced, unit};
 use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
-use crate::{
-    Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchConfig, LaunchInfo, SharedArray, Space,
-};
+use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -202,62 +200,5 @@ impl Setup {
     pub(super) fn block_end(&self, instruction: u32) -> u32 {
         let blocks = &self.code().blocks;
         blocks[blocks.partition_point(|block| block.end <= instruction)].end
-    }
-}
-
-/// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
-fn unit(code: &Code) -> u32 {
-    if code.narrow { 0 } else { 2 }
-}
-
-/// Whether fences, or accesses that acquire or release, may order threads.
-fn fenced(facts: &[Facts]) -> bool {
-    facts.iter().any(|facts| facts.order.acquire || facts.order.release)
-}
-
-/// Whether some barrier is for a number of threads.
-fn counted(facts: &[Facts]) -> bool {
-    facts.iter().any(|facts| facts.role == Role::CountedBarrier)
-}
-
-/// What of a kernel and its launch decides on it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub warps: u64,
-    /// log2 of the bytes of a unit.
-    pub unit: u32,
-    pub shared_bytes: u64,
-    pub local_bytes: u64,
-    pub has_copies: bool,
-    /// Registers that are followed because they may have no value.
-    pub followed_registers: u64,
-    /// Registers that products of a warpgroup work on.
-    pub product_registers: u64,
-    /// Warps of a block that a shadow keeps for each place: two, or all of them.
-    pub most_warps: u64,
-    /// Blocks may wait for each other.
-    pub communicates: bool,
-}
-
-impl Extent {
-    pub(super) fn new(kernel: &Kernel, config: &LaunchConfig) -> Self {
-        let code = &*kernel.code;
-        let warps = config.block.count().div_ceil(32);
-        Self {
-            warps,
-            unit: unit(code),
-            shared_bytes: kernel.shared_bytes(config).into(),
-            local_bytes: code.local_bytes.into(),
-            has_copies: !code.copies.is_empty(),
-            followed_registers: code.followed.into(),
-            product_registers: code.products.registers.len() as u64,
-            most_warps: if fenced(&code.facts) || counted(&code.facts) { warps } else { 2.min(warps) },
-            communicates: code.communicates,
-        }
-    }
-
-    /// The units of some bytes.
-    pub(super) fn units(&self, bytes: u64) -> u64 {
-        bytes.div_ceil(1 << self.unit)
     }
 }
