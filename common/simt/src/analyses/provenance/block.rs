@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
 
+use super::launch::{Launch, Store};
 use super::nodes::{Node, Nodes, Tag};
-use super::{Launch, Store};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;

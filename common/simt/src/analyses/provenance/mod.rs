@@ -6,6 +6,7 @@
 //! may be unknown, but it is never wrong.
 
 mod block;
+mod launch;
 mod nodes;
 
 use crate::config::LaunchConfig;
@@ -13,68 +14,15 @@ use crate::dim3::Dim3;
 use crate::error::Error;
 use crate::exec::{Arg, Launched, launch};
 use crate::lower::inst::{Inst, Op};
-use crate::lower::{Code, Preset};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo};
 pub use block::{BlockOrigins, Placed};
+use launch::Launch;
+pub use launch::Store;
 pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// What is known of the launch before it starts.
-#[derive(Debug, Default)]
-struct Launch {
-    code: Arc<Code>,
-    /// By instruction number.
-    instructions: Vec<Inst>,
-    /// Start and size in bytes of the arrays in global memory.
-    arrays: Vec<(u64, u64)>,
-    threads: Dim3,
-    shared_words: usize,
-    /// Stores to global memory so far.
-    stores: AtomicU64,
-}
-
-/// A store of a word to global memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Store {
-    /// The array, by its place among the allocations.
-    pub array: usize,
-    /// The word in it.
-    pub index: u64,
-    /// Index of the block.
-    pub block: Dim3,
-    /// Index of the thread.
-    pub thread: Dim3,
-    /// The instruction.
-    pub instruction: u32,
-    /// The number of the thread in its block.
-    pub number: u32,
-    of_block: usize,
-    order: u64,
-    /// What is stored.
-    pub value: Tag,
-}
-
-impl Launch {
-    /// The array of an address in global memory, and the word in it.
-    fn word(&self, address: u64) -> Option<(usize, u64)> {
-        let array = self.arrays.iter().position(|&(base, bytes)| address >= base && address - base < bytes)?;
-        Some((array, (address - self.arrays[array].0) / 4))
-    }
-
-    fn next_store(&self) -> u64 {
-        self.stores.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// The places of constants that the kernel names, with whether they are 64 bits wide.
-    fn constants(&self) -> HashMap<u32, bool> {
-        let constants = self.code.presets.iter().filter(|(_, _, preset)| matches!(preset, Preset::Constant(_)));
-        constants.map(|&(place, wide, _)| (place, wide)).collect()
-    }
-}
 
 /// Follows the values of a launch. Each multiply-add of a thread takes some 50 bytes, so this is for small launches.
 #[derive(Debug, Default)]

@@ -1,0 +1,63 @@
+//! What is known of a launch before it starts, and the stores that are counted while it runs.
+
+use super::nodes::Tag;
+use crate::dim3::Dim3;
+use crate::lower::Code;
+use crate::lower::inst::Inst;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is known of the launch before it starts.
+#[derive(Debug, Default)]
+pub(super) struct Launch {
+    pub(super) code: Arc<Code>,
+    /// By instruction number.
+    pub(super) instructions: Vec<Inst>,
+    /// Start and size in bytes of the arrays in global memory.
+    pub(super) arrays: Vec<(u64, u64)>,
+    pub(super) threads: Dim3,
+    pub(super) shared_words: usize,
+    /// Stores to global memory so far.
+    pub(super) stores: AtomicU64,
+}
+
+/// A store of a word to global memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Store {
+    /// The array, by its place among the allocations.
+    pub array: usize,
+    /// The word in it.
+    pub index: u64,
+    /// Index of the block.
+    pub block: Dim3,
+    /// Index of the thread.
+    pub thread: Dim3,
+    /// The instruction.
+    pub instruction: u32,
+    /// The number of the thread in its block.
+    pub number: u32,
+    pub(super) of_block: usize,
+    pub(super) order: u64,
+    /// What is stored.
+    pub value: Tag,
+}
+
+impl Launch {
+    /// The array of an address in global memory, and the word in it.
+    pub(super) fn word(&self, address: u64) -> Option<(usize, u64)> {
+        let array = self.arrays.iter().position(|&(base, bytes)| address >= base && address - base < bytes)?;
+        Some((array, (address - self.arrays[array].0) / 4))
+    }
+
+    pub(super) fn next_store(&self) -> u64 {
+        self.stores.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The places of constants that the kernel names, with whether they are 64 bits wide.
+    pub(super) fn constants(&self) -> HashMap<u32, bool> {
+        use crate::lower::Preset;
+        let constants = self.code.presets.iter().filter(|(_, _, preset)| matches!(preset, Preset::Constant(_)));
+        constants.map(|&(place, wide, _)| (place, wide)).collect()
+    }
+}
