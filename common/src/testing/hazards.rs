@@ -196,7 +196,9 @@ fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardR
 
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
-    (1..).zip(source.lines()).filter(|(_, line)| diagnostic::is_barrier(line)).map(|(line, _)| line).collect()
+    // `__syncthreads_or(...)` gives a value, too, so that it cannot be taken out.
+    let waits = |line: &str| diagnostic::is_barrier(line) && line.contains("()");
+    (1..).zip(source.lines()).filter(|(_, line)| waits(line)).map(|(line, _)| line).collect()
 }
 
 /// By file and line of the source, the lines of the PTX that are its barrier: several where a loop is unrolled.
