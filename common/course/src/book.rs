@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> Result<bool> {
 pub fn build() -> Result<(bool, String)> {
     let root = workspace::root();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    // On the path, or where docs/check.sh installs it.
+    // On the path, or where .ci/run installs it.
     let programs = [PathBuf::from("mdbook"), target.join("mdbook/bin/mdbook")];
     let built =
         programs.iter().find_map(|program| match Command::new(program).arg("build").arg(root.join("docs")).output() {

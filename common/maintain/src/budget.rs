@@ -16,13 +16,13 @@ const BUDGETS: [Budget; 10] = [
     ("step", 1_500, ""),
     ("step06_prefetch/beyond/", 6_000, ""),
     ("common/", 8_500, "the reasons of a wrong product (findings/why) came before what they make useless went"),
-    ("common/plan/", 1_000, "the launch that a learner writes into a kernel is planned here, too"),
+    ("common/plan/", 1_000, ""),
     ("common/gpu/", 300, ""),
     ("common/verify/", 2_000, ""),
-    ("common/simt/", 26_000, "values are followed from A and B to C (analyses/provenance)"),
+    ("common/simt/", 26_000, ""),
     ("common/explorer/", 3_500, "meanings, pictures of hazards, witnesses and strips come from here"),
     ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
-    ("common/maintain/", 4_600, "figures of what lies beyond are drawn here"),
+    ("common/maintain/", 4_600, ""),
 ];
 /// All of them together, and why they may have more.
 const TOTAL: (usize, &str) = (60_000, "what each of them says");

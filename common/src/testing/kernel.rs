@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use super::trial::trial;
 use crate::basics::host;
 use crate::basics::matrix::Operands;
 use crate::code::{Code, Source, file_of};
@@ -86,7 +87,7 @@ impl Kernel {
         });
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;
-        let committed = committed.then(|| trial(name.into(), move || test(self)));
+        let committed = committed.then(|| trial(name, move || test(self)));
         let compiled = compiles
             .then(|| trial(format!("slow::compiled::{}", name.trim_start_matches("slow::")), move || test(compiled)));
         committed.into_iter().chain(compiled).collect()
@@ -103,14 +104,6 @@ impl Kernel {
 /// Whether a size is a multiple of the tile of the kernels without edge handling.
 pub(super) fn is_whole(size: [u64; 3]) -> bool {
     size.iter().all(|size| size % 32 == 0)
-}
-
-/// A trial that tells an error with its causes. One that is named `slow::` is for CI, and for whoever asks for it:
-/// `cargo test --workspace -- --ignored slow::`, where everything that it needs is installed.
-pub(super) fn trial(name: String, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    let slow = name.starts_with("slow::");
-    let trial = Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()));
-    if slow { trial.with_kind("slow").with_ignored_flag(true) } else { trial }
 }
 
 /// The code of a source; what is compiled is compiled once in a program of tests.

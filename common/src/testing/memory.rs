@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use super::kernel::{Kernel, code, trial};
+use super::kernel::{Kernel, code};
+use super::trial::trial;
 use crate::basics::host;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::measure::capacity;
@@ -22,7 +23,7 @@ const NOISE: u64 = 1 << 20;
 /// The trial of a step, where the system tells what a process has taken.
 pub(super) fn trials(step: &'static Step) -> Option<Trial> {
     let kernel = Kernel { step, variant: None, dtype: Dtype::F32, compiled: false };
-    let test = trial("memory::kernel::f32".into(), move || {
+    let test = trial("memory::kernel::f32", move || {
         let device = SimDevice::new(SimOptions { check: true, ..SimOptions::default() });
         what_does_not_fit_is_refused(kernel, &device)?;
         checked_runs_take_what_they_are_said_to_take(kernel, &device)

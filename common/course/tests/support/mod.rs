@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+pub use common::testing::trial;
 use libtest_mimic::Trial;
 
 /// The program.
@@ -14,14 +15,6 @@ pub fn mine(name: &str) -> Result<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder).or_else(|_| std::fs::remove_file(&folder));
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
-}
-
-/// A test that fails with its error's words. One that is named `slow::` is for CI: `cargo test --workspace -- --ignored slow::`.
-pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    let name = name.into();
-    let slow = name.starts_with("slow::");
-    let trial = Trial::test(name, || test().map_err(|error| format!("{error:#}").into()));
-    if slow { trial.with_kind("slow").with_ignored_flag(true) } else { trial }
 }
 
 /// The test, ignored if there is no NVRTC here.
