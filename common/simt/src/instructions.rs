@@ -235,6 +235,8 @@ lane {
         Host(x.mul_add(y, z), move || exact(x).times(exact(y)).plus(exact(z), Rounding::Nearest)), 2;
     MinSingle: "min{.ftz}", F32, T(T, T) => |x: f32, y: f32| minimum(x, y);
     MaxSingle: "max{.ftz}", F32, T(T, T) => |x: f32, y: f32| maximum(x, y);
+    MinXorsign: "min.xorsign.abs{.ftz}", F32, T(T, T) => |x: f32, y: f32| signed(minimum(x.abs(), y.abs()), x, y);
+    MaxXorsign: "max.xorsign.abs{.ftz}", F32, T(T, T) => |x: f32, y: f32| signed(maximum(x.abs(), y.abs()), x, y);
     MinNan: "min.NaN{.ftz}", F32, T(T, T) => |x: f32, y: f32| if x.is_nan() || y.is_nan() { f32::NAN } else { minimum(x, y) };
     MaxNan: "max.NaN{.ftz}", F32, T(T, T) => |x: f32, y: f32| if x.is_nan() || y.is_nan() { f32::NAN } else { maximum(x, y) };
     NegSingle: "neg.ftz", F32, T(T) => |x: f32| -x;

@@ -35,3 +35,8 @@ pub(crate) fn minimum(x: f32, y: f32) -> f32 {
 pub(crate) fn maximum(x: f32, y: f32) -> f32 {
     -minimum(-x, -y)
 }
+
+/// A magnitude with the sign that the product of two numbers has.
+pub(crate) fn signed(magnitude: f32, x: f32, y: f32) -> f32 {
+    magnitude.copysign(x) * 1.0f32.copysign(y)
+}
