@@ -146,9 +146,13 @@ fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
         error(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 })?;
         error(SIZE, few, few)?;
     }
-    // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰.
+    // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰; and over all that there are, where every product is near 1 or they are spread, too.
     let spread = |x: f32, line: usize, k: usize| x * 2_f32.powi(((line * 31 + k * 17) % 121) as i32 - 60);
     error_of(SIZE, &matrices(SIZE, spread, spread), true)?;
+    let exponent = |k: usize| (k * 17 % 254) as i32 - 126;
+    let wide = |x: f32, _: usize, k: usize| (1.0 + x.abs()).copysign(x) * 2_f32.powi(exponent(k));
+    error(SIZE, wide, |x, _, k| x * 2_f32.powi(-exponent(k)))?;
+    error(SIZE, wide, |x, _, _| x * 2_f32.powi(-20))?;
     Ok(())
 }
 
@@ -177,12 +181,21 @@ fn integers_are_exact_as_long_as_fp32_has_them() -> Result<()> {
 }
 
 #[test]
-fn a_wait_or_a_fence_that_is_missing_is_found() -> Result<()> {
-    let all = matrices(SIZE, |x, _, _| x, |x, _, _| x);
-    for (left_out, says) in
-        [("wgmma.wait_group.sync.aligned 1;", "before the wait"), ("fence.proxy.async.shared::cta;", "fence")]
-    {
-        let product = multiply(SIZE, &all, true, |ptx| ptx.replace(left_out, ""));
+fn a_wait_a_fence_or_a_barrier_that_is_missing_is_found() -> Result<()> {
+    // More tiles than stages, so that each of them is overwritten.
+    let size = [64, 128, 700];
+    let all = matrices(size, |x, _, _| x, |x, _, _| x);
+    for (left_out, says) in [
+        ("wgmma.wait_group.sync.aligned 1;", "before the wait"),
+        ("fence.proxy.async.shared::cta;", "fence"),
+        ("bar.sync", "copies to it asynchronously"),
+    ] {
+        let without = |ptx: &str| {
+            let matmul = ptx.split_once(".entry again(").map_or(ptx, |(matmul, _)| matmul);
+            let (before, after) = ptx.split_at(matmul.rfind(left_out).unwrap_or(0));
+            format!("{before}// {after}")
+        };
+        let product = multiply(size, &all, true, without);
         let said = product.map_or_else(|error| format!("{error:#}"), |product| product.hazards.join("\n"));
         ensure!(said.contains(says), "without {left_out}: {said}");
     }

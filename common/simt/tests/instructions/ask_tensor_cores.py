@@ -3,9 +3,11 @@
 
     ask_tensor_cores.py OUT [TIMES]
     ask_tensor_cores.py --ptx FOLDER     only writes the kernels, for `ptxas -arch=sm_90a`
+    ask_tensor_cores.py --products FILE  prints `products.txt` as the GPU has it
 
-Needs a GPU of compute capability 9.0 and its driver, nothing else. Three files come of it; those in `tensor_cores`, of TIMES 1, are
-what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
+Needs a GPU of compute capability 9.0 and its driver, nothing else. FILE has the products of the test `instructions::matrices`, which
+`SIMT_PRODUCTS=FILE cargo test -p simt --test main products` writes there. Otherwise three files come of it; those in
+`tensor_cores`, of TIMES 1, are what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
 
 - sums.txt and sums.bin: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of D,
   the length k, the types of A (and B) and of C (and D), the family of operands, and how many products there are. The binary
@@ -16,6 +18,7 @@ what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
   hash (FNV-1a) of the elements' numbers in the array, each in two bytes, in row order of the operand (A) or of its
   transpose (B)."""
 import ctypes
+import json
 import pathlib
 import random
 import struct
@@ -358,16 +361,16 @@ class Gpu:
         return pointer
 
     def run(self, ptx, blocks, threads, inputs, size):
-        """Runs a kernel on three arrays; gives the words that it leaves in a fourth."""
+        """Runs a kernel on arrays; gives the words that it leaves in one more."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx.encode()))
         self.call("cuModuleGetFunction", ctypes.byref(function), module, b"k")
         arguments = [self.memory(data or b"none") for data in inputs] + [self.memory(bytes(4 * size))]
-        pointers = (ctypes.c_void_p * 4)(*(ctypes.addressof(argument) for argument in arguments))
+        pointers = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
         self.call("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None)
         self.call("cuCtxSynchronize")
         out = (ctypes.c_uint32 * size)()
-        self.call("cuMemcpyDtoH_v2", out, arguments[3], ctypes.c_size_t(4 * size))
+        self.call("cuMemcpyDtoH_v2", out, arguments[-1], ctypes.c_size_t(4 * size))
         for argument in arguments:
             self.call("cuMemFree_v2", argument)
         self.call("cuModuleUnload", module)
@@ -420,9 +423,9 @@ def layout_cases():
         yield "a", "f16", trans, 64
 
 
-def hashed(numbers):
+def hashed(numbers, kind="H"):
     value = 0xCBF29CE484222325
-    for byte in struct.pack(f"<{len(numbers)}H", *numbers):
+    for byte in struct.pack(f"<{len(numbers)}{kind}", *numbers):
         value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return value
 
@@ -457,6 +460,14 @@ def ask_layouts(gpu, folder):
     (folder / "layouts.txt").write_text("".join(lines))
 
 
+def ask_products(gpu, file):
+    for product in map(json.loads, file.open()):
+        inputs = [struct.pack(f"<{len(words)}I", *words) for words in product["arrays"]]
+        found = gpu.run(product["kernel"], 1, product["threads"], inputs[:-1], len(inputs[-1]) // 4)
+        value = hashed(found, "Q")
+        print(f"{product['name']}: {(value ^ value >> 32) & 0xFFFFFFFF:08x}")
+
+
 def write_ptx(folder):
     """All kernels as files, for the assembler."""
     for name, m, n, k, a, c in INSTRUCTIONS:
@@ -467,6 +478,9 @@ def write_ptx(folder):
 
 if len(sys.argv) == 3 and sys.argv[1] == "--ptx":
     write_ptx(pathlib.Path(sys.argv[2]))
+    sys.exit()
+if len(sys.argv) == 3 and sys.argv[1] == "--products":
+    ask_products(Gpu(), pathlib.Path(sys.argv[2]))
     sys.exit()
 if len(sys.argv) not in (2, 3):
     sys.exit(__doc__)

@@ -1,8 +1,10 @@
 //! Products of matrices in the registers of a warp, in every shape, type and layout that is accepted.
 //!
 //! `products.txt` has a hash of each result. An H100 gave the same 977 results on 2026-11-24. The operands are small whole numbers, so
-//! that no sum depends on an order. `SIMT_BLESS=1` writes the hashes again, to be reviewed as a diff.
+//! that no sum depends on an order. `SIMT_BLESS=1` writes the hashes again, to be reviewed as a diff. `SIMT_PRODUCTS=FILE` writes all
+//! products to a file, and `ask_tensor_cores.py --products FILE` prints the hashes of what a GPU gives.
 
+use serde_json::json;
 use simt::{Arg, DevicePointer, Error, GlobalMemory, LaunchConfig, Module};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -261,9 +263,14 @@ fn in_memory() -> impl Iterator<Item = Product> {
 fn products() {
     let text = include_str!("products.txt");
     let mut found = String::new();
-    for Product { name, kernel, threads, arrays } in
-        of_registers().chain(in_memory()).chain(super::warpgroups::products())
-    {
+    let all = of_registers().chain(in_memory()).chain(super::warpgroups::products());
+    if let Some(file) = std::env::var_os("SIMT_PRODUCTS") {
+        let line = |Product { name, kernel, threads, arrays }| {
+            format!("{}\n", json!({"name": name, "kernel": kernel, "threads": threads, "arrays": arrays}))
+        };
+        return std::fs::write(file, all.map(line).collect::<String>()).unwrap();
+    }
+    for Product { name, kernel, threads, arrays } in all {
         let result = run_on(threads, &kernel, &arrays).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_ne!(result, arrays[arrays.len() - 1], "{name}: nothing was stored");
         writeln!(found, "{name}: {:08x}", super::hash(result.into_iter().map(u64::from))).unwrap();

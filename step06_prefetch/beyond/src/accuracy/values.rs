@@ -27,6 +27,8 @@ pub enum Values {
     Zeros,
     /// 1 + 4093·2⁻²³ everywhere: what splitting loses is as much as it can be, and always of one sign.
     Ties,
+    /// Of both signs, with an exponent for each step of k, over 2⁻¹²⁶ to 2¹²⁷ in A and so that all products are near 1.
+    Wide,
 }
 
 impl Values {
@@ -36,6 +38,7 @@ impl Values {
             Self::Both => "both signs",
             Self::Positive => "positive",
             Self::Spread => "spread over 2⁻⁴⁰ to 2⁴⁰",
+            Self::Wide => "2⁻¹²⁶ to 2¹²⁷ times as much",
             Self::Large => "near overflow",
             Self::Subnormal => "subnormal",
             Self::Integers => "integers",
@@ -46,6 +49,7 @@ impl Values {
 
     /// An element of A, or of B, from 64 random bits, at a step of k.
     fn element(self, of_a: bool, k: u64, at: u64, bits: u64) -> f32 {
+        let scale = (at * 17 % 254) as i32 - 126;
         let fraction = (bits >> 40) as f32 / (1 << 24) as f32; // 24 bits, in [0, 1)
         let sign = if bits & 1 == 0 { 1.0 } else { -1.0 };
         let exponent = (bits >> 8 & 0xffff) as i32;
@@ -61,6 +65,7 @@ impl Values {
             Self::Ties => 1.0 + 4093.0 * f32::EPSILON,
             Self::Positive => fraction,
             Self::Spread => sign * (1.0 + fraction) * 2_f32.powi(exponent % 81 - 40),
+            Self::Wide => sign * (1.0 + fraction) * 2_f32.powi(if of_a { scale } else { -scale }),
             Self::Large if of_a => sign * (1.0 + 0.99 * fraction) * 2_f32.powi(127),
             Self::Large => sign * (1.0 + fraction) * 2_f32.powi(-20),
             Self::Subnormal if of_a => f32::from_bits((bits >> 40) as u32 & 0x7f_ffff | (bits as u32) << 31),
@@ -104,7 +109,7 @@ mod tests {
                 Values::Zeros => (30.5, 31.0),
                 Values::Ties => (0.0, 0.1),
                 Values::Spread => (40.5, 41.0),
-                Values::Large => (127.9, 128.0),
+                Values::Large | Values::Wide => (127.9, 128.0),
                 Values::Subnormal => (-126.1, -126.0),
                 Values::Integers => (6.0, 7.0),
             };

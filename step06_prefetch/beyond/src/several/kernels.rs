@@ -1,12 +1,12 @@
 //! The kernels of a GPU: step 6's, the same adding to C, and those that draw the operands and check the product.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use common::code::{self, Code, Source, check_signature, file_of, folder_of};
 use common::device::session;
 use common::device::{Buffer, Device, Kernel, Value};
-use common::{Dtype, Fill, Launch, Plan, Problem, Specialisation};
+use common::{DeviceInfo, Dtype, Fill, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
 /// What step 6's kernel does with its sums, and what a kernel does that adds a panel's product to those before it.
@@ -43,14 +43,16 @@ fn adding(step: &Source) -> Result<Source> {
 
 /// Every source whose PTX is committed there, with its specialisations.
 pub fn sources() -> Result<Vec<(Source, Vec<Specialisation>)>> {
-    let own = |name: &str| Source::read(&folder("several").join(name));
-    let (_, adding) = step_and_adding()?;
-    let plain = vec![plain()];
-    Ok(vec![
-        (adding, (STEP.specialisations)(Dtype::F32)),
-        (own("operands.cu")?, plain.clone()),
-        (own("check.cu")?, plain),
-    ])
+    let own = |name: &str| Ok((Source::read(&folder("several").join(name))?, vec![plain()]));
+    ["operands.cu", "check.cu"].into_iter().map(own).collect()
+}
+
+/// The code of the kernel that adds to C. Of the step's committed PTX the stores are replaced, so that none of its own is committed.
+fn code_of_adding(adding: &Source, step: &Code, specialisation: &Specialisation, info: &DeviceInfo) -> Result<Code> {
+    match step.committed {
+        Some(_) => Ok(step.with_ptx(step.ptx.replace("st.global.f32", "red.global.add.f32"))),
+        None => adding.code(specialisation, info, None),
+    }
 }
 
 /// A kernel without constants.
@@ -96,17 +98,12 @@ impl Kernels {
         // The tiling follows from C alone.
         let specialisation = plan(device, m, n, 8)?.specialisation;
         let (step, adding) = step_and_adding()?;
-        let helping: Vec<Source> = sources()?.into_iter().skip(1).map(|(source, _)| source).collect();
         let info = device.info().clone();
         let own = folder("several/ptx");
-        let steps = step.committed_folder();
-        let of = |source: &Source, specialisation: &Specialisation, committed: Option<&Path>| {
-            source.code(specialisation, &info, committed)
-        };
-        let step_code = of(&step, &specialisation, steps.as_deref())?;
-        let adding_code = of(&adding, &specialisation, Some(own.as_path()))?;
-        let operands = of(&helping[0], &plain(), Some(own.as_path()))?;
-        let check = of(&helping[1], &plain(), Some(own.as_path()))?;
+        let step_code = step.code(&specialisation, &info, step.committed_folder().as_deref())?;
+        let adding_code = code_of_adding(&adding, &step_code, &specialisation, &info)?;
+        let helping = sources()?.into_iter().map(|(source, _)| source.code(&plain(), &info, Some(own.as_path())));
+        let helping: Vec<Code> = helping.collect::<Result<_>>()?;
         let mut load = |code: &Code, entry: &str, pointers, integers| {
             check_signature(code, entry, pointers, integers)?;
             device.load(code, entry)
@@ -116,9 +113,9 @@ impl Kernels {
             specialisation: specialisation.clone(),
             step: load(&step_code, "matmul", 3, 3)?,
             adding: load(&adding_code, "matmul", 3, 3)?,
-            draw: load(&operands, "draw", 1, 14)?,
-            rows_times: load(&check, "rows_times", 4, 2)?,
-            sampled_rows: load(&check, "sampled_rows", 4, 2)?,
+            draw: load(&helping[0], "draw", 1, 14)?,
+            rows_times: load(&helping[1], "rows_times", 4, 2)?,
+            sampled_rows: load(&helping[1], "sampled_rows", 4, 2)?,
         })
     }
 
@@ -209,6 +206,12 @@ mod tests {
         let [(before, after)] = differs[..] else { panic!("{differs:?}") };
         assert!(before.ends_with("C[(size_t)row * N + col] = sum[m][n];"), "{before}");
         assert!(after.ends_with("atomicAdd(&C[(size_t)row * N + col], sum[m][n]);"), "{after}");
+        let info = DeviceInfo::simulated(0);
+        for specialisation in (STEP.specialisations)(Dtype::F32) {
+            let stores = step.code(&specialisation, &info, step.committed_folder().as_deref()).unwrap();
+            let adds = code_of_adding(&adding, &stores, &specialisation, &info).unwrap();
+            assert!(stores.ptx.contains("st.global") && !adds.ptx.contains("st.global"), "{specialisation:?}");
+        }
         let changed = Source { text: step.text.replace(STORE[0], "C[0] = total;"), ..step };
         assert!(super::adding(&changed).unwrap_err().to_string().contains("stores C in other words"));
     }
