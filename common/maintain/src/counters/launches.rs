@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use common::basics::workspace;
 use common::code::Source;
 use course::files;
@@ -14,49 +14,36 @@ use serde::{Deserialize, Serialize};
 const SIZES: [[u64; 3]; 3] = [[256, 256, 256], [200, 264, 136], [129, 67, 45]];
 /// Sizes for a step that can do none of these: what fits one block.
 const SMALL_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [25, 33, 17], [7, 129, 45]];
-/// Besides, where a kernel takes another form there: a K that is long enough for tensor cores, a row, and a few columns.
-const OTHER_SIZES: [[u64; 3]; 5] = [[256, 256, 1024], [200, 264, 1032], [129, 67, 1037], [1, 129, 300], [129, 3, 300]];
+/// Besides, where a kernel takes another form there: large tiles of tensor cores, a row, and a few columns.
+const OTHER_SIZES: [[u64; 3]; 3] = [[1100, 1100, 17], [1, 129, 300], [129, 3, 300]];
 
 /// One launch, in the form that `common/simt/tests/counters/record.py` reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Step, variant and size.
     pub name: String,
-    /// The committed PTX, relative to the list.
+    /// The committed PTX, relative to the workspace.
     pub kernel: String,
+    pub entry: String,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     /// Dynamic shared memory per block in bytes.
     pub shared: u32,
-    pub m: u64,
-    pub n: u64,
-    pub k: u64,
-    /// Bytes of A, of B and of what is passed as C.
-    pub bytes: [u64; 3],
+    /// The arguments, as a plan has them.
+    pub args: Vec<Arg>,
+    /// Bytes of A, B, C and the workspace.
+    pub bytes: [u64; 4],
 }
 
-/// The way from a list's folder to the workspace: `../` for each folder in between.
-fn to_root(list: &Path) -> Result<String> {
-    let whole = std::path::absolute(list).with_context(|| format!("{} is not a path; name a file", list.display()))?;
-    let inside = whole.strip_prefix(workspace::root()).ok().with_context(|| {
-        format!("{} lies outside the course; choose a place inside, e.g. target/steps.json", list.display())
-    })?;
-    Ok("../".repeat(inside.components().count().saturating_sub(1)))
-}
-
-/// Writes the list for `record.py`, which takes the kernels' paths from the list's folder on; gives the number of launches.
+/// Writes the list for `record.py`; gives the number of launches.
 pub fn write(path: &Path) -> Result<usize> {
-    let to_root = to_root(path)?;
-    let mut launches = list()?;
-    for launch in &mut launches {
-        launch.kernel = format!("{to_root}{}", launch.kernel);
-    }
+    let launches = list()?;
     let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
     files::write(path, &format!("[\n{}\n]\n", lines.join(",\n")))?;
     Ok(launches.len())
 }
 
-/// Every kernel at sizes that can be compared; paths relative to the workspace.
+/// Every kernel at sizes that can be compared.
 pub fn list() -> Result<Vec<Launch>> {
     let mut launches = Vec::new();
     for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| kernel.role() != Role::Rust) {
@@ -92,22 +79,21 @@ fn of_kernel(kernel: Kernel, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
         if kernel.variant_name() == Some("no_edges") && !whole {
             continue; // it leaves its matrices, which the simulator refuses and a GPU may
         }
-        // The tool launches kernels with the usual parameters.
-        let Some(launch) = plan.launches.first().filter(|launch| launch.entry == "matmul") else { continue };
-        let workspace = launch.args.iter().any(|arg| matches!(arg, Arg::Workspace(_)));
-        let c = if workspace { plan.workspace_elements } else { problem.c_elements() };
         let variant = kernel.variant_name().map(|variant| format!(" {variant}")).unwrap_or_default();
-        launches.push(Launch {
-            name: format!("{}{variant} {}x{}x{}", kernel.step.name, problem.m, problem.n, problem.k),
-            kernel: workspace::display(&folder.join(source.committed_name(&plan.specialisation))),
-            grid: launch.grid,
-            block: launch.block,
-            shared: launch.shared_bytes,
-            m: problem.m,
-            n: problem.n,
-            k: problem.k,
-            bytes: [problem.a_elements() * 4, problem.b_elements() * 4, c * 4],
-        });
+        let elements = [problem.a_elements(), problem.b_elements(), problem.c_elements(), plan.workspace_elements];
+        for launch in plan.launches {
+            let part = if launch.entry == "matmul" { String::new() } else { format!(" {}", launch.entry) };
+            launches.push(Launch {
+                name: format!("{}{variant}{part} {}x{}x{}", kernel.step.name, problem.m, problem.n, problem.k),
+                kernel: workspace::display(&folder.join(source.committed_name(&plan.specialisation))),
+                entry: launch.entry,
+                grid: launch.grid,
+                block: launch.block,
+                shared: launch.shared_bytes,
+                args: launch.args,
+                bytes: elements.map(|count| count * 4),
+            });
+        }
     }
     Ok(launches)
 }
@@ -115,14 +101,6 @@ fn of_kernel(kernel: Kernel, sizes: &[[u64; 3]]) -> Result<Vec<Launch>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_knows_the_way_to_the_kernels() {
-        let root = workspace::root();
-        assert_eq!(to_root(&root.join("steps.json")).unwrap(), "");
-        assert_eq!(to_root(&root.join("docs/results/counters/steps.json")).unwrap(), "../../../");
-        assert!(to_root(Path::new("/elsewhere/steps.json")).unwrap_err().to_string().contains("outside"));
-    }
 
     #[test]
     fn every_launch_has_a_committed_kernel() {

@@ -23,7 +23,9 @@ const PARTS: &[Part] = &[
     ("readings", "the simulator's counters beside those that were read on a GPU", |_, _| readings::table()),
     ("ladder", "[RECORD]: a table of all steps at one size", timed::ladder),
     ("sizes", "[RECORD]: a table of all steps at all sizes", timed::sizes),
-    ("languages", "RECORD: a table of the kernels in Rust beside those in CUDA C", |_, words| timed::languages(words)),
+    ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", |_, words| {
+        timed::languages(words)
+    }),
     ("bound", "[RECORD]: a table of all kernels' times over the least ones, at one size", bound::at_one_size),
     ("record", "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some", timed::of_step),
     ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", path::of_step),

@@ -179,10 +179,14 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-/// The kernels in Rust beside those in CUDA C, from a comparison of both in `docs/results/rust`.
+/// The kernels in Rust beside those in CUDA C, of all steps or of one, from a comparison of both in `docs/results/rust`.
 pub fn languages(words: &[&str]) -> Result<String> {
     let name = words.first().context("name a record")?;
-    let record = Record::read(&record::folder().join(format!("rust/{name}.json")))?;
+    let wanted = |step: &str| words.get(1).is_none_or(|only| steps::split(step).0 == *only);
+    let mut record = Record::read(&record::folder().join(format!("rust/{name}.json")))?;
+    record
+        .steps
+        .retain(|step| steps::split(&step.name).1.is_none_or(|variant| variant == "rust") && wanted(&step.name));
     let mut rows = vec![];
     for (size, step) in record.sizes.iter().flat_map(|size| record.steps.iter().map(move |step| (size, step))) {
         let median =
@@ -191,9 +195,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
         rows.push(vec![size.words(), sheet::short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
     }
     let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C"];
-    let mut both = record.clone();
-    both.steps.retain(|step| steps::split(&step.name).1.is_none_or(|variant| variant == "rust"));
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &both)))
+    Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
 }
 
 /// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.

@@ -89,7 +89,7 @@ counts! {
     /// Passes through shared memory that the loads take, and those in which `wgmma` reads its operands there, which are
     /// no requests. With `shared_store_wavefronts` it adds up to `memory_l1_wavefronts_shared`.
     shared_load_wavefronts,
-    /// Passes that the stores and the asynchronous copies take.
+    /// Passes that the stores, the atomic operations and the asynchronous copies take.
     shared_store_wavefronts,
     /// Passes beyond the fewest possible for as many bytes, in loads. With `shared_store_bank_conflicts` it adds up to
     /// `memory_l1_wavefronts_shared` minus `memory_l1_wavefronts_shared_ideal`.
@@ -331,9 +331,8 @@ impl Memo {
 #[inline]
 fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
     let (bytes, before) = merged.piece(access.bytes)?;
-    let load = access.kind == AccessKind::Load;
     Some(memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
-        wavefronts(load, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
+        wavefronts(access.kind, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
     }))
 }
 

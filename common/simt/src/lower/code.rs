@@ -175,7 +175,7 @@ pub(crate) enum Merged {
         bytes: u8,
         before: u8,
     },
-    /// Another access does it, too.
+    /// Another access does it, too; or no load and store unit does, as for a barrier in memory.
     Joins,
 }
 

@@ -27,7 +27,7 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
         guarded: raw.guard.is_some(),
         decided,
         flop: flop_of(&raw.inst, &decoded.code),
-        merged,
+        merged: if raw.order.barrier { Merged::Joins } else { merged },
     };
     let all = decoded.raws.iter().zip(shared_origins(decoded)).zip(merged(decoded, &graph.blocks));
     all.zip(decided(decoded, graph)).map(facts).collect()

@@ -29,6 +29,8 @@ pub(crate) struct MemoryOrder {
     pub later: bool,
     /// A fence between what threads write to shared memory and what the asynchronous proxy reads.
     pub proxy: bool,
+    /// An operation on a barrier in memory, which is no access of the load and store units.
+    pub barrier: bool,
     pub scope: Scope,
 }
 
@@ -42,6 +44,7 @@ impl MemoryOrder {
         release: false,
         later: false,
         proxy: false,
+        barrier: false,
         scope: Scope::Device,
     };
 
@@ -57,6 +60,7 @@ impl MemoryOrder {
         let (acquire, release) = (has(&["acquire", "acq_rel"]), has(&["release", "acq_rel"]));
         let device = scope.unwrap_or(Scope::Device);
         let element = |kind: Type| if kind.is_packed() { 2 } else { kind.bytes() as u8 };
+        let barrier = words[0] == "mbarrier" || words[0] == "cp" && has(&["mbarrier"]);
         let strong = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
         match words[0].as_str() {
             "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::WEAK },
@@ -71,14 +75,13 @@ impl MemoryOrder {
             // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
             // plain writes.
             "mbarrier" if has(&["test_wait", "try_wait"]) => {
-                Self { strong, acquire: !has(&["relaxed"]), later: true, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, acquire: !has(&["relaxed"]), later: true, barrier, scope: Scope::Block, ..Self::WEAK }
             }
-            "mbarrier" if has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
+            // Copies arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
+            "mbarrier" | "cp" if barrier && has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
                 let release = has(&["arrive", "arrive_drop"]) && !has(&["relaxed"]);
-                Self { strong, release, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, release, barrier, scope: Scope::Block, ..Self::WEAK }
             }
-            // Copies that arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
-            "cp" if has(&["mbarrier"]) => Self { strong, release: true, scope: Scope::Block, ..Self::WEAK },
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
                 Self { strong, volatile: true, scope: Scope::System, ..Self::WEAK }
             }
@@ -86,7 +89,7 @@ impl MemoryOrder {
                 Self { strong, acquire, release, scope: device, ..Self::WEAK }
             }
             "ld" if has(&["nc"]) => Self { read_only: true, ..Self::WEAK },
-            _ => Self::WEAK,
+            _ => Self { barrier, ..Self::WEAK },
         }
     }
 }
@@ -101,7 +104,7 @@ mod tests {
         for line in include_str!("order.txt").lines() {
             let (opcode, expected) = line.split_once(": ").unwrap();
             let order = MemoryOrder::of(&opcode.split('.').map(str::to_owned).collect::<Vec<_>>());
-            let MemoryOrder { strong, read_only, volatile, acquire, release, later, proxy, scope } = order;
+            let MemoryOrder { strong, read_only, volatile, acquire, release, later, proxy, barrier, scope } = order;
             let mut found = format!("{strong} {scope:?}");
             for (holds, word) in [
                 (read_only, " read_only"),
@@ -110,6 +113,7 @@ mod tests {
                 (release, " release"),
                 (later, " later"),
                 (proxy, " proxy"),
+                (barrier, " barrier"),
             ] {
                 found += if holds { word } else { "" };
             }

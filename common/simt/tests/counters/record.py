@@ -4,12 +4,14 @@
     record.py LAUNCHES.json [LAUNCHES.json ...] --out FOLDER
 
 Needs a GPU, nvcc and ncu. Each list is a JSON array of
-    {"name", "kernel": file (.ptx or .cu, relative to the list), "options": [nvcc options for .cu], "grid": [x, y, z],
-     "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k",
-     "bytes": [A, B, C] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
-Every kernel is called `matmul` and has the signature (const float*, const float*, float*, int, int, int). A kernel that is no
-file of its own is looked for in the other .ptx files of the list's folder, after a line `//// NAME`. One JSON file for each list
-is written to FOLDER under the list's name, or beside the list as NAME.readings.json if there is no FOLDER:
+    {"name", "kernel": file (.ptx or .cu, in the list's folder or from a folder above it on), "options": [nvcc options for .cu],
+     "grid": [x, y, z], "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k" (optional where the next are given),
+     "entry": name of the kernel (optional; default matmul),
+     "args": [{"a", "b", "c" or "workspace": element of 4 bytes to point to, or "int": value}, ...] (optional; default A, B, C, m, n, k),
+     "bytes": [A, B, C, workspace] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
+All memory is filled with ones. A kernel that is no file of its own is looked for in the other .ptx files of the list's folder,
+after a line `//// NAME`. One JSON file for each list is written to FOLDER under the list's name, or beside the list as
+NAME.readings.json if there is no FOLDER:
     {"gpu", "driver", "tool", "date",
      "same": {what all launches of the list have in common}, "kernels": {file: SHA-256 of its text}, "metrics": [names],
      "readings": [{the rest of the launch, "metrics": [a value for each name, or null]}, one a line]}
@@ -57,6 +59,8 @@ launch__occupancy_limit_shared_mem
 launch__occupancy_limit_warps
 """.split()
 
+KINDS = ["a", "b", "c", "workspace", "int"]
+
 HOST = r"""
 #include <cuda.h>
 #include <cstdio>
@@ -78,25 +82,35 @@ int main(int, char** argv) {
     std::string line;
     while (std::getline(list, line)) {
         std::istringstream in(line);
-        std::string file; unsigned g[3], b[3], shared; int m, n, k; size_t bytes[3], count;
-        in >> file >> g[0] >> g[1] >> g[2] >> b[0] >> b[1] >> b[2] >> shared >> m >> n >> k >> bytes[0] >> bytes[1] >> bytes[2] >> count;
+        std::string file, entry; unsigned g[3], b[3], shared; size_t count;
+        in >> file >> entry >> g[0] >> g[1] >> g[2] >> b[0] >> b[1] >> b[2] >> shared;
+        CUfunction& kernel = kernels[file + " " + entry];
+        if (!kernel) {
+            CUmodule module; check(cuModuleLoad(&module, file.c_str()), file.c_str());
+            check(cuModuleGetFunction(&kernel, module, entry.c_str()), entry.c_str());
+        }
+        check(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared), "shared");
+        CUdeviceptr p[4];
+        for (CUdeviceptr& pointer : p) {
+            size_t bytes; in >> bytes;
+            check(cuMemAlloc(&pointer, bytes ? bytes : 4), "alloc");
+            check(cuMemsetD32(pointer, 0x3f800000, bytes / 4), "set");
+        }
+        in >> count;
         std::vector<int> start(count);
         for (int& value : start) in >> value;
-        if (!kernels.count(file)) {
-            CUmodule module; check(cuModuleLoad(&module, file.c_str()), file.c_str());
-            check(cuModuleGetFunction(&kernels[file], module, "matmul"), file.c_str());
-            check(cuFuncSetAttribute(kernels[file], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100 * 1024), "shared");
-        }
-        CUdeviceptr p[3];
-        for (int i = 0; i < 3; ++i) {
-            check(cuMemAlloc(&p[i], bytes[i]), "alloc");
-            check(cuMemsetD32(p[i], 0x3f800000, bytes[i] / 4), "set");
-        }
         if (count) check(cuMemcpyHtoD(p[1], start.data(), 4 * count), "copy");
-        void* args[] = {&p[0], &p[1], &p[2], &m, &n, &k};
-        check(cuLaunchKernel(kernels[file], g[0], g[1], g[2], b[0], b[1], b[2], shared, 0, args, nullptr), "launch");
+        in >> count;
+        std::vector<CUdeviceptr> values(count);  // an integer is the first half of one
+        std::vector<void*> args;
+        for (CUdeviceptr& value : values) {
+            int kind; in >> kind >> value;
+            if (kind < 4) value = p[kind] + 4 * value;
+            args.push_back(&value);
+        }
+        check(cuLaunchKernel(kernel, g[0], g[1], g[2], b[0], b[1], b[2], shared, 0, args.data(), nullptr), "launch");
         check(cuCtxSynchronize(), line.c_str());
-        for (int i = 0; i < 3; ++i) cuMemFree(p[i]);
+        for (CUdeviceptr pointer : p) cuMemFree(pointer);
     }
 }
 """
@@ -109,10 +123,14 @@ def run(*command):
     return done.stdout
 
 
+def file_of(folder, kernel):
+    return next((above / kernel for above in (folder, *folder.parents) if (above / kernel).exists()), folder / kernel)
+
+
 def text_of(folder, kernel):
     """The text of a kernel's file, which may be a part of another file."""
-    if (folder / kernel).exists():
-        return (folder / kernel).read_text()
+    if file_of(folder, kernel).exists():
+        return file_of(folder, kernel).read_text()
     for file in sorted(folder.glob("*.ptx")):
         programs = re.split(r"^//// (.*)\n", file.read_text(), flags=re.MULTILINE)
         if kernel in programs[1::2]:
@@ -165,23 +183,26 @@ def main():
         launches = json.loads(path.read_text())[: options.limit]
         files, hashes, lines = {}, {}, []
         for launch in launches:
-            source = (path.parent / launch["kernel"]).resolve()
+            source = file_of(path.resolve().parent, launch["kernel"])
             key = (source, tuple(launch.get("options", [])))
             if key not in files:
                 target = work / f"{len(files)}.ptx"
                 if source.suffix == ".cu":
                     run(nvcc, "-ptx", "-arch=compute_80", *key[1], "-o", target, source)
                 else:
-                    target.write_text(text_of(path.parent, launch["kernel"]))
+                    target.write_text(text_of(path.resolve().parent, launch["kernel"]))
                 files[key] = target
-            m, n, k = launch["m"], launch["n"], launch["k"]
-            sizes = launch.get("bytes", [4 * m * k, 4 * k * n, 4 * m * n])
+            m, n, k = (launch.get(side, 0) for side in "mnk")
+            sizes = (launch.get("bytes", [4 * m * k, 4 * k * n, 4 * m * n]) + [0])[:4]
+            usual = [{"a": 0}, {"b": 0}, {"c": 0}, {"int": m}, {"int": n}, {"int": k}]
+            args = [(KINDS.index(kind), at) for arg in launch.get("args", usual) for kind, at in arg.items()]
             start = launch.get("b", [])
-            text = source.read_text() if source.suffix == ".cu" else text_of(path.parent, launch["kernel"])
+            text = source.read_text() if source.suffix == ".cu" else text_of(path.resolve().parent, launch["kernel"])
             # Whole lines of comment, such as the source's own hash, make no other kernel.
             text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//"))
             hashes[launch["kernel"]] = hashlib.sha256(text.encode()).hexdigest()
-            values = [files[key], *launch["grid"], *launch["block"], launch.get("shared", 0), m, n, k, *sizes, len(start), *start]
+            values = [files[key], launch.get("entry", "matmul"), *launch["grid"], *launch["block"], launch.get("shared", 0)]
+            values += [*sizes, len(start), *start, len(args), *(value for arg in args for value in arg)]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
         # Without the profiler first, so that a broken launch is reported as such.

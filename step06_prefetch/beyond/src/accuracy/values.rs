@@ -38,7 +38,7 @@ impl Values {
             Self::Both => "both signs",
             Self::Positive => "positive",
             Self::Spread => "spread over 2⁻⁴⁰ to 2⁴⁰",
-            Self::Wide => "2⁻¹²⁶ to 2¹²⁷ times as much",
+            Self::Wide => "exponents over 2⁻¹²⁶ to 2¹²⁷",
             Self::Large => "near overflow",
             Self::Subnormal => "subnormal",
             Self::Integers => "integers",

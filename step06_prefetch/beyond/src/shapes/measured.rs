@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use common::measure::timing::geometric_mean;
 use serde::{Deserialize, Serialize};
 
 /// The record of one run.
@@ -56,19 +55,4 @@ impl Shape {
     pub fn is_even(&self) -> bool {
         self.size.iter().all(|side| side.is_multiple_of(4))
     }
-}
-
-/// Mean, least and number below 1 of the ratios of some shapes, in words.
-pub fn summary(shapes: &[&Shape]) -> String {
-    let ratios: Vec<f64> = shapes.iter().map(|shape| shape.ratio()).collect();
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-    let below = ratios.iter().filter(|ratio| **ratio < 1.0).count();
-    let expected: Vec<f64> =
-        shapes.iter().filter_map(|shape| Some(shape.chosen.expected_us? / shape.chosen.us)).collect();
-    format!(
-        "{} shapes: geometric mean {:.3}, least {least:.3}, {below} below 1; expected over measured time {:.3}",
-        ratios.len(),
-        geometric_mean(&ratios),
-        geometric_mean(&expected)
-    )
 }

@@ -134,9 +134,7 @@ impl Bench<'_> {
             record.shapes.push(shape);
             write(&options.out.join("shapes.json"), &json::lines(&record, 2)?)?;
         }
-        let (even, odd): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
-        print(&format!("multiples of 4, {}\n", measured::summary(&even)))?;
-        print(&format!("any sides, {}\n", measured::summary(&odd)))?;
+        print(&tables::of(&record))?;
         Ok(record.shapes.iter().all(|shape| shape.right))
     }
 

@@ -22,9 +22,13 @@ fn size([m, n, k]: [u64; 3]) -> String {
     format!("{m}×{n}×{k}")
 }
 
-/// Means and extremes of the ratios, for each kind of shape.
+/// Means and extremes of the ratios of a record, by its name.
 pub fn summary(words: &[&str]) -> Result<String> {
-    let record = read(words)?;
+    Ok(of(&read(words)?))
+}
+
+/// Means and extremes of the ratios, for each kind of shape.
+pub fn of(record: &Measured) -> String {
     let (even, any): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
     let kinds = [("all sides multiples of 4", &even), ("no side a multiple of 4", &any)];
     let mut rows = Vec::new();
@@ -47,11 +51,11 @@ pub fn summary(words: &[&str]) -> Result<String> {
     }
     let head =
         ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
-    Ok(format!(
+    format!(
         "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both in turns, L2 warm, median of 9 samples.*\n",
         table::markdown(&head, &rows),
         record.provenance
-    ))
+    )
 }
 
 /// What an idea is worth at the shapes whose plan uses it.

@@ -1,6 +1,7 @@
 //! What requests to memory cost: sectors of global memory, passes through shared memory. The rules were established by
 //! readings of an H100 (`tests/counters`).
 
+use crate::AccessKind;
 use crate::observe::CopyAccess;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,12 +38,10 @@ pub(super) fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     distinct(each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32))).len() as u32
 }
 
-/// Passes that lanes `range` need when served together: the most distinct words any bank must give.
-fn bank_passes(lanes: u32, words: u64, addresses: &[u64; 32], range: Range<usize>) -> u32 {
+/// Passes for these words together: the most that any bank must give.
+fn bank_passes(words: impl IntoIterator<Item = u64>) -> u32 {
     let mut banks = [0u32; 32];
-    for word in distinct(each(lanes, range).flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word))) {
-        banks[(word % 32) as usize] += 1;
-    }
+    words.into_iter().for_each(|word| banks[(word % 32) as usize] += 1);
     banks.into_iter().max().unwrap_or(0)
 }
 
@@ -83,12 +82,19 @@ fn fewest(lanes: u32, bytes: u32) -> u32 {
 ///
 /// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
 /// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank. (Equal to all
-/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.)
-pub(super) fn wavefronts(load: bool, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.) Lanes that change one word
+/// by atomic operations do so one after the other, as in the readings of `tensor_cores`.
+pub(super) fn wavefronts(kind: AccessKind, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
+    if kind == AccessKind::Atomic {
+        let total = bank_passes(each(lanes, 0..32).map(|lane| addresses[lane] / 4));
+        return (total, total.min(fewest(lanes, bytes)));
+    }
+    let load = kind == AccessKind::Load;
     let parts = (bytes as usize / 4).max(1);
     let words = u64::from(bytes.div_ceil(4));
     let size = 32 / parts;
-    let passes = |range| bank_passes(lanes, words, addresses, range);
+    let wanted = |lane: usize| (0..words).map(move |word| addresses[lane] / 4 + word);
+    let passes = |range| bank_passes(distinct(each(lanes, range).flat_map(wanted)));
     let mut total = 0;
     if parts == 1 || !load {
         total = (0..parts).map(|part| passes(part * size..(part + 1) * size)).sum();

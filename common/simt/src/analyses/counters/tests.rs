@@ -129,9 +129,17 @@ fn requests() {
 fn a_wide_load_of_one_address_takes_one_pass() {
     let mut addresses = [256; 32];
     addresses[31] = 512;
-    assert_eq!(wavefronts(true, 1 | 1 << 20, 16, &addresses), (1, 1));
+    assert_eq!(wavefronts(AccessKind::Load, 1 | 1 << 20, 16, &addresses), (1, 1));
     addresses[20] = 512;
-    assert_eq!(wavefronts(true, 1 | 1 << 20, 16, &addresses), (2, 1));
+    assert_eq!(wavefronts(AccessKind::Load, 1 | 1 << 20, 16, &addresses), (2, 1));
+}
+
+/// Four lanes at each of eight places: a load gives all of them at once, an atomic operation serves one lane after the other.
+#[test]
+fn lanes_change_a_word_one_after_the_other() {
+    let addresses = std::array::from_fn(|lane| 20 * (lane as u64 / 4));
+    let of = |kind| wavefronts(kind, u32::MAX, 4, &addresses);
+    assert_eq!([AccessKind::Load, AccessKind::Atomic].map(of), [(1, 1), (4, 1)]);
 }
 
 /// A request keeps the result of its latest shape only.

@@ -37,7 +37,7 @@ impl Wavefronts {
         let merged = kernel.code.facts.get(instruction as usize).map_or(Merged::Alone, |facts| facts.merged);
         let (bytes, before) = merged.piece(bytes)?;
         let addresses = addresses.map(|address| address.wrapping_sub(before));
-        let (count, fewest) = wavefronts(kind == AccessKind::Load, lanes, bytes, &addresses);
+        let (count, fewest) = wavefronts(kind, lanes, bytes, &addresses);
         Some(Self { passes: passes(lanes, bytes, &addresses, count as usize), fewest })
     }
 
@@ -106,7 +106,7 @@ mod tests {
 
     fn counted(bytes: u32, address: impl Fn(u64) -> u64) -> (usize, usize) {
         let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let (count, _) = wavefronts(true, u32::MAX, bytes, &addresses);
+        let (count, _) = wavefronts(AccessKind::Load, u32::MAX, bytes, &addresses);
         let passes = passes(u32::MAX, bytes, &addresses, count as usize);
         assert_eq!(passes.iter().fold(0, |lanes, pass| lanes | pass.lanes), u32::MAX);
         (count as usize, passes.len())
