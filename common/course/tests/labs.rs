@@ -85,7 +85,6 @@ fn main() -> ExitCode {
         trial("every_task_has_a_tested_answer", every_answer),
         trial("a_copy_is_made_once_and_never_overwritten", copies),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
-        trial("progress_that_is_not_understood_is_kept", strange_progress),
         #[cfg(unix)]
         trial("a_full_disk_leaves_no_kernel", full_disk),
     ]);
@@ -282,23 +281,6 @@ fn no_nvrtc() -> Result<()> {
     let (text, status) = course(&["lab", "2", "--kernel", &kernel], &[("NVRTC_PATH", &mine("no_nvrtc")?)], "")?;
     is_refusal(&text, status)?;
     ensure!(text.contains("NVRTC"), "{text}");
-    Ok(())
-}
-
-fn strange_progress() -> Result<()> {
-    let folder = mine("strange")?;
-    let (file, kept) = (folder.join("progress.json"), folder.join("progress.1.json"));
-    let newer = r#"{"format": 99, "labs": {"step02_gpu_naive": {"passed": [true]}}}"#;
-    std::fs::write(&file, newer)?;
-    let (text, status) = with_mine(&folder, &["lab", "2", "--hint"], "")?;
-    ensure!(status == Some(0) && text.contains("task 1 of 3: "), "{text}");
-    ensure!(text.contains("progress.json was written by a newer version of the course; it is kept as "), "{text}");
-    ensure!(
-        std::fs::read_to_string(&kept)? == newer && std::fs::read_to_string(&file)?.contains("\"hints\""),
-        "{text}"
-    );
-    let (text, _) = with_mine(&folder, &[], "")?;
-    ensure!(!text.contains("is kept as"), "{text}");
     Ok(())
 }
 

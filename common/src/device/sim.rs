@@ -30,6 +30,8 @@ pub struct SimOptions {
     pub check: bool,
     /// Threads to trace: block index and thread index.
     pub trace: Vec<([u32; 3], [u32; 3])>,
+    /// Leave out what the kernel prints: standard output belongs to a program that reads JSON.
+    pub silent: bool,
     /// Run the blocks one after the other: what blocks race for is then the same each time, on every host.
     pub one_by_one: bool,
     /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
@@ -322,7 +324,7 @@ impl Device for SimDevice {
         drop(progress);
         // What the kernel printed comes before the fault that ended it.
         let printed = memory.take_printed();
-        if !printed.is_empty() {
+        if !printed.is_empty() && !self.options.silent {
             print_whole(&escape(&printed))?;
         }
         ended.map_err(explain)?;

@@ -199,6 +199,7 @@ fn open(args: &Args) -> Result<Box<dyn Device>> {
     let options = SimOptions {
         instruction_limit: args.instruction_limit,
         counters: args.counters.is_some() || args.json,
+        silent: args.json,
         check: args.check,
         trace: args.trace.clone(),
         ..SimOptions::default()

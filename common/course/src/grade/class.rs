@@ -89,8 +89,11 @@ impl<'a> Class<'a> {
         let mut labs: Vec<&Lab> = self.rows.iter().filter_map(Row::lab).collect();
         labs.sort_by_key(|lab| lab.name());
         labs.dedup_by_key(|lab| lab.name());
+        let in_rust = |lab: &Lab| {
+            self.rows.iter().any(|row| row.lab_name() == lab.name() && row.hand_in.file.to_lowercase().ends_with(".rs"))
+        };
         for lab in labs {
-            for (name, print) in of_the_course(lab) {
+            for (name, print) in of_the_course(lab, in_rust(lab)) {
                 groups
                     .entry((lab.name(), print))
                     .and_modify(|group| group.extend((!group.contains(&name)).then_some(name)));
@@ -101,10 +104,13 @@ impl<'a> Class<'a> {
 }
 
 /// The fingerprints of what everybody can read: the start of a lab, and its answers.
-fn of_the_course(lab: &Lab) -> Vec<(String, String)> {
+fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
     let answers = lab.data.tasks.iter().filter_map(|task| task.answer.as_deref());
-    let files = answers.filter_map(|answer| steps::Kernel::named(answer).ok()).map(|kernel| kernel.file());
-    let known = std::iter::once(lab.start()).filter(|_| lab.transfer.is_none()).chain(files);
+    let kernels = answers.flat_map(|answer| [answer.to_owned(), format!("{answer}/rust")]);
+    let files = kernels.filter_map(|name| steps::Kernel::named(&name).ok()).map(|kernel| kernel.file());
+    let starts = [lab.start(), lab.start().with_extension("rs")].into_iter().filter(|_| lab.transfer.is_none());
+    // Whatever would be compiled for nothing is left out.
+    let known = starts.chain(files).filter(|file| in_rust || file.extension().is_none_or(|kind| kind != "rs"));
     let print = |file: std::path::PathBuf| {
         let candidate = Candidate::read(lab, &file, 0, None).ok()?;
         Some((format!("the course's {}", workspace::display(&file)), fingerprint_of(lab, &candidate)?))

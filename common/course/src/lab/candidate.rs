@@ -31,6 +31,8 @@ pub struct Candidate {
     codes: RefCell<BTreeMap<String, Code>>,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,
+    /// Whether what the kernel prints is left out.
+    pub silent: bool,
     device: DeviceInfo,
     seed: u64,
     /// The task, if it is not the course's product.
@@ -77,6 +79,7 @@ impl Candidate {
             launch,
             codes: RefCell::default(),
             instruction_limit: None,
+            silent: false,
             device,
             seed,
             transfer: None,
@@ -121,12 +124,27 @@ impl Candidate {
     pub fn cause(&self, size: [u64; 3], always: bool) -> Option<HazardReport> {
         let (problem, plan) = (self.problem(size), self.plan(size).ok()?);
         let code = self.code(&plan).ok()?;
-        match &self.transfer {
-            None => cause(&Asked::product(&problem), always, |device| multiply(device, &problem, &plan, &code)),
-            Some(drawn) => cause(&drawn.asked(&problem), always, |device| {
-                drawn.run(device, &problem, plan.clone(), &code).map(drop)
-            }),
-        }
+        cause(&self.asked(size), always, |device| match &self.transfer {
+            None => multiply(device, &problem, &plan, &code),
+            Some(drawn) => drawn.run(device, &problem, plan.clone(), &code).map(drop),
+        })
+    }
+
+    /// What is asked at a size.
+    fn asked(&self, size: [u64; 3]) -> Asked {
+        let problem = self.problem(size);
+        self.transfer.as_ref().map_or_else(|| Asked::product(&problem), |drawn| drawn.asked(&problem))
+    }
+
+    /// An element of C as the kernel finds it.
+    pub fn name_of_c(&self, size: [u64; 3], (row, col): (u64, u64)) -> String {
+        let asked = self.asked(size);
+        asked.name_of_c(row * asked.columns() + col)
+    }
+
+    /// A finding in terms of the task.
+    pub fn told(&self, found: HazardReport) -> HazardReport {
+        self.transfer.as_ref().map_or(found.clone(), |drawn| drawn.told(&self.problem([2; 3]), found))
     }
 
     /// The command with which the learner sees for themselves what the kernel does at a size. A step's program knows the
@@ -159,7 +177,7 @@ impl Candidate {
         );
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
-        let options = SimOptions { instruction_limit: self.instruction_limit, ..options.clone() };
+        let options = SimOptions { instruction_limit: self.instruction_limit, silent: self.silent, ..options.clone() };
         let mut device = device::open(Choice::Sim, &options)?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(size);

@@ -71,7 +71,13 @@ impl Candidate {
         };
         let next = self.why(&wrong, &ended).unwrap_or_else(|| match (ended.first(), wrong.first()) {
             (Some((size, error)), _) => self.broken(*size, shapes, error),
-            (None, Some((size, verification))) => self.wrong(*size, verification),
+            (None, Some(smallest)) => {
+                // What all elements have in common says most.
+                let says =
+                    |(_, found): &&([u64; 3], Verification)| found.diagnosis.iter().any(|text| text.contains(": "));
+                let (size, verification) = wrong.iter().find(says).unwrap_or(smallest);
+                self.wrong(*size, verification)
+            }
             (None, None) => Next::new(String::new(), None),
         });
         Verdict::Failed(Some(format!("not at {}", names(&[first]))), next)
@@ -99,9 +105,13 @@ impl Candidate {
     /// An error of a run, as a finding.
     fn stopped(&self, name: &str, error: &anyhow::Error, command: Option<String>) -> Next {
         let fault = KernelFault::behind(error);
-        let next = Next::new(at(name, &explain(error)), command);
-        match fault.and_then(|fault| fault.hazard.as_ref()) {
-            Some(hazard) => next.about(hazard, &self.source.display),
+        let next = Next::new(at(name, &explain(error)), command.clone());
+        match fault.and_then(|fault| fault.hazard.clone()) {
+            Some(hazard) => {
+                let hazard = self.told(hazard);
+                let text = at(name, &format!("\n{}", picture(&hazard)));
+                Next::new(text, command).about(&hazard, &self.source.display)
+            }
             None => match fault.and_then(KernelFault::diagnostic) {
                 Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
                 None => next.of("cannot be run"),
@@ -111,7 +121,7 @@ impl Candidate {
 
     /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
     fn why(&self, wrong: &[([u64; 3], Verification)], ended: &[([u64; 3], anyhow::Error)]) -> Option<Next> {
-        let fault = |error| KernelFault::behind(error).and_then(|fault| fault.hazard.clone());
+        let fault = |error| KernelFault::behind(error).and_then(|fault| Some(self.told(fault.hazard.clone()?)));
         let faults: Vec<([u64; 3], HazardReport)> =
             ended.iter().filter_map(|(size, error)| Some((*size, fault(error)?))).collect();
         let mut sizes: Vec<[u64; 3]> = wrong.iter().map(|(size, _)| *size).collect();
@@ -174,7 +184,10 @@ impl Candidate {
         let name = names(&[size]);
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
-            text += &format!("\n{}, and should be {}", mismatch.words(), mismatch.expected);
+            let words = mismatch.words();
+            let (_, is) = words.split_once(' ').unwrap_or_default();
+            let name = self.name_of_c(size, (mismatch.row, mismatch.col));
+            text += &format!("\n{name} {is}, and should be {}", mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
         Next::new(text, self.command(size, "--device sim")).of("wrong product")
@@ -196,7 +209,7 @@ impl Candidate {
 
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
-        Ok(seen.hazards.into_iter().filter(|hazard| !hazard.is_warning()).collect())
+        Ok(seen.hazards.into_iter().filter(|hazard| !hazard.is_warning()).map(|hazard| self.told(hazard)).collect())
     }
 
     /// Whether the simulator finds no hazard at any of these shapes.

@@ -125,7 +125,7 @@ impl Lab {
     pub fn in_rust(self) -> Result<Self> {
         let lab = Self { rust: true, ..self };
         ensure!(
-            lab.transfer.is_none() && lab.start().is_file(),
+            lab.transfer.is_some() || lab.start().is_file(),
             "lab {} has no start in Rust; leave --rust out",
             lab.name
         );
@@ -135,7 +135,7 @@ impl Lab {
     /// What the learner's file begins with, and where that is from.
     pub fn begins_with(&self) -> Result<(String, String)> {
         Ok(match &self.transfer {
-            Some(drawn) => (drawn.start(self.name()), format!("the start of transfer task {}", drawn.seed)),
+            Some(drawn) => (drawn.start(self.name(), self.rust), format!("the start of transfer task {}", drawn.seed)),
             None => (files::read(&self.start())?, format!("a copy of {}", workspace::display(&self.start()))),
         })
     }

@@ -30,7 +30,7 @@ pub struct Graded {
     /// Points of all required tasks together, of so many.
     pub points: f64,
     pub of: f64,
-    /// What is wrong, one for each line that failed.
+    /// What is wrong, one for each line of a required task that failed.
     pub findings: Vec<Next>,
     /// The same for kernels that are alike but for names, comments and layout; none if it does not compile.
     pub fingerprint: Option<String>,
@@ -53,8 +53,12 @@ pub struct GradedTask {
 /// Grades a kernel as far as it can earn points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
-    let candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
-    let Grade { lines, passed, findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
+    let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
+    candidate.silent = true;
+    let Grade { lines, passed, mut findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
+    // An open challenge that is not met is no finding.
+    let mut failed = lines.iter().filter(|line| line.state == State::Failed).map(|line| lab.data.tasks[line.task].open);
+    findings.retain(|_| !failed.next().unwrap_or_default());
     let tasks: Vec<GradedTask> = (0..)
         .zip(&lab.data.tasks)
         .map(|(number, task)| {

@@ -170,7 +170,12 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if !done(lab, grade) {
         return text;
     }
-    if !lab.data.transfer.is_empty() {
+    if let Some(drawn) = &lab.transfer {
+        let own = name.split('-').next().unwrap_or(name);
+        let (next, rust) = (drawn.seed.wrapping_add(1), if lab.rust { " --rust" } else { "" });
+        let _ = writeln!(text, "\nanother one: cargo course lab {own}-{next}{rust}");
+        text += "where you stand in the course: cargo course\n";
+    } else if !lab.data.transfer.is_empty() {
         let _ =
             writeln!(text, "\na task that is solved nowhere, and another for each number: cargo course lab {name}-1");
     }

@@ -11,6 +11,7 @@ use common::code::Code;
 use common::device::Device;
 use common::device::product::{Matrices, Product as _};
 use common::device::session::Session;
+use common::findings::analysis::HazardReport;
 use common::findings::why::{Asked, Kind, Side};
 use common::verify::{Mismatch, Verification};
 use plan::{Arg, Plan, Problem};
@@ -71,18 +72,44 @@ impl Transfer {
     }
 
     /// The file that the learner begins with.
-    pub fn start(&self, lab: &str) -> String {
+    pub fn start(&self, lab: &str, rust: bool) -> String {
         let mut text = format!("// Lab {lab}, a transfer task: {}.\n", self.filled(&self.template.name));
         for line in &self.template.about {
             text += &format!("// {line}\n");
         }
         if let Some(tile) = self.tile {
-            text += &format!("// launch: block {tile},{tile} tile {tile},{tile}\n#define TILE {tile}\n");
+            let constant = if rust { format!("const TILE: u32 = {tile};") } else { format!("#define TILE {tile}") };
+            text += &format!("// launch: block {tile},{tile} tile {tile},{tile}\n{constant}\n");
         } else if let Some(launch) = &self.template.launch {
             text += &format!("// launch: {launch}\n");
         }
-        text + "\nextern \"C\" __global__ void matmul(\n    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)\n\
-                {\n    // TODO\n}\n"
+        text + "\n" + if rust { KERNEL_IN_RUST } else { KERNEL }
+    }
+
+    /// A finding in terms of the task, whose matrices may lie in another way than those of A·B.
+    pub fn told(&self, problem: &Problem, mut found: HazardReport) -> HazardReport {
+        const OF_A_PRODUCT: [&str; 4] = ["multiply the row by ", "read ", "compare ", "store only "];
+        let asked = self.asked(problem);
+        let is_in = |array: &&str| found.place.split(' ').any(|word| word.starts_with(&format!("{array}[")));
+        let each = if asked.batch > 1 { "in each product of the batch " } else { "" };
+        let layout = |side| format!("{each}{}; read nothing beyond its edges", asked.layout(side));
+        let help = match ["A", "B", "C"].into_iter().find(is_in) {
+            Some("A") => layout(Side::A),
+            Some("B") if asked.array(Side::B) == "A" => "there is no B in this task: both factors are of A".into(),
+            Some("B") => layout(Side::B),
+            Some("C") if asked.kind == Kind::RowSums => "C has M elements, one for each row of A·B: C[row]".into(),
+            Some(c) => {
+                format!(
+                    "{each}{c} has N columns, so its elements are C[row * N + col]; let one thread store each of them"
+                )
+            }
+            None => return found,
+        };
+        if OF_A_PRODUCT.iter().any(|words| found.diagnostic.help.starts_with(words)) {
+            found.diagnostic.vague = !help.contains("C[row");
+            found.diagnostic.help = help;
+        }
+        found
     }
 
     /// The shape that is meant by M, N and K where the task binds them together.
@@ -123,7 +150,7 @@ impl Transfer {
 
     /// Runs the kernel, and compares C with what it must be.
     pub fn run(&self, device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Verification> {
-        let Data { a, b, c, expected, columns } = self.data(problem);
+        let Data { a, b, c, expected } = self.data(problem);
         let mut buffer = |name: &str, elements: &[f32]| {
             let buffer = device.alloc(name, elements.len() as u64 * 4)?;
             device.write(buffer, 0, bytemuck::cast_slice(elements)).map(|()| buffer)
@@ -139,7 +166,7 @@ impl Transfer {
         device.synchronize()?;
         let mut words = vec![0_u32; expected.len()];
         device.read(at, 0, bytemuck::cast_slice_mut(&mut words))?;
-        Ok(verdict(problem, &words, &expected, columns))
+        Ok(verdict(problem, &words, &expected, self.asked(problem).columns() as usize))
     }
 
     /// A, B, C before and after.
@@ -151,18 +178,15 @@ impl Transfer {
             (0..count as u64).map(|i| (mix(problem.seed ^ side << 60 ^ i) % 7) as i64 - 3).collect()
         };
         let (a, b) = (drawn(1, batch * m * k), drawn(2, if kind == Kind::Symmetric { 1 } else { batch * k * n }));
-        let (rows, columns) = if kind == Kind::RowSums { (m, 1) } else { (batch * m, n) };
-        let before = drawn(3, rows * columns);
-        let mut expected = vec![0_i64; rows * columns];
-        for (index, expected) in (0..).zip(&mut expected) {
+        let before = drawn(3, (asked.rows() * asked.columns()) as usize);
+        let sum = |(index, before): (u64, &i64)| {
             let [row, col] = asked.needs(index);
             let of_a = |k: u64| a[asked.index(Side::A, (row, k)) as usize];
             let of_b = |k: u64| if kind == Kind::Symmetric { &a } else { &b }[asked.index(Side::B, (col, k)) as usize];
-            *expected = (0..asked.depth(row)).map(|k| of_a(k) * of_b(k)).sum();
-            if kind == Kind::Scaled {
-                *expected = self.alpha * *expected + self.beta * before[index as usize];
-            }
-        }
+            let sum: i64 = (0..asked.depth(row)).map(|k| of_a(k) * of_b(k)).sum();
+            if kind == Kind::Scaled { self.alpha * sum + self.beta * before } else { sum }
+        };
+        let expected = (0..).zip(&before).map(sum).collect();
         let floats = |whole: Vec<i64>| -> Vec<f32> { whole.into_iter().map(|element| element as f32).collect() };
         let mut stored = floats(a.clone());
         for (at, element) in stored.iter_mut().enumerate() {
@@ -171,9 +195,13 @@ impl Transfer {
             }
         }
         let before = (kind == Kind::Scaled).then(|| floats(before));
-        Data { a: stored, b: floats(b.clone()), c: before, expected: floats(expected), columns }
+        Data { a: stored, b: floats(b), c: before, expected: floats(expected) }
     }
 }
+
+/// What stands below the head of a file that a learner begins with.
+const KERNEL: &str = include_str!("../../transfer.cu");
+const KERNEL_IN_RUST: &str = include_str!("../../transfer.rs.txt");
 
 struct Data {
     a: Vec<f32>,
@@ -181,7 +209,6 @@ struct Data {
     /// What C holds before, if it holds anything.
     c: Option<Vec<f32>>,
     expected: Vec<f32>,
-    columns: usize,
 }
 
 fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -> Verification {
@@ -196,11 +223,37 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
         })
     };
     let mut mismatches: Vec<Mismatch> = words.iter().zip(expected).enumerate().filter_map(wrong).collect();
-    let diagnosis = format!("{} of {} elements are wrong", mismatches.len(), expected.len());
+    let got: Vec<f32> = words.iter().map(|&word| f32::from_bits(word)).collect();
+    let alike = in_common(&got, expected).map_or_else(String::new, |alike| format!(": {alike}"));
+    let diagnosis = format!("{} of {} elements are wrong{alike}", mismatches.len(), expected.len());
     let ok = mismatches.is_empty();
     mismatches.truncate(10);
     let diagnosis = (!ok).then_some(diagnosis);
     Verification { ok, diagnosis, mismatches, ..Verification::failed(problem, String::new()) }
+}
+
+/// What all elements have in common, if it is a factor, or that each goes on from those before it.
+fn in_common(got: &[f32], expected: &[f32]) -> Option<String> {
+    // One number has something in common with any other.
+    let not_zero = || expected.iter().enumerate().filter(|(_, element)| **element != 0.0);
+    let (first, _) = not_zero().nth(2).and(not_zero().next())?;
+    let factor = got[first] / expected[first];
+    let mut sum = 0.0;
+    let running = expected.iter().map(|element| {
+        sum += element;
+        sum
+    });
+    let is_near = |one: f32, other: f32| (one - other).abs() <= 1e-5 * other.abs();
+    if !is_near(factor, 1.0)
+        && factor.abs() > 0.0
+        && got.iter().zip(expected).all(|(got, expected)| is_near(*got, factor * expected))
+    {
+        Some(format!("each is {factor} times what it should be"))
+    } else if got.iter().zip(running).all(|(got, running)| is_near(*got, running)) {
+        Some("each holds the sum of those before it, too; set the sum to 0 for each element".into())
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -230,10 +283,12 @@ mod tests {
                 let lab = lab.drawn(seed).unwrap();
                 let (start, _) = lab.begins_with().unwrap();
                 assert_eq!(start, Lab::find(lab.name()).unwrap().begins_with().unwrap().0);
+                let (in_rust, _) = Lab::find(lab.name()).unwrap().in_rust().unwrap().begins_with().unwrap();
+                assert_eq!(start.lines().next(), in_rust.lines().next());
                 assert!(start.lines().all(|line| line.chars().count() <= 100) && !start.contains("{a"), "{start}");
                 let task = lab.transfer.unwrap();
                 let [m, n, k] = task.shape([5, 4, 3]);
-                let Data { a, b, c, expected, .. } =
+                let Data { a, b, c, expected } =
                     task.data(&Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Integers, seed });
                 let [m, n, k] = [m, n, k].map(|edge| edge as usize);
                 let lower = |element: &f32| if element.is_nan() { 0.0 } else { *element };

@@ -6,6 +6,7 @@ use std::path::Path;
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Space};
 
 use super::around::around;
+use super::bounds;
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::Role;
 use super::stride;
@@ -39,7 +40,12 @@ fn in_cuda(hazard: &Hazard) -> String {
         (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
         (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended),
-        (_, sides) => {
+        (kind, sides) => {
+            // A loop that goes too far reads what nobody has stored.
+            let of_loop = sides.first().filter(|_| kind == HazardKind::UninitialisedShared);
+            if let Some((_, remedy)) = of_loop.and_then(|read| bounds::remedy(&read.location)) {
+                return remedy;
+            }
             let [one, two] = [0, 1].map(|side| sides.get(side).map_or_else(String::new, |party| at(&party.location)));
             of_kind(text_of(hazard), &[("array", array), ("one", &one), ("two", &two)]).1
         }

@@ -3,6 +3,8 @@
 //! An element of A is named by its row, and an element of B by its column, as in A·B, each with its k: wherever the task has it
 //! in memory. Products of a batch lie one below the other. Of the sums of rows, each pair of k and column counts as a k.
 
+use std::collections::BTreeSet;
+
 use plan::Problem;
 use serde::Deserialize;
 
@@ -71,6 +73,25 @@ impl Asked {
             Kind::RowSums => self.problem.k * self.problem.n,
             _ => self.problem.k,
         }
+    }
+
+    /// `k = 0 to 15, 32 and 40 to 44`. Of sums of rows it is told whether whole columns or whole k are meant.
+    pub fn ks(&self, all: &[u64]) -> String {
+        let n = self.problem.n;
+        let numbers = |part: fn(u64, u64) -> u64| all.iter().map(|&pair| part(pair, n)).collect::<BTreeSet<u64>>();
+        let (ks, columns) = (numbers(|pair, n| pair / n), numbers(|pair, n| pair % n));
+        match self.kind {
+            Kind::RowSums if self.are_columns(all) => format!("col = {}", ranges(columns)),
+            Kind::RowSums if ks.len() * n as usize == all.len() => format!("k = {}", ranges(ks)),
+            Kind::RowSums => format!("k = {} with col = {}", ranges(ks), ranges(columns)),
+            _ => format!("k = {}", ranges(all.iter().copied())),
+        }
+    }
+
+    /// Whether these are whole columns in the sum of a row.
+    pub fn are_columns(&self, all: &[u64]) -> bool {
+        let columns: BTreeSet<u64> = all.iter().map(|pair| pair % self.problem.n).collect();
+        self.kind == Kind::RowSums && columns.len() * self.problem.k as usize == all.len()
     }
 
     /// The row of A and the column of B that an element of C needs.
@@ -166,6 +187,22 @@ impl Asked {
         });
         if a == b { a } else { format!("{a}, {b}") }
     }
+}
+
+/// Numbers that follow each other as one range, and no more than a few of them.
+fn ranges(all: impl IntoIterator<Item = u64>) -> String {
+    let mut parts: Vec<(u64, u64)> = vec![];
+    for number in all {
+        match parts.last_mut() {
+            Some(part) if part.1 + 1 == number => part.1 = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let more = parts.len() > 4;
+    parts.truncate(if more { 3 } else { 4 });
+    let text = |&(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
+    let parts: Vec<String> = parts.iter().map(text).collect();
+    format!("{}{}", parts.join(", "), if more { " and so on" } else { "" })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use simt::Location;
 
-use super::asked::Side;
+use super::asked::{Kind, Side};
 use super::element::{Element, Factor, Pair};
 use super::teller::{Teller, Told, add, listed};
 use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
@@ -136,13 +136,19 @@ impl Teller<'_> {
         let element = self.element;
         let name = &element.name;
         let mut what = match (missing, repeated) {
-            ([], repeated) => format!("{} {} multiplied more than once for {name}", ranges(repeated), are(repeated)),
-            (missing, []) => format!("{} {} never multiplied for {name}", ranges(missing), are(missing)),
+            ([], repeated) => format!(
+                "{} {} multiplied more than once for {name}",
+                self.asked.ks(repeated),
+                are(&self.asked.ks(repeated))
+            ),
+            (missing, []) => {
+                format!("{} {} never multiplied for {name}", self.asked.ks(missing), are(&self.asked.ks(missing)))
+            }
             (missing, repeated) => format!(
                 "for {name} {} {} multiplied more than once, and {} never",
-                ranges(repeated),
-                are(repeated),
-                ranges(missing)
+                self.asked.ks(repeated),
+                are(&self.asked.ks(repeated)),
+                self.asked.ks(missing)
             ),
         };
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
@@ -239,17 +245,22 @@ impl Teller<'_> {
                 let inner = came || !shared;
                 let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
                 let mut over: Vec<(u32, String)> = loops.iter().map(|&line| (line, text(line))).collect();
-                over.retain(|(_, text)| has_word(text, |word| word.starts_with('k') || word == "K"));
+                let columns = self.asked.are_columns(missing);
+                over.retain(|(_, text)| has_word(text, |word| word.starts_with('k') || word == "K") != columns);
                 if inner {
                     over.reverse();
                 }
                 let (line, text) = over.pop().unwrap_or_default();
                 if line > 0 {
-                    marks.push(at_line(&place, line, "this loop counts k".into()));
+                    marks.push(at_line(
+                        &place,
+                        line,
+                        format!("this loop counts {}", if columns { "columns" } else { "k" }),
+                    ));
                 }
                 let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
-                let steps = text.contains("+=");
-                if inner && !shared && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
+                let steps = text.split(')').next().is_some_and(|head| head.contains("+="));
+                if inner && !shared && !columns && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
                     format!(
                         "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )
@@ -260,8 +271,11 @@ impl Teller<'_> {
                         _ => "it leaves some out",
                     };
                     let all = match shared {
+                        _ if columns => "every column from 0 to N - 1",
                         true => "every k of the tile",
-                        false if element.depth == self.asked.problem.k => "every k from 0 to K - 1",
+                        false if element.depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => {
+                            "every k from 0 to K - 1"
+                        }
                         false => "every k that the element needs",
                     };
                     format!("let the loop in line {line} multiply {all}: {how}, or what is multiplied there is lost")
@@ -284,22 +298,6 @@ fn stands_for_zero(element: &Element, missing: &[u64]) -> bool {
     missing.first().and_then(|&k| element.with_zeros.get(k as usize)).is_some_and(Pair::is_zero)
 }
 
-/// `k = 0 to 15, 32 and 40 to 44`
-fn ranges(all: &[u64]) -> String {
-    let mut parts: Vec<(u64, u64)> = vec![];
-    for &k in all {
-        match parts.last_mut() {
-            Some(part) if part.1 + 1 == k => part.1 = k,
-            _ => parts.push((k, k)),
-        }
-    }
-    let more = parts.len() > 4;
-    parts.truncate(if more { 3 } else { 4 });
-    let text = |&(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
-    let parts: Vec<String> = parts.iter().map(text).collect();
-    format!("k = {}{}", parts.join(", "), if more { " and so on" } else { "" })
-}
-
-fn are(all: &[u64]) -> &'static str {
-    if all.len() == 1 { "is" } else { "are" }
+fn are(all: &str) -> &'static str {
+    if all.contains(", ") || all.contains(" to ") { "are" } else { "is" }
 }

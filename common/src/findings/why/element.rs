@@ -138,6 +138,13 @@ impl Origins {
     fn element(&self, asked: &Asked, index: u64, mut earlier: Vec<Store>) -> Element {
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
+        // A factor that is a sum: only in the sum of a row is that a way to the result.
+        let spread = |pair: &[Term]| {
+            pair[0].tag == pair[1].tag && pair[0].factors.map(|of| of.source) != pair[1].factors.map(|of| of.source)
+        };
+        if asked.kind != Kind::RowSums && formed.terms.windows(2).any(spread) {
+            formed.rest.push(Value::default());
+        }
         let [row, col] = asked.needs(index);
         let mut with_zeros: Vec<Pair> =
             formed.terms.drain(..).map(|term| self.pair(asked, [row, col], &term)).collect();

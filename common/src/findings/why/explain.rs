@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use simt::analyses::provenance::{Source, Store, Value};
 
-use super::asked::{Asked, Place, Side};
+use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair, global};
 use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
 use super::teller::{Teller, Told, add, listed};
 use crate::code::places::{index, who};
 use crate::findings::analysis::{HazardReport, HazardThread};
-use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, declared};
+use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, code_at, declared};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
@@ -140,6 +140,18 @@ impl Teller<'_> {
             Verdict::Sign(at) => {
                 let instruction = element.pairs[*at].term.instruction;
                 let (line, marks) = (self.line(instruction), vec![self.mark(instruction, None, "subtracts")]);
+                if let Some(store) = self.store_mark("stores the sum with the other sign")
+                    && code_at(&store.location).contains('-')
+                    && !code_at(&self.origins.location(instruction)).contains('-')
+                {
+                    let what = format!("the sum of {name} is stored with the other sign");
+                    return Some(Told::new(
+                        Mistake::Sign,
+                        what,
+                        vec![store],
+                        "store the sum itself, without the minus",
+                    ));
+                }
                 Told::of_kind(Mistake::Sign, format!("{line} subtracts the products of {name}"), marks, &line)
             }
             Verdict::Swapped => {
@@ -293,22 +305,39 @@ impl Teller<'_> {
         samples
     }
 
+    /// What to do if factors of the sum of a row do not fit: their products do not tell which index is the wrong one.
+    fn of_row_sums(&self, one: &str, other: &str) -> String {
+        let element = self.element;
+        let fits = |pair: &&Pair| {
+            let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
+            a.zip(b).is_some_and(|((row, p), (_, q))| row == element.row && p == q)
+        };
+        if element.pairs.iter().filter(fits).count() as u64 >= element.depth {
+            return format!(
+                "set the sum of elements of B to 0 for each k: what {one} is multiplied by still holds {other}"
+            );
+        }
+        let [a, b] = Side::BOTH.map(|side| self.asked.layout(side));
+        format!("let both indices have the same k: {a}, and {b}")
+    }
+
     fn factor(&self, side: Side, at: usize, k: u64) -> Told {
         let element = self.element;
         let pair = &element.pairs[at];
-        let [one, other] = pair.names(self.asked);
+        let [one, other_name] = pair.names(self.asked);
         let Some((taken, value)) = pair.of(side) else { return self.operands(pair) };
         let value = self.seen(pair, side, value);
         let needed = (element.own(side), k);
         let rule = Rule::of(&self.samples(side), self.asked.strides(side));
-        let note = rule::words(rule, side, self.asked);
+        let sums = self.asked.kind == Kind::RowSums;
+        let note = if sums { None } else { rule::words(rule, side, self.asked) };
         let line = self.line(pair.term.instruction);
         let (name, need) = (self.asked.name(side, taken), self.asked.name(side, needed));
         let different = pair.of(Side::A).map(|((_, k), _)| k) != pair.of(Side::B).map(|((_, k), _)| k);
         let (mut mistake, what) = if different {
-            (Mistake::Pairing, format!("{line} multiplies {one} by {other}, and their k must be the same"))
+            (Mistake::Pairing, format!("{line} multiplies {one} by {other_name}, and their k must be the same"))
         } else {
-            (Mistake::Line, format!("{line} multiplies {one} by {other} for {}, which needs {need}", element.name))
+            (Mistake::Line, format!("{line} multiplies {one} by {other_name} for {}, which needs {need}", element.name))
         };
         let mut marks = self.way(&name, self.asked.array(side), &value);
         // The other factor may be a wrong one, too.
@@ -385,6 +414,8 @@ impl Teller<'_> {
                         "no thread of the block brings {need} to shared memory when it is needed: look at the index or the pointer in {load}, at how it \
                          begins and at what changes it in the loop{put}"
                     )
+                } else if sums {
+                    self.of_row_sums(&one, &other_name)
                 } else {
                     format!("{load} must read {need} there: look at its index")
                 }

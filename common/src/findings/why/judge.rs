@@ -122,6 +122,11 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
             verdict => verdict,
         };
     }
+    let beyond = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
+    if places.iter().all(beyond) {
+        let at = places.iter().position(|[(_, p), _]| *p >= element.depth).unwrap_or_default();
+        return Some(coverage(element, &places)).filter(|part| *part != Verdict::Right).unwrap_or(Verdict::Beyond(at));
+    }
     let swapped = |&[(row, p), (col, q)]: &[Place; 2]| p == element.col && q == element.row && row == col;
     // The tiles that follow may be others than those of B·A, too.
     if element.row != element.col && places.iter().take(8).all(swapped) {
@@ -132,7 +137,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     if row != element.row && col != element.col && places.iter().all(other) {
         return Verdict::Elsewhere((row, col));
     }
-    wrong_side(element, &places)
+    wrong_side(asked, element, &places)
 }
 
 fn places(pair: &Pair) -> [Place; 2] {
@@ -140,7 +145,7 @@ fn places(pair: &Pair) -> [Place; 2] {
 }
 
 /// Which operand's elements are the wrong ones, if the two do not fit.
-fn wrong_side(element: &Element, places: &[[Place; 2]]) -> Verdict {
+fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> Verdict {
     let fits = |side: Side| {
         let mut last = None;
         let mut ascending = true;
@@ -157,7 +162,9 @@ fn wrong_side(element: &Element, places: &[[Place; 2]]) -> Verdict {
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
     let (own, ascending, _) = if side == Side::A { b } else { a };
-    let expected = |n: usize| if own && ascending { places[n][side.other() as usize].1 } else { n as u64 };
+    // The sum of a row has no order of its own.
+    let by_other = own && ascending || asked.kind == Kind::RowSums;
+    let expected = |n: usize| if by_other { places[n][side.other() as usize].1 } else { n as u64 };
     let wrong = (0..places.len()).filter(|&n| places[n][side as usize] != (element.own(side), expected(n)));
     // The clearest example has no index 0, and shows what is wrong with the other factor, too.
     let clear = |n: &usize| {

@@ -55,6 +55,10 @@ pub(super) enum Node {
 /// Nodes that a block makes at most. What comes later is of unknown origin.
 const MOST: usize = 24 << 20;
 
+/// Steps in which a sum is followed at most, and words in a factor that is a sum.
+const MOST_STEPS: usize = 1 << 20;
+const MOST_WORDS: usize = 1 << 12;
+
 /// The nodes of a block, each with the bits of its value.
 #[derive(Debug)]
 pub struct Nodes {
@@ -162,13 +166,23 @@ impl Nodes {
         let mut formed = Formed::default();
         // The sum's tag, whether it is subtracted, and by what it was converted.
         let mut waiting = vec![(tag, false)];
+        // Sums of sums of sums double with each step: what meets more nodes than there are is not followed to its end.
+        let mut steps = self.nodes.len().min(MOST_STEPS);
         while let Some((tag, negative)) = waiting.pop() {
+            if steps == 0 {
+                formed.rest.push(Value::default());
+                break;
+            }
+            steps -= 1;
             if let Some((factor, sum)) = self.scaled(tag) {
                 formed.scales.push(factor);
                 waiting.push((sum, negative));
-            } else if let Some(mut term) = self.product(tag) {
-                term.negative = negative ^ term.factors[0].negated ^ term.factors[1].negated;
-                formed.terms.push(term);
+            } else if let Some(term) = self.product(tag) {
+                for mut term in self.multiplied_out(term) {
+                    steps = steps.saturating_sub(1);
+                    term.negative = negative ^ term.factors[0].negated ^ term.factors[1].negated;
+                    formed.terms.push(term);
+                }
             }
             if self.is_sum(tag) {
                 formed.sums.push(tag);
@@ -189,6 +203,30 @@ impl Nodes {
         }
         formed.terms.reverse();
         formed
+    }
+
+    /// The products that one stands for: if a factor is a sum of words, those with each of them, the last one first.
+    fn multiplied_out(&self, term: Term) -> Vec<Term> {
+        let (Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. }) = self.nodes[term.tag as usize].0 else {
+            return vec![term];
+        };
+        for (at, sum) in [a, b].into_iter().enumerate().filter(|(_, factor)| self.is_sum(*factor)) {
+            let (mut words, mut waiting) = (vec![], vec![sum]);
+            for _ in 0..MOST_WORDS {
+                let Some(tag) = waiting.pop() else { break };
+                match self.nodes[tag as usize].0 {
+                    Node::Sum { a, b } => waiting.extend([a, b]),
+                    Node::Via { value, .. } if self.is_sum(value) => waiting.push(value),
+                    _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
+                    _ => words.push(self.value(tag)),
+                }
+            }
+            if waiting.is_empty() && words.iter().all(|word| matches!(word.source, Source::Element { .. })) {
+                let with = |word| Term { factors: [[word, term.factors[1]], [term.factors[0], word]][at], ..term };
+                return words.into_iter().map(with).collect();
+            }
+        }
+        vec![term]
     }
 
     /// The number by which a sum is multiplied here, and that sum. A compiler adds a sum to itself for twice the sum.
