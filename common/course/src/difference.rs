@@ -9,6 +9,7 @@ use common::basics::output::print;
 use common::code::Source;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
+use crate::files;
 use crate::steps::{Kernel, Role, STEPS};
 
 /// Options of `cargo course diff`.
@@ -49,10 +50,10 @@ fn between(one: &str, other: &str) -> String {
     }
 }
 
-/// A file, if the name ends like one, else a kernel of the course.
+/// A file, if it is there or the name ends like one, else a kernel of the course.
 pub(crate) fn named(name: &str) -> Result<Source> {
     let path = Path::new(name);
-    if path.extension().is_some_and(|extension| extension == "cu" || extension == "rs") {
+    if files::is_meant(path) {
         return Source::read(path);
     }
     Source::read(&Kernel::named(name)?.file())

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use common::basics::files::{not_written, second_name};
 use common::basics::workspace;
 
-pub use common::basics::files::{below, check_replaceable, create, not_a_folder, read, replace, text, write};
+pub use common::basics::files::{below, check_replaceable, create, kind, not_a_folder, read, replace, text, write};
 
 /// Keeps what a file is now under a name beside it that was free: `step04.1.cu` beside `step04.cu`.
 pub fn keep(path: &Path) -> Result<PathBuf> {
@@ -50,6 +50,11 @@ pub fn lock(folder: &Path) -> Option<File> {
     // Where a folder cannot be opened as a file, one within it can.
     let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
     file.lock().ok().map(|()| file)
+}
+
+/// Whether a name means a file and not a kernel of the course: something is there, and no folder, or it ends like a kernel's.
+pub fn is_meant(path: &Path) -> bool {
+    path.exists() && !path.is_dir() || kind(path).is_some()
 }
 
 /// When a file was saved last; none if it is not there.

@@ -62,6 +62,7 @@
 
 pub mod analyses;
 mod ast;
+mod calls;
 mod config;
 mod dim3;
 mod error;

@@ -1,6 +1,7 @@
 //! A PTX file as read: its text, and the program in it.
 
 use crate::ast::{Position, Program, Space, Variable};
+use crate::calls;
 use crate::error::Location;
 use std::collections::HashMap;
 
@@ -24,6 +25,7 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// A file as read. The first of several functions or variables of one name is meant.
     pub fn new(id: u64, source: &str, mut program: Program) -> Self {
+        calls::direct(&mut program);
         let (mut functions, mut variables) = (HashMap::new(), HashMap::new());
         for (number, function) in program.functions.iter().enumerate().filter(|(_, f)| f.defined && !f.entry) {
             functions.entry(function.name.clone()).or_insert(number);
@@ -56,6 +58,11 @@ impl Parsed {
     /// The number of the function of that name, if it can be called.
     pub fn function(&self, name: &str) -> Option<usize> {
         self.functions.get(name).copied()
+    }
+
+    /// The address of the function of that name.
+    pub fn entry(&self, name: &str) -> Option<u64> {
+        self.function(name).map(calls::address)
     }
 
     /// The number of the module's variable of that name.

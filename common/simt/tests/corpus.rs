@@ -6,7 +6,7 @@
 
 use super::sections;
 use simt::analyses::declarations::shared_extents;
-use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
+use simt::{Arg, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -32,25 +32,25 @@ fn data(count: usize, seed: u32) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// What a program leaves: everything the simulator says of it, what it prints itself, and C.
-struct Outcome {
-    said: String,
-    printed: String,
-    c: Vec<f32>,
+/// A launch of a program: how it ends, what is found, what it prints, and C.
+pub struct Launched {
+    pub result: Result<(), Error>,
+    pub hazards: Vec<Hazard>,
+    pub printed: String,
+    pub c: Vec<f32>,
 }
 
-fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
-    let source = std::fs::read_to_string(path.with_extension("cu")).ok();
-    match attempt(ptx, source.as_deref(), threads) {
-        Ok(result) => result,
-        Err(error) => Outcome { said: format!("{error}\n"), printed: String::new(), c: vec![] },
-    }
-}
-
-fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<Outcome, Error> {
+/// Launches a program as its first line says, on these numbers; where that names no sizes of the matrices they are 64.
+pub fn launch(
+    ptx: &str,
+    source: Option<&str>,
+    (threads, limit): (usize, u64),
+    data: fn(usize, u32) -> Vec<f32>,
+) -> Result<Launched, Error> {
     let header = ptx.lines().next().unwrap_or_default();
     let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
-    let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };
+    let [gx, gy, bx, by, shared, ref sizes @ ..] = numbers[..] else { panic!("no launch line: {header}") };
+    let [m, n, k] = sizes.try_into().unwrap_or([64; 3]);
     let kernel = Module::parse(ptx)?.kernel("matmul")?;
     let mut memory = GlobalMemory::new();
     let elements = [m * k, k * n, m * n];
@@ -68,28 +68,40 @@ fn attempt(ptx: &str, source: Option<&str>, threads: usize) -> Result<Outcome, E
     let output = memory.allocations()[2].base();
     arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
     let mut config = LaunchConfig::new((gx, gy), (bx, by));
-    config.dynamic_shared_bytes = shared;
-    config.instruction_limit = 1_000_000;
-    config.threads = threads;
+    (config.dynamic_shared_bytes, config.instruction_limit, config.threads) = (shared, limit, threads);
     let mut hazards = Hazards::new().output(output);
     for (name, extents) in source.map_or(vec![], |source| shared_extents(source, &[])) {
         hazards = hazards.extents(&name, extents);
     }
-    let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
-    let mut text = String::new();
-    if let Err(error) = &result {
-        writeln!(text, "{error}").unwrap();
-    }
-    // Coverage of a launch that was stopped says nothing.
-    for hazard in hazards.found() {
-        if result.is_ok() || !hazard.kind.is_coverage() {
-            writeln!(text, "{hazard}").unwrap();
-        }
-    }
-    let printed = memory.take_printed();
+    let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards).map(drop);
     let mut c = vec![0.0; elements[2] as usize];
     memory.download(output, 0, &mut c)?;
-    Ok(Outcome { said: text, printed, c })
+    Ok(Launched { result, hazards: hazards.found(), printed: memory.take_printed(), c })
+}
+
+/// What a program leaves: everything the simulator says of it, what it prints itself, and C.
+#[derive(Default)]
+struct Outcome {
+    said: String,
+    printed: String,
+    c: Vec<f32>,
+}
+
+fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
+    let source = std::fs::read_to_string(path.with_extension("cu")).ok();
+    let Launched { result, hazards, printed, c } = match launch(ptx, source.as_deref(), (threads, 1_000_000), data) {
+        Ok(launched) => launched,
+        Err(error) => return Outcome { said: format!("{error}\n"), ..Outcome::default() },
+    };
+    let mut said = String::new();
+    if let Err(error) = &result {
+        writeln!(said, "{error}").unwrap();
+    }
+    // Coverage of a launch that was stopped says nothing.
+    for hazard in hazards.iter().filter(|hazard| result.is_ok() || !hazard.kind.is_coverage()) {
+        writeln!(said, "{hazard}").unwrap();
+    }
+    Outcome { said, printed, c }
 }
 
 fn compare(path: &Path, found: &str) -> Option<String> {

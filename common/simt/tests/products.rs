@@ -3,51 +3,34 @@
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES`; `corpus/make_ptx.py` makes the PTX.
 
+use super::corpus::launch;
 use super::sections;
-use simt::{Arg, GlobalMemory, Hazards, LaunchConfig, Module};
 use std::path::Path;
 
 const SIZE: usize = 64;
 
 /// Whole numbers from -4 to 4, different in every place.
-fn data(seed: u32) -> Vec<f32> {
+fn data(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as f32 % 9.0 - 4.0
     };
-    (0..SIZE * SIZE).map(|_| next()).collect()
+    (0..count).map(|_| next()).collect()
 }
 
 /// The product of a program, and what the simulator says of it.
 fn run(ptx: &str) -> Result<(Vec<f32>, Vec<String>), simt::Error> {
-    let header = ptx.lines().next().unwrap_or_default();
-    let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
-    let [gx, gy, bx, by, shared] = numbers[..] else { panic!("no launch line: {header}") };
-    let kernel = Module::parse(ptx)?.kernel("matmul")?;
-    let mut memory = GlobalMemory::new();
-    let mut arguments = vec![];
-    for (name, values) in [("A", data(1)), ("B", data(2)), ("C", vec![f32::NAN; SIZE * SIZE])] {
-        let pointer = memory.alloc(name, 4 * values.len() as u64, 4)?;
-        memory.upload(pointer, 0, &values)?;
-        arguments.push(Arg::Pointer(pointer));
-    }
-    let output = memory.allocations()[2].base();
-    arguments.extend([SIZE; 3].map(|size| Arg::I32(size as i32)));
-    let mut config = LaunchConfig::new((gx, gy), (bx, by));
-    (config.dynamic_shared_bytes, config.instruction_limit) = (shared, 50_000_000);
-    let mut hazards = Hazards::new().output(output);
-    simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards)?;
-    let mut product = vec![0.0; SIZE * SIZE];
-    memory.download(output, 0, &mut product)?;
+    let launched = launch(ptx, None, (0, 50_000_000), data)?;
+    launched.result?;
     // Some write C several times, on purpose.
-    let hazards = hazards.found().into_iter().filter(|hazard| !hazard.kind.is_coverage());
-    Ok((product, hazards.map(|hazard| hazard.to_string()).collect()))
+    let hazards = launched.hazards.into_iter().filter(|hazard| !hazard.kind.is_coverage());
+    Ok((launched.c, hazards.map(|hazard| hazard.to_string()).collect()))
 }
 
 #[test]
 fn products_are_exact() {
-    let (a, b) = (data(1), data(2));
+    let [a, b] = [1, 2].map(|seed| data(SIZE * SIZE, seed));
     let exact: Vec<f32> =
         (0..SIZE * SIZE).map(|at| (0..SIZE).map(|k| a[at / SIZE * SIZE + k] * b[k * SIZE + at % SIZE]).sum()).collect();
     let mut messages = vec![];

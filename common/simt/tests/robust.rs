@@ -68,120 +68,30 @@ fn found_by_fuzzing() {
     assert!(LAUNCHES[0].load(Ordering::Relaxed) >= 2, "one of them at least is a kernel");
 }
 
-const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";
-
-/// A kernel with these declarations and this body.
-fn kernel(body: &str) -> String {
-    format!("{HEAD}.entry k() {{ .reg .b32 %r<60000>; .reg .pred %p; {body} }}")
+/// A text of `robust/shapes.txt`, whose first lines say how it is written.
+fn expanded(text: &str) -> String {
+    let head = ".version 8.1\n.target sm_80\n.address_size 64\n";
+    let text = text.replace("KERNEL", "HEAD .entry k() { .reg .b32 %r<60000>; .reg .pred %p;").replace("HEAD", head);
+    let line = |line: &str| {
+        let repeated = line.strip_prefix('*').and_then(|line| line.split_once(' '));
+        let Some((count, text)) = repeated else { return format!("{line}\n") };
+        let count: i64 = count.parse().unwrap();
+        let once = |at: i64| {
+            let number = if count < 0 { -1 - count - at } else { at };
+            let half = (3 * number / 2 + 2).min(19_999);
+            let signs = [("#+", number + 1), ("#*", number + 20_000), ("#/", half), ("#", number)];
+            signs.iter().fold(format!("{text}\n"), |text, (sign, number)| text.replace(sign, &number.to_string()))
+        };
+        (0..count.abs()).map(once).collect()
+    };
+    text.lines().map(line).collect()
 }
 
-/// A line for each number.
-fn lines(range: impl Iterator<Item = u32>, line: impl Fn(u32) -> String) -> String {
-    range.map(|number| line(number) + "\n").collect()
-}
-
-/// Things that go deep.
 #[test]
-fn deep() {
-    for text in [
-        "{".repeat(200_000),
-        format!("{HEAD}.entry k() {}", "{".repeat(200_000)),
-        format!("{HEAD}.entry k() {{ mov.u32 %r, {}1; }}", "-".repeat(200_000)),
-        format!("{HEAD}.entry k() {{ foo {}; }}", "{a,".repeat(100_000)),
-        format!("{HEAD}.func f() {{ call f; }} .entry k() {{ call f; ret; }}"),
-        format!("{HEAD}.func f() {{ call g; call g; }} .func g() {{ call f; call f; }} .entry k() {{ call f; ret; }}"),
-        format!("{HEAD}.entry k() {{ L: bra L; }}"),
-        format!("{HEAD}.entry k() {{ .reg .pred %p; L: @%p bra M; bra L; M: bra L; }}"),
-    ] {
-        attempt(&text);
-    }
-}
-
-/// Things that are declared large.
-#[test]
-fn large() {
-    for text in [
-        format!("{HEAD}.entry k() {{ .reg .b32 %r<4294967295>; mov.u32 %r7, 1; }}"),
-        format!("{HEAD}.entry k() {{ .shared .b8 a[99999999999]; ret; }}"),
-        format!("{HEAD}.entry k() {{ .local .b8 a[99999999999]; ret; }}"),
-        format!("{HEAD}.entry k(.param .b8 a[4294967295]) {{ ret; }}"),
-        format!("{HEAD}.entry k(.param .align 16 .b8 a[40], .param .u64 b) {{ ret; }}"),
-        format!("{HEAD}.global .b8 a[18446744073709551615];"),
-        // Only what is touched costs anything.
-        format!(
-            "{HEAD}.global .b8 a[1099511627776] = {{1}}; .entry k() {{ .reg .b32 %r; ld.global.u32 %r, [a]; ret; }}"
-        ),
-        kernel(".local .b32 a[131072]; mov.u32 %r1, 7; st.local.u32 [a+524284], %r1; ld.local.u32 %r2, [a+524284];"),
-        // Copies that nobody waits for.
-        format!(
-            "{HEAD}.global .align 16 .b8 g[16]; .entry k() {{ .shared .align 16 .b8 s[16]; .reg .b64 %d; .reg .b32 %r;
-             mov.u64 %d, g; mov.u32 %r, s; L: cp.async.ca.shared.global [%r], [%d], 16; bra L; }}"
-        ),
-        // A function with many variables, called often.
-        format!(
-            "{HEAD}.func f() {{ {} ret; }} .entry k() {{ {} }}",
-            lines(0..20_000, |i| format!(".reg .b32 %v{i}; .param .b32 p{i};")),
-            "call f;\n".repeat(20_000)
-        ),
-    ] {
-        attempt(&text);
-    }
-}
-
-/// Long kernels, with what takes a quadratic algorithm minutes: the test ends, or it hangs.
-#[test]
-fn long() {
-    const MANY: u32 = 50_000;
-    for text in [
-        kernel(&"ret;\n".repeat(50_000)),
-        kernel(&lines(1..MANY, |i| format!("add.s32 %r{i}, %r{}, 1;", i - 1))),
-        // Against the program's order: registers, blocks.
-        kernel(&lines((1..MANY).rev(), |i| format!("add.s32 %r{i}, %r{}, 1;", i - 1))),
-        kernel(&format!("bra L0;\n{}L{MANY}: ret;", lines((0..MANY).rev(), |i| format!("L{i}: bra L{};", i + 1)))),
-        kernel(&format!(
-            "bra L0;\n{}L6000: ret;",
-            lines((0..6000).rev(), |i| format!(
-                "L{i}: add.s32 %r{i}, %r{}, %r{}; @%p bra L0; bra L{};",
-                i + 1,
-                i + 20_000,
-                i + 1
-            ))
-        )),
-        // Every block reads registers that the first one sets.
-        kernel(&format!(
-            "{}{}",
-            lines(0..20_000, |i| format!("mov.u32 %r{i}, {i};")),
-            lines(0..20_000, |i| format!("@%p bra L{i}; add.s32 %r30000, %r{i}, 1; L{i}:"))
-        )),
-        // Loops in loops.
-        kernel(&format!(
-            "{}{}",
-            lines(0..3000, |i| format!("L{i}:")),
-            lines((0..3000).rev(), |i| format!("@%p bra L{i};"))
-        )),
-        // Branches that jump ahead by more and more.
-        kernel(&format!(
-            "{}L60000: ret;",
-            lines(0..20_000, |i| format!("L{i}: @%p bra L{};", (3 * i / 2 + 2).min(19_999)))
-        )),
-        format!(
-            "{HEAD}{}.entry k() {{ .reg .b32 %r; {} }}",
-            lines(0..100_000, |i| format!(".global .u32 v{i} = {i};")),
-            lines(0..100_000, |i| format!("ld.global.u32 %r, [v{i}];"))
-        ),
-        format!(
-            "{HEAD}{}.entry k() {{ {} ret; }}",
-            lines(0..20_000, |i| format!(".func f{i}() {{ ret; }}")),
-            lines(0..20_000, |i| format!("call f{i};"))
-        ),
-        format!(
-            "{HEAD}{}.entry k() {{ .reg .b32 %r; {} }}",
-            lines(0..50_000, |i| format!(".extern .shared .b8 s{i}[];")),
-            lines(0..50_000, |i| format!("mov.u32 %r, s{i};"))
-        ),
-    ] {
-        attempt(&text);
-    }
+fn deep_large_and_long() {
+    let texts = sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/shapes.txt"));
+    assert!(texts.len() > 30);
+    texts.iter().for_each(|(_, text)| attempt(&expanded(text)));
 }
 
 #[test]

@@ -23,14 +23,24 @@ pub fn text(path: &Path) -> io::Result<String> {
         return other("it is not a file".into());
     }
     let mut bytes = Vec::new();
-    // Some files have more in them than they say.
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    let mut options = File::options();
+    // Of some files of the system the rest is still to come, for which it would wait.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    // Some have more in them than they say.
+    options.read(true).open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         let bytes = metadata.len().max(LARGEST + 1);
         return other(format!("it has {} bytes, and may have {}", grouped(bytes), grouped(LARGEST)));
     }
     let Ok(text) = String::from_utf8(bytes) else { return other("it is not a text".into()) };
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// The kind of kernel that a file's name says it is: `cu`, `rs` or `ptx`, in capitals or not.
+pub fn kind(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?;
+    ["cu", "rs", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
 }
 
 /// Reads a text file with line feeds.

@@ -157,7 +157,7 @@ impl Source {
 
     /// Whether the file is PTX already.
     pub fn is_ptx(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == "ptx")
+        files::kind(&self.path) == Some("ptx")
     }
 
     /// Whether what compiles this kernel is there and works.
@@ -170,7 +170,7 @@ impl Source {
 
     /// Whether the file is a kernel in Rust.
     pub fn is_rust(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == "rs")
+        files::kind(&self.path) == Some("rs")
     }
 
     /// The file's name without folder and extension: `kernel`.

@@ -90,9 +90,7 @@ pub fn run(options: &Options) -> Result<bool> {
 /// A file that is there, or else a kernel of the course.
 fn subject(name: &str) -> Result<Subject> {
     let file = PathBuf::from(name);
-    let is_file_name =
-        file.extension().is_some_and(|extension| ["cu", "rs", "ptx"].iter().any(|kind| extension == *kind));
-    if file.exists() || is_file_name {
+    if files::is_meant(&file) {
         return Ok(Subject::File(file));
     }
     let kernel = Kernel::named(name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;

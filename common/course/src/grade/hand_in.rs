@@ -1,5 +1,6 @@
 //! What was handed in: the kernels in a folder, whose they are, and for which lab.
 
+use std::collections::HashSet;
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use common::basics::output::io_reason;
 use common::basics::workspace;
 
-use crate::files;
+use crate::files::{self, kind};
 use crate::lab::data::Lab;
 
 /// Bytes that a hand-in may have: a hundred times more than any kernel of the course.
@@ -67,12 +68,14 @@ fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
 /// The hand-ins below a folder, sorted; of one lab, or of any.
 pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
     let (name, entries) = (workspace::display(folder), walked(folder)?);
-    let is_there = |path: &Path, kind: &str| entries.iter().any(|(other, _)| other == &path.with_extension(kind));
-    let has_code = |path: &Path| is_there(path, "cu") || is_there(path, "rs");
+    let is_code = |path: &Path| matches!(kind(path), Some("cu" | "rs"));
+    let without = |path: &Path| path.with_extension("").to_string_lossy().to_lowercase();
+    let code: HashSet<String> =
+        entries.iter().filter(|(path, _)| is_code(path)).map(|(path, _)| without(path)).collect();
     let mut found: Vec<HandIn> = entries
         .iter()
         // PTX beside its source is what the compiler made of it.
-        .filter(|(path, _)| !(kind(path) == Some("ptx") && has_code(path)))
+        .filter(|(path, _)| !(kind(path) == Some("ptx") && code.contains(&without(path))))
         .filter_map(|(path, of)| hand_in(folder, path, *of, labs, only))
         .collect();
     ensure!(
@@ -120,12 +123,6 @@ fn walk(root: &Path, inside: &mut PathBuf, entries: &mut Vec<(PathBuf, FileType)
         inside.pop();
     }
     Ok(())
-}
-
-/// `cu`, `rs` or `ptx`, as the name says.
-fn kind(path: &Path) -> Option<&'static str> {
-    let extension = path.extension()?;
-    ["cu", "rs", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
 }
 
 /// Whose a file is: the first folder, or the file without its extension.

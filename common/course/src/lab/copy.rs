@@ -1,6 +1,6 @@
 //! The learner's copy of a lab's starting kernel: made once, replaced only when they say yes, and never lost.
 
-use std::io::BufRead as _;
+use std::io::{BufRead as _, Read as _};
 
 use anyhow::{Result, ensure};
 use common::basics::{output, workspace};
@@ -43,7 +43,8 @@ pub fn restart(lab: &Lab) -> Result<()> {
     let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&files::free_name(&copy)));
     output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
     let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
+    // It may have no end.
+    std::io::stdin().lock().take(64).read_line(&mut answer).ok();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         return output::print("nothing was changed\n");
     }

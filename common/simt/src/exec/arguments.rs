@@ -83,6 +83,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
                         wanted.push(number);
                     }
                 }
+                None if module.entry(name).is_some() => {}
                 _ => {
                     return Err(Error::usage(format!(
                         "the initial value of a variable names {name}, which has no address"
@@ -105,8 +106,8 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
         let variable = &declared[number as usize];
         let mut bytes = variable.init.clone();
         for (position, name, addend) in &variable.init_symbols {
-            let target = module.variable(name).unwrap_or_default();
-            let value = addresses[target as usize].wrapping_add_signed(*addend).to_le_bytes();
+            let target = module.variable(name).map(|number| addresses[number as usize]).or(module.entry(name));
+            let value = target.unwrap_or_default().wrapping_add_signed(*addend).to_le_bytes();
             if let Some(place) = bytes.get_mut(*position..position + 8) {
                 place.copy_from_slice(&value);
             }

@@ -2,6 +2,7 @@
 
 use super::inst::SystemCall;
 use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Variable};
+use crate::calls::INDIRECT;
 use crate::error::Error;
 use crate::parsed::Parsed;
 use std::collections::{HashMap, HashSet};
@@ -204,7 +205,8 @@ impl<'a> Layout<'a> {
         let location = self.inner.location(statement.position);
         let refuse = |reason: &str| Err(Error::Unsupported { reason: reason.into(), location: location.clone() });
         let Some((results, name, arguments)) = parts_of_call(statement) else { return refuse("an indirect call") };
-        if self.inner.comes_later(name, statement.position.ptx) {
+        let indirect = statement.words.iter().any(|word| word == INDIRECT);
+        if !indirect && self.inner.comes_later(name, statement.position.ptx) {
             return Err(Error::parse(statement.position.ptx, format!("{name} is called before it is declared")));
         }
         if SystemCall::named(name).is_some() {

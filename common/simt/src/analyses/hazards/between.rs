@@ -121,21 +121,3 @@ fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, Fir
         found.add(kind, finding);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_two_blocks_are_kept_in_whatever_order_they_end() {
-        let access = |block: u32| Event::new(block, 1, 1, 1);
-        for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
-            let mut kept = FirstTwo::default();
-            for block in order {
-                keep(&mut kept, access(block));
-                keep(&mut kept, access(block));
-            }
-            assert_eq!(kept, [access(1), access(2)], "{order:?}");
-        }
-    }
-}

@@ -134,22 +134,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn findings_of_one_sort_are_one() {
-        let alone = finding(side(1, 1), None, 0);
-        let pair = finding(side(1, 1), Some(side(1, 2)), 0);
-        let (mut found, mut other) = (Found::default(), Found::default());
-        for finding in [alone, pair, alone] {
-            found.add(HazardKind::Race, finding);
-            other.add(HazardKind::Race, finding);
-        }
-        other.add(HazardKind::WrongArray, alone);
-        found.take(&mut other);
-        let counts = |found: &Found| found.iter().map(|(kind, finding)| (kind, finding.count)).collect::<Vec<_>>();
-        assert_eq!(counts(&found), [(HazardKind::Race, 2), (HazardKind::Race, 4), (HazardKind::WrongArray, 1)]);
-        assert_eq!(counts(&other), []);
-        found.retain(|kind, finding| kind == HazardKind::Race && finding.second.is_none());
-        assert_eq!(counts(&found), [(HazardKind::Race, 4)]);
-    }
 }

@@ -102,7 +102,10 @@ impl Decoder<'_> {
 
     /// `mov.v2.f32 {%f1, %f2}, {%f3, %f4}`: element by element, as if all were read before the first is written.
     fn move_vector(&mut self, to: &Operand, from: &Operand, kind: Type) -> Result<(), Error> {
-        let (Operand::Vector(to), Operand::Vector(from)) = (to, from) else {
+        // `%tid` is a vector, too.
+        let parts = |name| ["x", "y", "z", "w"].map(|axis| Operand::Special(format!("{name}.{axis}")));
+        let whole = if let Operand::Special(name) = from { &Operand::Vector(parts(name).into()) } else { from };
+        let (Operand::Vector(to), Operand::Vector(from)) = (to, whole) else {
             return Err(self.malformed("an operand that is no vector"));
         };
         self.malformed_if(to.len() != from.len(), "a vector of another length")?;

@@ -71,6 +71,10 @@ impl Decoder<'_> {
                     let address = self.address_of(place, *offset)?;
                     self.narrowed(address, wide)
                 }
+                None if wide && self.layout.inner.entry(name).is_some() => {
+                    let entry = self.layout.inner.entry(name).unwrap_or_default();
+                    Ok(self.preset(Preset::Constant(entry.wrapping_add_signed(*offset)), wide))
+                }
                 None if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
                     Err(self.refuse("the address of a function"))
                 }
@@ -231,10 +235,11 @@ impl Decoder<'_> {
 /// The register of that name that tells a thread where it is.
 fn special(name: &str) -> Option<Preset> {
     let Some((name, axis)) = name.split_once('.') else { return Special::named(name).map(Preset::Special) };
-    let axis = ["x", "y", "z"].iter().position(|known| *known == axis)?;
+    let axis = ["x", "y", "z", "w"].iter().position(|known| *known == axis)?;
     match name {
         "cluster_ctaid" => Some(Preset::Special(Special::Zero)),
         "cluster_nctaid" => Some(Preset::Special(Special::One)),
+        name if axis == 3 => Index::named(name).map(|_| Preset::Special(Special::Zero)),
         name => Index::named(name).map(|index| Preset::Index(index, axis as u8)),
     }
 }
