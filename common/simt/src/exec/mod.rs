@@ -172,26 +172,3 @@ pub(crate) fn launch_blocks(
         None => Ok(Launched { warp_instructions: executed }),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{LaunchConfig, launch};
-    use crate::error::Error;
-    use crate::memory::GlobalMemory;
-    use crate::module::Module;
-
-    /// A kernel without registers runs in every block, on every warp.
-    #[test]
-    fn empty_kernel() -> Result<(), Error> {
-        let ptx = ".version 8.1 .target sm_80 .address_size 64 .visible .entry nothing() { ret; }";
-        let kernel = Module::parse(ptx)?.kernel("nothing")?;
-        let instructions = |blocks: u32| {
-            let config = LaunchConfig { threads: 1, ..LaunchConfig::new(blocks, 64) };
-            let report = launch(&kernel, &mut GlobalMemory::new(), &config, &[], &mut ())?;
-            Ok::<_, Error>(report.warp_instructions)
-        };
-        assert_eq!(instructions(5)?, 5 * instructions(1)?);
-        assert!(instructions(1)? > 0);
-        Ok(())
-    }
-}
