@@ -93,10 +93,7 @@ fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
         Ok(launched) => launched,
         Err(error) => return Outcome { said: format!("{error}\n"), ..Outcome::default() },
     };
-    let mut said = String::new();
-    if let Err(error) = &result {
-        writeln!(said, "{error}").unwrap();
-    }
+    let mut said = result.as_ref().err().map_or(String::new(), |error| format!("{error}\n"));
     // Coverage of a launch that was stopped says nothing.
     for hazard in hazards.iter().filter(|hazard| result.is_ok() || !hazard.kind.is_coverage()) {
         writeln!(said, "{hazard}").unwrap();
