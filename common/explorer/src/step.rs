@@ -103,17 +103,16 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
         }
     }
     let Some(block) = block else { return };
-    for tag in tags.iter().flat_map(|tags| lanes(event.lanes).map(|lane| tags[lane])) {
-        let Some(term) = block.nodes().product(tag).filter(|term| block.event_of(term.tag) == number) else {
-            continue;
-        };
+    let tags = tags.iter().flat_map(|tags| lanes(event.lanes).map(|lane| tags[lane]));
+    let terms = tags.flat_map(|tag| block.nodes().products_of(tag));
+    for term in terms.filter(|term| block.event_of(term.tag) == number) {
         let factors = term.factors.map(|value| factor(run, launch, &value));
         if factors.iter().any(|factor| factor.zero) || factors.iter().all(|factor| factor.element.is_none()) {
             continue;
         }
         let part = part(parts, "multiply");
         part.from.extend(factors.into_iter().filter_map(global));
-        part.to.extend(block.goal(tag).map(|index| name(Some(C), 4 * index)));
+        part.to.extend(block.goal(term.tag).map(|index| name(Some(C), 4 * index)));
     }
 }
 

@@ -4,6 +4,8 @@ use simt::analyses::provenance::{Source, Value};
 use simt::{Arg, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
 use std::path::Path;
 
+use super::sections;
+
 /// Multiplies M×K by K×N with a kernel of the course; gives C and where it came from.
 fn run(
     file: &str,
@@ -11,8 +13,13 @@ fn run(
     [m, n, k]: [usize; 3],
     shared: u32,
 ) -> (Provenance, Kernel, Vec<u32>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
-    let kernel = Module::parse(&std::fs::read_to_string(path).unwrap()).unwrap().kernel("matmul").unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // A file of the workspace, or one of the programs that the headers of CUDA bring.
+    let text = std::fs::read_to_string(folder.join("../..").join(file)).unwrap_or_else(|_| {
+        let programs = sections::read(&folder.join("tests/products.ptx"));
+        programs.into_iter().find(|(name, _)| name == file).unwrap().1
+    });
+    let kernel = Module::parse(&text).unwrap().kernel("matmul").unwrap();
     let mut memory = GlobalMemory::new();
     let pointers = [("A", m * k), ("B", k * n), ("C", m * n)].map(|(name, elements)| {
         let pointer = memory.alloc(name, 4 * elements as u64, 4).unwrap();
@@ -35,6 +42,10 @@ fn run(
     let mut c = vec![0; m * n];
     memory.download(pointers[2], 0, &mut c).unwrap();
     (provenance, kernel, c)
+}
+
+fn element(value: &Value) -> Option<(usize, usize)> {
+    if let Source::Element { array, index } = value.source { Some((array, index as usize)) } else { None }
 }
 
 #[test]
@@ -60,10 +71,6 @@ fn every_element_of_a_right_product_has_its_products_in_order() {
             assert_eq!(store.array, 2);
             let (row, col) = (store.index as usize / n, store.index as usize % n);
             let formed = provenance.formed(&store);
-            let element = |value: &Value| match value.source {
-                Source::Element { array, index } => Some((array, index as usize)),
-                _ => None,
-            };
             let mut pairs = vec![];
             let mut sum = formed.rest.first().map_or(0, |value| value.bits as u32);
             for term in &formed.terms {
@@ -85,5 +92,25 @@ fn every_element_of_a_right_product_has_its_products_in_order() {
             assert_eq!(sum, c[row * n + col], "{file}: C[{row}][{col}]");
             assert!(formed.rest.iter().all(|value| value.source == Source::Constant(0)), "{file}");
         }
+    }
+}
+
+#[test]
+fn tensor_cores_multiply_what_their_fragments_hold() {
+    for (file, tile) in [("mma_ldmatrix", [8, 16]), ("wmma_tf32", [16, 16])] {
+        let size = 64;
+        let (provenance, ..) = run(file, (tile, [32, 1]), [size; 3], 0);
+        let mut count = 0;
+        for store in provenance.stores().into_iter().filter(|store| store.array == 2) {
+            let (row, col) = (store.index as usize / size, store.index as usize % size);
+            let terms = provenance.formed(&store).terms;
+            let mut pairs: Vec<_> = terms.iter().map(|term| term.factors.each_ref().map(element)).collect();
+            pairs.sort_unstable();
+            let expected: Vec<_> = (0..size).map(|p| [Some((0, row * size + p)), Some((1, p * size + col))]).collect();
+            assert_eq!(pairs, expected, "{file}: C[{row}][{col}]");
+            assert!(terms.iter().all(|term| term.matrix), "{file}");
+            count += 1;
+        }
+        assert_eq!(count, size * size, "{file}");
     }
 }

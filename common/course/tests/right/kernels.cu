@@ -182,3 +182,420 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
     for (int k = 0; k < K; k++) (k % 2 ? odd : even) += line[k] * B[k * N + col];
     C[row * N + col] = even + odd;
 }
+== pointers_walked
+// launch: block 1,1 tile 4096,4096
+typedef const float* __restrict__ In;
+extern "C" __global__ void matmul(In A, In B, float* __restrict__ C, int M, int N, int K)
+{
+    float* out = C;
+    for (In a = A; a < A + M * K; a += K)
+        for (int j = 0; j < N; j++) {
+            float acc = 0.f;
+            In pa = a;
+            In pb = B + j;
+            for (int n = K; n > 0; n--) {
+                acc += *pa * *pb;
+                pa++;
+                pb += N;
+            }
+            *out++ = acc;
+        }
+}
+== macro_and_template
+// launch: block 1,1 tile 4096,4096
+#define AT(X, r, c, width) X[(r) * (width) + (c)]
+template <typename T> __device__ T dot(const T* a, const T* b, int stride, int count)
+{
+    T total = T(0);
+    int i = count;
+    while (i-- > 0)
+        total += a[i] * b[i * stride];
+    return total;
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    for (int idx = 0; idx < M * N; ++idx) {
+        const int i = idx / N;
+        const int j = idx % N;
+        AT(C, i, j, N) = dot<float>(&AT(A, i, 0, K), &AT(B, 0, j, N), N, K);
+    }
+}
+== sums_of_parts
+// launch: block 1,1 tile 4096,4096
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const int STEP = 8;
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float total = 0;
+            for (int kk = 0; kk < K; kk += STEP) {
+                float part = 0;
+                int end = kk + STEP < K ? kk + STEP : K;
+                for (int k = kk; k < end; k++)
+                    part += A[i * K + k] * B[k * N + j];
+                total += part;
+            }
+            C[i * N + j] = total;
+        }
+}
+== struct_with_a_call
+// launch: block 128,1 tile 32,4
+struct View {
+    const float* data;
+    int rows, cols;
+    __device__ float operator()(int r, int c) const { return data[r * cols + c]; }
+    __device__ bool has(int r, int c) const { return r < rows && c < cols; }
+};
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    View a{A, M, K}, b{B, K, N};
+    int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+    int r = blockIdx.y * 4 + ty;
+    int c = blockIdx.x * 32 + tx;
+    if (r >= M) return;
+    if (c >= N) return;
+    float acc = 0;
+    for (int i = 0; i < K; ++i)
+        acc = fmaf(a(r, i), b(i, c), acc);
+    C[r * N + c] = acc;
+}
+== registers_2_by_2
+// launch: block 16,16 tile 32,32
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    int r0 = (blockIdx.y * blockDim.y + threadIdx.y) * 2;
+    int c0 = (blockIdx.x * blockDim.x + threadIdx.x) * 2;
+    float acc[2][2] = {{0, 0}, {0, 0}};
+    for (int p = 0; p < K; p++) {
+        float a[2], b[2];
+        for (int i = 0; i < 2; i++) a[i] = r0 + i < M ? A[(r0 + i) * K + p] : 0;
+        for (int j = 0; j < 2; j++) b[j] = c0 + j < N ? B[p * N + c0 + j] : 0;
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 2; j++)
+                acc[i][j] += a[i] * b[j];
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            if (r0 + i < M && c0 + j < N)
+                C[(r0 + i) * N + c0 + j] = acc[i][j];
+}
+== grid_stride_in_two
+// launch: block 16,8 tile 64,64
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < M; y += gridDim.y * blockDim.y)
+        for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < N; x += gridDim.x * blockDim.x) {
+            const float* row = A + y * K;
+            const float* col = B + x;
+            float s = 0;
+            for (int k = 0; k < K; ++k, ++row, col += N) s += *row * *col;
+            C[y * N + x] = s;
+        }
+}
+== vector_of_a
+// launch: block 16,16 tile 16,16
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+    if (i >= M || j >= N) return;
+    float s = 0;
+    int k = 0;
+    if (K % 4 == 0)
+        for (; k < K; k += 4) {
+            float4 v = *reinterpret_cast<const float4*>(A + i * K + k);
+            s += v.x * B[k * N + j];
+            s += v.y * B[(k + 1) * N + j];
+            s += v.z * B[(k + 2) * N + j];
+            s += v.w * B[(k + 3) * N + j];
+        }
+    for (; k < K; k++) s += A[i * K + k] * B[k * N + j];
+    C[i * N + j] = s;
+}
+== flat_block_and_memory
+// launch: block 256,1 tile 16,16 shared 2048
+#define T 16
+#define SA(r, k) smem[(r) * T + (k)]
+#define SB(k, c) smem[T * T + (k) * T + (c)]
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    extern __shared__ float smem[];
+    const int tid = threadIdx.x, r = tid / T, c = tid % T;
+    const int gr = blockIdx.y * T + r, gc = blockIdx.x * T + c;
+    float val = 0.0f;
+    for (int t = 0; t < (K + T - 1) / T; t++) {
+        int ka = t * T + c, kb = t * T + r;
+        SA(r, c) = (gr < M && ka < K) ? A[gr * K + ka] : 0.0f;
+        SB(r, c) = (gc < N && kb < K) ? B[kb * N + gc] : 0.0f;
+        __syncthreads();
+        for (int i = 0; i < T; i++) val += SA(r, i) * SB(i, c);
+        __syncthreads();
+    }
+    if (gr < M && gc < N) C[gr * N + gc] = val;
+}
+== lambdas_and_a_struct
+// launch: block 32,8 tile 32,8
+template <int R, int W> struct Tile {
+    float at[R][W + 1];
+    __device__ float* operator[](int r) { return at[r]; }
+};
+constexpr int DEEP = 8;
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ Tile<8, DEEP> a;
+    __shared__ Tile<DEEP, 32> b;
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int top = blockIdx.y * 8, left = blockIdx.x * 32;
+    auto load_a = [&](int k0) {
+        if (x < DEEP)
+            a[y][x] = top + y < M && k0 + x < K ? A[(top + y) * K + k0 + x] : 0;
+    };
+    auto load_b = [&](int k0) {
+        b[y][x] = k0 + y < K && left + x < N ? B[(k0 + y) * N + left + x] : 0;
+    };
+    float s = 0;
+    for (int k0 = 0; k0 < K; k0 += DEEP) {
+        load_a(k0);
+        load_b(k0);
+        __syncthreads();
+        #pragma unroll
+        for (int k = DEEP - 1; k >= 0; k--)
+            s += a[y][k] * b[k][x];
+        __syncthreads();
+    }
+    if (top + y < M && left + x < N)
+        C[(top + y) * N + left + x] = s;
+}
+== vectors_in_shared_memory
+// launch: block 16,16 tile 16,16
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float4 sa[16][4];
+    __shared__ float sb[16][16];
+    int x = threadIdx.x, y = threadIdx.y;
+    int i = blockIdx.y * 16 + y, j = blockIdx.x * 16 + x;
+    float s = 0;
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        if (x < 4) {
+            float4 v = make_float4(0, 0, 0, 0);
+            int k = k0 + 4 * x;
+            if (i < M) {
+                if (k < K) v.x = A[i * K + k];
+                if (k + 1 < K) v.y = A[i * K + k + 1];
+                if (k + 2 < K) v.z = A[i * K + k + 2];
+                if (k + 3 < K) v.w = A[i * K + k + 3];
+            }
+            sa[y][x] = v;
+        }
+        sb[y][x] = k0 + y < K && j < N ? B[(k0 + y) * N + j] : 0;
+        __syncthreads();
+        for (int q = 0; q < 4; q++) {
+            float4 v = sa[y][q];
+            s += v.x * sb[4 * q][x] + v.y * sb[4 * q + 1][x];
+            s += v.z * sb[4 * q + 2][x] + v.w * sb[4 * q + 3][x];
+        }
+        __syncthreads();
+    }
+    if (i < M && j < N) C[i * N + j] = s;
+}
+== flat_registers
+// launch: block 64,1 tile 64,64
+#define BM 64
+#define BN 64
+#define BK 8
+#define TM 8
+#define TN 8
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float sA[BK * BM];
+    __shared__ float sB[BK * BN];
+    const int tid = threadIdx.x;
+    const int ty = tid / (BN / TN), tx = tid % (BN / TN);
+    const int bm = blockIdx.y * BM, bn = blockIdx.x * BN;
+    float acc[TM * TN] = {0.0f};
+    float ra[TM], rb[TN];
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        for (int i = tid; i < BM * BK; i += 64) {
+            int m = i / BK, k = i % BK;
+            sA[k * BM + m] = bm + m < M && k0 + k < K ? A[(bm + m) * K + k0 + k] : 0.0f;
+        }
+        for (int i = tid; i < BN * BK; i += 64) {
+            int k = i / BN, n = i % BN;
+            sB[k * BN + n] = bn + n < N && k0 + k < K ? B[(k0 + k) * N + bn + n] : 0.0f;
+        }
+        __syncthreads();
+        for (int k = 0; k < BK; k++) {
+            for (int m = 0; m < TM; m++) ra[m] = sA[k * BM + ty * TM + m];
+            for (int n = 0; n < TN; n++) rb[n] = sB[k * BN + tx * TN + n];
+            for (int m = 0; m < TM; m++)
+                for (int n = 0; n < TN; n++)
+                    acc[m * TN + n] += ra[m] * rb[n];
+        }
+        __syncthreads();
+    }
+    for (int m = 0; m < TM; m++)
+        for (int n = 0; n < TN; n++) {
+            int gm = bm + ty * TM + m, gn = bn + tx * TN + n;
+            if (gm < M && gn < N) C[gm * N + gn] = acc[m * TN + n];
+        }
+}
+== outer_product
+// launch: block 16,16 tile 64,64
+struct Quad { float v[4]; };
+__device__ void outer(float (&acc)[4][4], const Quad& a, const Quad& b)
+{
+    #pragma unroll
+    for (int i = 0; i < 4; i++)
+        #pragma unroll
+        for (int j = 0; j < 4; j++)
+            acc[i][j] = fmaf(a.v[i], b.v[j], acc[i][j]);
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ __align__(16) float as[16][64], bs[16][64];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int r0 = blockIdx.y * 64, c0 = blockIdx.x * 64;
+    float acc[4][4] = {};
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        for (int i = 0; i < 4; i++) {
+            int r = r0 + ty + 16 * i, k = k0 + tx;
+            as[tx][ty + 16 * i] = r < M && k < K ? A[r * K + k] : 0;
+        }
+        for (int j = 0; j < 4; j++) {
+            int c = c0 + tx + 16 * j, k = k0 + ty;
+            bs[ty][tx + 16 * j] = c < N && k < K ? B[k * N + c] : 0;
+        }
+        __syncthreads();
+        for (int k = 0; k < 16; k++) {
+            Quad a = *(const Quad*)&as[k][4 * ty];
+            Quad b = *(const Quad*)&bs[k][4 * tx];
+            outer(acc, a, b);
+        }
+        __syncthreads();
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int r = r0 + 4 * ty + i;
+        for (int j = 0; j < 4; j++) {
+            int c = c0 + 4 * tx + j;
+            if (r < M && c < N) C[r * N + c] = acc[i][j];
+        }
+    }
+}
+== pool_of_buffers
+// launch: block 16,16 tile 32,32
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float pool[2][2][16 * 32];
+    const int tx = threadIdx.x, ty = threadIdx.y, t = ty * 16 + tx;
+    const int r0 = blockIdx.y * 32, c0 = blockIdx.x * 32;
+    float ga[2], gb[2];
+    auto get = [&](int k0) {
+        for (int i = 0; i < 2; i++) {
+            int e = t + 256 * i, r = r0 + e / 16, ka = k0 + e % 16, kb = k0 + e / 32, c = c0 + e % 32;
+            ga[i] = r < M && ka < K ? A[r * K + ka] : 0;
+            gb[i] = kb < K && c < N ? B[kb * N + c] : 0;
+        }
+    };
+    auto put = [&](float* sa, float* sb) {
+        for (int i = 0; i < 2; i++) {
+            int e = t + 256 * i;
+            sa[e % 16 * 32 + e / 16] = ga[i];
+            sb[e] = gb[i];
+        }
+    };
+    int cur = 0;
+    float acc[2][2] = {};
+    get(0);
+    put(pool[0][0], pool[0][1]);
+    __syncthreads();
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        bool more = k0 + 16 < K;
+        if (more) get(k0 + 16);
+        const float* sa = pool[cur][0];
+        const float* sb = pool[cur][1];
+        for (int k = 0; k < 16; k++)
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 2; j++)
+                    acc[i][j] += sa[k * 32 + ty + 16 * i] * sb[k * 32 + tx + 16 * j];
+        cur ^= 1;
+        if (more) put(pool[cur][0], pool[cur][1]);
+        __syncthreads();
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            int r = r0 + ty + 16 * i, c = c0 + tx + 16 * j;
+            if (r < M && c < N) C[r * N + c] = acc[i][j];
+        }
+}
+== three_stages
+// launch: block 256,1 tile 32,32
+#define STAGES 3
+#define KT 8
+__device__ __forceinline__ void cp4(float* dst, const float* src, bool ok)
+{
+    unsigned d = (unsigned)__cvta_generic_to_shared(dst);
+    int n = ok ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(d), "l"(src), "r"(n) : "memory");
+}
+#define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT(n) asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory")
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float sa[STAGES][32][KT + 1];
+    __shared__ float sb[STAGES][KT][32];
+    const int t = threadIdx.x;
+    const int r0 = blockIdx.y * 32, c0 = blockIdx.x * 32;
+    const int ar = t / KT, ak = t % KT, bk = t / 32, bc = t % 32;
+    const int steps = (K + KT - 1) / KT;
+    auto fetch = [&](int step) {
+        int s = step % STAGES, ka = step * KT + ak, kb = step * KT + bk;
+        bool a_in = r0 + ar < M && ka < K, b_in = c0 + bc < N && kb < K;
+        cp4(&sa[s][ar][ak], a_in ? A + (r0 + ar) * K + ka : A, a_in);
+        cp4(&sb[s][bk][bc], b_in ? B + kb * N + c0 + bc : B, b_in);
+        COMMIT();
+    };
+    float acc[4] = {};
+    fetch(0);
+    fetch(1);
+    for (int step = 0; step < steps; step++) {
+        WAIT(1);
+        __syncthreads();
+        fetch(step + 2);
+        int s = step % STAGES;
+        for (int k = 0; k < KT; k++)
+            for (int i = 0; i < 4; i++)
+                acc[i] += sa[s][t / 32 * 4 + i][k] * sb[s][k][t % 32];
+    }
+    for (int i = 0; i < 4; i++) {
+        int r = r0 + t / 32 * 4 + i, c = c0 + t % 32;
+        if (r < M && c < N) C[r * N + c] = acc[i];
+    }
+}
+== pointers_swapped
+// launch: block 16,16 tile 16,16 shared 4096
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    extern __shared__ float smem[];
+    float *a_rd = smem, *a_wr = smem + 256, *b_rd = smem + 512, *b_wr = smem + 768;
+    int x = threadIdx.x, y = threadIdx.y, at = y * 16 + x;
+    int i = blockIdx.y * 16 + y, j = blockIdx.x * 16 + x;
+    a_rd[at] = i < M && x < K ? A[i * K + x] : 0;
+    b_rd[at] = j < N && y < K ? B[y * N + j] : 0;
+    __syncthreads();
+    float s = 0;
+    for (int k0 = 16; k0 < K + 16; k0 += 16) {
+        float na = i < M && k0 + x < K ? A[i * K + k0 + x] : 0;
+        float nb = j < N && k0 + y < K ? B[(k0 + y) * N + j] : 0;
+        for (int k = 0; k < 16; k++) s += a_rd[y * 16 + k] * b_rd[k * 16 + x];
+        a_wr[at] = na;
+        b_wr[at] = nb;
+        __syncthreads();
+        float* tmp = a_rd;
+        a_rd = a_wr;
+        a_wr = tmp;
+        tmp = b_rd;
+        b_rd = b_wr;
+        b_wr = tmp;
+    }
+    if (i < M && j < N) C[i * N + j] = s;
+}

@@ -8,9 +8,11 @@
 //! wider ones are swizzled: the number of the row is added, without carry, to the number of the piece in the row. The
 //! hardware takes both from the address itself.
 
+use crate::lower::matrix::Product;
+
 /// The fields of a descriptor; addresses and distances in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Descriptor {
+pub(crate) struct Descriptor {
     start: u32,
     /// The distances that the manual calls leading and stride.
     leading: u32,
@@ -19,6 +21,26 @@ pub(super) struct Descriptor {
     base: u32,
     /// Pieces of 16 bytes in a row.
     pieces: u32,
+}
+
+/// Sixteen bytes of an operand in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub position: u32,
+    /// The line and the k of its first element.
+    first: (u32, u32),
+    /// It goes on with the next line, not with the next k.
+    across: bool,
+}
+
+impl Piece {
+    /// The position of each of its elements, and which one that is, line after line.
+    pub fn elements(self, product: &Product) -> impl Iterator<Item = (u32, usize)> {
+        let (bytes, length) = (product.kind.bytes(), product.length());
+        let apart = if self.across { length } else { 1 };
+        let first = self.first.0 * length + self.first.1;
+        (0..PIECE / bytes).map(move |part| (self.position + part * bytes, (first + part * apart) as usize))
+    }
 }
 
 /// Bits that belong to no field.
@@ -35,6 +57,22 @@ impl Descriptor {
         let base = (bits >> 49 & 7) as u32;
         let fields = Self { start: distance(0), leading: distance(16), stride: distance(32), base, pieces };
         (bits & RESERVED == 0).then_some(fields)
+    }
+
+    /// The pieces of `count` lines from line `first` on.
+    pub fn pieces(&self, product: &Product, operand: usize, first: u32, count: u32) -> impl Iterator<Item = Piece> {
+        let across = product.transposed[operand];
+        let steps = if across { product.length() } else { 2 };
+        let each = PIECE / product.kind.bytes();
+        (0..if across { count / 8 } else { count }).flat_map(move |at| {
+            (0..steps).map(move |step| {
+                if across {
+                    Piece { position: self.across(first / 8 + at, step), first: (8 * at, step), across }
+                } else {
+                    Piece { position: self.along(first + at, step), first: (at, step * each), across }
+                }
+            })
+        })
     }
 
     /// The position of piece `half` of a line, where the elements of a line follow each other.

@@ -48,40 +48,29 @@ fn bits(value: f64, kind: Type) -> u64 {
     }
 }
 
-/// All of a fragment's places: lane, register, position of the bits in it, element.
-fn places(fragment: &Fragment) -> impl Iterator<Item = (usize, usize, u32, usize)> {
-    let width = 8 * fragment.kind.bytes();
-    (0..32).flat_map(move |lane| {
-        (0..fragment.registers).flat_map(move |register| {
-            (0..fragment.parts()).map(move |part| {
-                let (row, column) = fragment.element(lane, register, part);
-                (lane as usize, register as usize, part * width, (row * fragment.columns + column) as usize)
-            })
-        })
-    })
-}
-
 /// The bits of a fragment's elements, in row order.
 pub(super) fn gather(fragment: &Fragment, registers: &[u32], r: Registers) -> Vec<u64> {
     let mut out = vec![0; (fragment.rows * fragment.columns) as usize];
-    let wide = fragment.kind.bytes() == 8;
-    for (lane, register, shift, at) in places(fragment) {
+    let bytes = fragment.kind.bytes() as usize;
+    for (lane, register, part, at) in fragment.places() {
         let from = registers[register];
-        out[at] = if wide { r.lane::<u64>(from, lane) } else { u64::from(r.lane::<u32>(from, lane) >> shift) };
+        let shifted = |word: u32| u64::from(word >> (8 * bytes * part));
+        out[at] = if bytes == 8 { r.lane::<u64>(from, lane) } else { shifted(r.lane::<u32>(from, lane)) };
     }
     out
 }
 
 /// Puts elements, in row order, into the registers of a fragment.
 pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elements: &[u64]) {
-    let mask = u64::MAX >> (64 - 8 * fragment.kind.bytes());
-    for (lane, register, shift, at) in places(fragment) {
+    let bytes = fragment.kind.bytes() as usize;
+    let mask = u64::MAX >> (64 - 8 * bytes);
+    for (lane, register, part, at) in fragment.places() {
         let (to, value) = (registers[register], elements[at] & mask);
-        if fragment.kind.bytes() == 8 {
+        if bytes == 8 {
             r.set(to, lane, value);
         } else {
-            let rest = if shift == 0 { 0 } else { r.lane::<u32>(to, lane) };
-            r.set(to, lane, rest | (value as u32) << shift);
+            let rest = if part == 0 { 0 } else { r.lane::<u32>(to, lane) };
+            r.set(to, lane, rest | (value as u32) << (8 * bytes * part));
         }
     }
 }

@@ -11,7 +11,7 @@ mod bits;
 mod block;
 mod context;
 mod convert;
-mod descriptor;
+pub(crate) mod descriptor;
 mod exchange;
 mod float;
 mod frame;

@@ -138,37 +138,19 @@ impl Site<'_, '_, '_, '_> {
             );
             return Err(self.fault(text, 0));
         };
-        let (length, bytes) = (product.length(), product.kind.bytes());
-        let mut elements = vec![0; (count * length) as usize];
-        let mut take = |position: u32, place: &mut dyn FnMut(u32) -> (u32, u32)| {
+        let mut elements = vec![0; (count * product.length()) as usize];
+        for piece in descriptor.pieces(product, operand, first, count) {
             let total = self.context.launch.shared_bytes;
-            if position.checked_add(PIECE).is_none_or(|end| end > total) {
-                let place = self.context.shared_place(position.into());
+            if piece.position.checked_add(PIECE).is_none_or(|end| end > total) {
+                let place = self.context.shared_place(piece.position.into());
                 let text = format!(
                     "wgmma reads {name} at {place}: check the start, the offsets and the swizzle in its descriptor,"
                 );
                 return Err(self.fault(text, 0));
             }
-            pieces.push(position);
-            for part in 0..PIECE / bytes {
-                let at = position + part * bytes;
-                let word = self.context.shared[at as usize / 4] >> (8 * (at % 4));
-                let (line, k) = place(part);
-                elements[(line * length + k) as usize] = u64::from(word);
-            }
-            Ok(())
-        };
-        if product.transposed[operand] {
-            for eight in 0..count / 8 {
-                for k in 0..length {
-                    take(descriptor.across(first / 8 + eight, k), &mut |part| (8 * eight + part, k))?;
-                }
-            }
-        } else {
-            for line in 0..count {
-                for half in 0..2 {
-                    take(descriptor.along(first + line, half), &mut |part| (line, half * PIECE / bytes + part))?;
-                }
+            pieces.push(piece.position);
+            for (at, element) in piece.elements(product) {
+                elements[element] = u64::from(self.context.shared[at as usize / 4] >> (8 * (at % 4)));
             }
         }
         Ok(elements)

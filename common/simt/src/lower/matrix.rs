@@ -40,6 +40,18 @@ impl Fragment {
         if self.kind.bytes() >= 4 { 1 } else { 4 / self.kind.bytes() }
     }
 
+    /// All its places: lane, register, the part of that, and the element in row order.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+        (0..32).flat_map(move |lane| {
+            (0..self.registers).flat_map(move |register| {
+                (0..self.parts()).map(move |part| {
+                    let (row, column) = self.element(lane, register, part);
+                    (lane as usize, register as usize, part as usize, (row * self.columns + column) as usize)
+                })
+            })
+        })
+    }
+
     /// Row and column of a part of a lane's register.
     pub const fn element(&self, lane: u32, register: u32, part: u32) -> (u32, u32) {
         let (group, member, parts) = (lane / 4, lane % 4, self.parts());

@@ -54,12 +54,21 @@ impl Teller<'_> {
             return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
         };
         let need = self.asked.name(side, place);
-        if let Some(arrived) = self.arrival(side, place, value) {
-            let (there, stored) = (self.word(arrived.position), self.line(arrived.stored));
+        let arrival = self.arrival(side, place, value);
+        if let Some(later) = arrival.filter(|it| Some(it.address) == value.shared.map(|passage| passage.address())) {
+            let stored = self.line(later.stored);
+            marks.push(self.stores(later.stored, Some(cell.clone()), format!("{need} is stored in {cell}")));
+            self.set_by(later.stored, true, &mut marks);
+            let what = format!("{read} reads {cell} for {need} before {stored} has stored it there");
+            let help = format!("let {stored} store the tile, and let all threads wait for it, before {read} reads it");
+            return told(Mistake::Unset, what, marks, help);
+        }
+        if let Some(arrived) = arrival {
+            let (there, stored) = (self.word(arrived.address), self.line(arrived.stored));
             marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
             self.set_by(arrived.stored, true, &mut marks);
             self.set_by(value.shared?.loaded, false, &mut marks);
-            let buffer = self.same_but_for_buffer(value.shared?.position, arrived.position);
+            let buffer = self.same_but_for_buffer(value.shared?.address(), arrived.address);
             let mistake = if buffer { Mistake::Stale } else { Mistake::Misplaced };
             let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
             let same = if buffer { "buffer" } else { "array and the same indices" };
@@ -199,7 +208,7 @@ impl Teller<'_> {
                 let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k));
                 let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
                 marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
-                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.position).to_string()));
+                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.address).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
                 if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
                     self.set_by(passage.loaded, false, &mut marks);
@@ -222,7 +231,10 @@ impl Teller<'_> {
                     "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
                 )
             }
-            _ if missing.is_empty() => of_kind(Mistake::Part.name(), &[]).1,
+            _ if missing.is_empty() => {
+                marks.extend(loops.iter().map(|&line| at_line(&place, line, "it is done in this loop".into())));
+                of_kind(Mistake::Part.name(), &[]).1
+            }
             arrived => {
                 let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
@@ -246,11 +258,15 @@ impl Teller<'_> {
                 let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
                 let mut over: Vec<(u32, String)> = loops.iter().map(|&line| (line, text(line))).collect();
                 let columns = self.asked.are_columns(missing);
-                over.retain(|(_, text)| has_word(text, |word| word.starts_with('k') || word == "K") != columns);
+                let counts = |text: &str| has_word(text, |word| word.starts_with('k') || word == "K") != columns;
+                if over.iter().any(|(_, text)| counts(text)) {
+                    over.retain(|(_, text)| counts(text));
+                }
                 if inner {
                     over.reverse();
                 }
                 let (line, text) = over.pop().unwrap_or_default();
+                let loop_ = if line > 0 { format!("the loop in line {line}") } else { "the loop over k".to_owned() };
                 if line > 0 {
                     marks.push(at_line(
                         &place,
@@ -262,7 +278,7 @@ impl Teller<'_> {
                 let steps = text.split(')').next().is_some_and(|head| head.contains("+="));
                 if inner && !shared && !columns && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
                     format!(
-                        "the steps of the loop in line {line} leave out what remains if K is not a multiple of them: multiply the rest after it"
+                        "the steps of {loop_} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )
                 } else if inner {
                     let how = match (head, tail) {
@@ -278,7 +294,7 @@ impl Teller<'_> {
                         }
                         false => "every k that the element needs",
                     };
-                    format!("let the loop in line {line} multiply {all}: {how}, or what is multiplied there is lost")
+                    format!("let {loop_} multiply {all}: {how}, or what is multiplied there is lost")
                 } else if element.depth > 1 && tail {
                     "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
                 } else {

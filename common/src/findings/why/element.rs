@@ -19,6 +19,8 @@ pub enum Factor {
     Unset,
     /// An element of another array, C for instance.
     Other,
+    /// A product or a sum.
+    Computed,
     Unknown,
 }
 
@@ -28,6 +30,7 @@ impl Factor {
             Self::Of(side, place) => asked.name(*side, *place),
             Self::Number(number) => format!("{number}"),
             Self::Other => "an element of C".into(),
+            Self::Computed => "a product or a sum".into(),
             _ => "something else".into(),
         }
     }
@@ -50,6 +53,15 @@ impl Pair {
         self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
     }
 
+    /// Whether it adds what numbers of fewer bits have lost, in its place.
+    fn is_loss(&self, [row, col]: [u64; 2]) -> bool {
+        let [a, b] = Side::BOTH.map(|side| self.of(side));
+        let fits = |((one, p), a): (Place, Value), ((other, q), b): (Place, Value)| {
+            (a.part || b.part) && (one, other) == (row, col) && p == q && self.term.scale.to_bits() == 1.0f32.to_bits()
+        };
+        a.zip(b).is_some_and(|(a, b)| fits(a, b))
+    }
+
     /// The element of an operand that is multiplied here.
     pub fn of(&self, side: Side) -> Option<(Place, Value)> {
         self.factors.iter().find_map(|&(factor, value)| match factor {
@@ -69,6 +81,8 @@ pub struct Element {
     pub depth: u64,
     /// By what its products were multiplied as a whole, and what was in C.
     pub weights: [f32; 2],
+    /// The instruction that multiplied them so.
+    pub scaled: Option<u32>,
     pub name: String,
     /// Who stored it last, if anybody did.
     pub store: Option<Store>,
@@ -148,12 +162,13 @@ impl Origins {
         let [row, col] = asked.needs(index);
         let mut with_zeros: Vec<Pair> =
             formed.terms.drain(..).map(|term| self.pair(asked, [row, col], &term)).collect();
-        let mut weights = [formed.scales.iter().product(), 0.0];
+        let mut weights = asked.weights;
         if asked.kind == Kind::Scaled {
+            weights[1] = 0.0;
             // What comes from C is no product of A and B.
             with_zeros.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
                 [Factor::Number(number), Factor::Other] | [Factor::Other, Factor::Number(number)] => {
-                    weights[1] += if pair.term.negative { -number } else { number };
+                    weights[1] += pair.term.scale * if pair.term.negative { -number } else { number };
                     false
                 }
                 _ => true,
@@ -162,9 +177,15 @@ impl Origins {
             weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
             formed.rest.retain(|value| !of_c(value));
         }
+        with_zeros.retain(|pair| !pair.is_loss([row, col]));
+        let another = |pair: &&Pair| !pair.is_zero() && pair.term.scale.to_bits() != asked.weights[0].to_bits();
+        let scaled = with_zeros.iter().find(another).map(|pair| pair.term);
+        weights[0] = scaled.map_or(weights[0], |term| term.scale);
         let pairs = with_zeros.iter().filter(|pair| !pair.is_zero()).copied().collect();
         let depth = asked.depth(row);
-        Element { row, col, depth, weights, name: asked.name_of_c(index), store, pairs, with_zeros, formed, earlier }
+        let scaled = scaled.and_then(|term| term.scaled);
+        let name = asked.name_of_c(index);
+        Element { row, col, depth, weights, scaled, name, store, pairs, with_zeros, formed, earlier }
     }
 
     /// The pairs of another store of the element.
@@ -212,6 +233,7 @@ impl Origins {
             },
             Source::Constant(bits) if f32::from_bits(bits as u32) == 0.0 => Factor::Zero,
             Source::Constant(bits) => Factor::Number(f32::from_bits(bits as u32)),
+            Source::Computed => Factor::Computed,
             _ if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
             _ => Factor::Unknown,
         }
@@ -219,7 +241,7 @@ impl Origins {
 
     /// The elements of an operand that a block put into shared memory, in order.
     pub(super) fn arrived(&self, asked: &Asked, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
-        let all = self.provenance.arrived().into_iter().filter(|arrived| arrived.block == block);
+        let all = self.provenance.arrived(block).into_iter();
         let place = |arrived: Arrived| match self.factor(asked, &arrived.value) {
             Factor::Of(of, place) if asked.array(of) == asked.array(side) => Some((place, arrived)),
             _ => None,
@@ -245,21 +267,23 @@ impl Origins {
     }
 
     /// Whether a word lies in shared memory that the launch asks for: nothing says how it is divided.
-    pub(super) fn is_dynamic(&self, position: u32) -> bool {
-        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= 4 * position);
+    pub(super) fn is_dynamic(&self, address: u32) -> bool {
+        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= address);
         array.is_some_and(|array| self.extents.iter().all(|(name, _)| *name != array.source_name))
     }
 
     /// The element of a shared array that a word of shared memory is.
-    pub(super) fn word(&self, position: u32) -> simt::Place {
-        let at = 4 * position;
+    pub(super) fn word(&self, at: u32) -> simt::Place {
         let Some(array) = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at) else {
             return simt::Place::Shared(at.into());
         };
         let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
-        let mut rest = u64::from(at - array.offset) / 4;
+        let extents = extents.map_or(&[][..], Vec::as_slice);
+        let count = extents.iter().product::<u32>().max(1);
+        let size = if extents.is_empty() { 4 } else { (array.bytes / count).clamp(2, 4) };
+        let mut rest = u64::from((at - array.offset) / size);
         let mut index = vec![];
-        for &extent in extents.map_or(&[][..], Vec::as_slice).iter().skip(1).rev() {
+        for &extent in extents.iter().skip(1).rev() {
             index.insert(0, rest % u64::from(extent.max(1)));
             rest /= u64::from(extent.max(1));
         }

@@ -165,9 +165,18 @@ impl Teller<'_> {
             Verdict::Part { missing, repeated } => self.part(missing, repeated),
             Verdict::Weight => {
                 let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
-                let what = format!("{name} is {sum} times its products and {before} times what it was");
-                let help = format!("multiply the sum of the products by {by}, and add {of_c} times the element of C");
-                Told::new(Mistake::Weight, what, self.store_mark("it is stored here").into_iter().collect(), help)
+                let (also, help) = if self.asked.kind == Kind::Scaled {
+                    let help =
+                        format!("multiply the sum of the products by {by}, and add {of_c} times the element of C");
+                    (format!(" and {before} times what it was"), help)
+                } else {
+                    (String::new(), "add each product to the sum once, multiplied by nothing else".to_owned())
+                };
+                let what = format!("{name} has {sum} times its products{also}");
+                let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
+                let mut marks: Vec<Mark> = scaled.into_iter().collect();
+                self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+                Told::new(Mistake::Weight, what, marks, help)
             }
             Verdict::Converted(instruction) => {
                 let line = self.line(*instruction);
@@ -364,14 +373,14 @@ impl Teller<'_> {
                 )
             }
             (Some(passage), Some(arrived))
-                if passage.position != arrived.position
+                if passage.address() != arrived.address
                     && (!matches!(rule, Rule::Strides { .. })
                         || self.is_stored_once(side) && self.is_laid_out(side))
                     && !self.moved(side, needed, passage) =>
             {
-                let (here, there) = (self.word(passage.position), self.word(arrived.position));
+                let (here, there) = (self.word(passage.address()), self.word(arrived.address));
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
-                if self.same_but_for_buffer(passage.position, arrived.position) && taken.0 == needed.0 {
+                if self.same_but_for_buffer(passage.address(), arrived.address) && taken.0 == needed.0 {
                     self.set_by(passage.loaded, false, &mut marks);
                     self.set_by(arrived.stored, true, &mut marks);
                     mistake = Mistake::Stale;
@@ -397,7 +406,7 @@ impl Teller<'_> {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
                 }
-                let (here, read) = (self.word(passage.position), self.line(passage.loaded));
+                let (here, read) = (self.word(passage.address()), self.line(passage.loaded));
                 format!(
                     "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
                      begins, at what changes it in the loop, and at when the tile is stored"

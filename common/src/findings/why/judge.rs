@@ -1,10 +1,10 @@
 //! What is wrong with an element of C, by the pairs that formed it and those that it should have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use simt::analyses::provenance::Source;
 
-use super::asked::{Asked, Kind, Place, Side};
+use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
 
 /// What is wrong with an element.
@@ -80,8 +80,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         return Verdict::Operands(at);
     }
     let rest = &element.formed.rest;
-    let scaled = asked.kind != Kind::Scaled && !element.formed.scales.is_empty();
-    if scaled || rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
+    if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
         return Verdict::Unknown;
     }
     let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0);
@@ -98,7 +97,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q && *p < element.depth;
     // What comes before a whole sum is what that began with.
     let whole_part = |part: &[[Place; 2]]| {
-        part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<std::collections::BTreeSet<_>>().len() == k
+        part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<BTreeSet<_>>().len() == k
     };
     if not_zero.count() > 0
         || places.len() > k && whole_part(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right)
@@ -112,13 +111,13 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
             return Verdict::Sign(at);
         }
+        // A part of a number that counts too much is no second product.
+        let is_part = |pair: &Pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.part));
+        if pairs.iter().any(is_part) {
+            return Verdict::Weight;
+        }
         return match coverage(element, &places) {
-            Verdict::Right
-                if asked.kind == Kind::Scaled
-                    && element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) =>
-            {
-                Verdict::Weight
-            }
+            Verdict::Right if element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) => Verdict::Weight,
             verdict => verdict,
         };
     }
@@ -134,7 +133,8 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     }
     let [(row, _), (col, _)] = places[0];
     let other = |&[(r, p), (c, q)]: &[Place; 2]| p == q && r == row && c == col;
-    if row != element.row && col != element.col && places.iter().all(other) {
+    let ks: BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
+    if row != element.row && col != element.col && 2 * ks.len() >= k && places.iter().all(other) {
         return Verdict::Elsewhere((row, col));
     }
     wrong_side(asked, element, &places)
@@ -147,7 +147,7 @@ fn places(pair: &Pair) -> [Place; 2] {
 /// Which operand's elements are the wrong ones, if the two do not fit.
 fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> Verdict {
     let fits = |side: Side| {
-        let mut last = None;
+        let (mut last, mut seen) = (None, BTreeSet::new());
         let mut ascending = true;
         let mut own = true;
         for place in places {
@@ -155,15 +155,16 @@ fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> Verdic
             own &= line == element.own(side);
             ascending &= last < Some(k);
             last = Some(k);
+            seen.insert(k);
         }
-        // In the right row, and each k once: in order, or in any order.
-        (own, ascending, places.len() as u64 == element.depth)
+        // In the right row, and each k once: in any order, or in theirs.
+        (own, seen.len() == places.len(), ascending, places.len() as u64 == element.depth)
     };
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
-    let (own, ascending, _) = if side == Side::A { b } else { a };
+    let (own, once, ..) = if side == Side::A { b } else { a };
     // The sum of a row has no order of its own.
-    let by_other = own && ascending || asked.kind == Kind::RowSums;
+    let by_other = own && once || asked.kind == Kind::RowSums;
     let expected = |n: usize| if by_other { places[n][side.other() as usize].1 } else { n as u64 };
     let wrong = (0..places.len()).filter(|&n| places[n][side as usize] != (element.own(side), expected(n)));
     // The clearest example has no index 0, and shows what is wrong with the other factor, too.
@@ -201,7 +202,7 @@ pub fn whole(element: &Element) -> Option<Place> {
     let places: Vec<[Place; 2]> = element.pairs.iter().map(places).collect();
     let [(row, _), (col, _)] = *places.first()?;
     let fits = |&[(r, p), (c, q)]: &[Place; 2]| r == row && c == col && p == q && p < element.depth;
-    let ks: std::collections::BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
+    let ks: BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
     let complete = places.len() as u64 == element.depth && ks.len() as u64 == element.depth;
     (complete
         && places.iter().all(fits)
@@ -223,7 +224,9 @@ fn coverage(element: &Element, places: &[[Place; 2]]) -> Verdict {
     if !(missing.is_empty() && repeated.is_empty()) {
         return Verdict::Part { missing, repeated };
     }
-    let converted = || element.pairs.iter().flat_map(|pair| pair.factors).find_map(|(_, value)| value.converted);
+    // Tensor cores take nothing else.
+    let own = element.pairs.iter().filter(|pair| !pair.term.matrix);
+    let converted = || own.flat_map(|pair| pair.factors).find_map(|(_, value)| value.converted);
     // The last of them in the list is the first that was made.
     match element.formed.conversions.last().copied().or_else(converted) {
         Some(instruction) => Verdict::Converted(instruction),

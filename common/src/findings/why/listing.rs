@@ -31,7 +31,7 @@ pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String
         let _ = match value.shared {
             None => writeln!(text, "  {name} was read in line {loaded}"),
             Some(passage) => {
-                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.position));
+                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.address()));
                 let stored = passage.stored.map(line).unwrap_or_default();
                 let read = line(passage.loaded);
                 writeln!(
@@ -50,6 +50,7 @@ fn word(factor: &Factor, asked: &Asked) -> String {
         Factor::Number(number) => number.to_string(),
         Factor::Zero => "0".into(),
         Factor::Other => "C".into(),
+        Factor::Computed => "(…)".into(),
         Factor::Unset | Factor::Unknown => "?".into(),
     }
 }

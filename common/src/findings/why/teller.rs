@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simt::analyses::provenance::{Arrived, Passage, Value};
+use simt::analyses::provenance::{Arrived, Passage, Source, Value};
 
 use super::asked::{Asked, Place, Side};
 use super::element::{Element, Origins, Pair, global};
@@ -59,26 +59,28 @@ impl Teller<'_> {
 
     /// The word of shared memory that a value was read from.
     pub fn cell(&self, value: &Value) -> simt::Place {
-        value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.position))
+        value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.address()))
     }
 
     /// The element of a shared array that a word is. In memory that the launch asks for it is named as in the line that stores
     /// there.
-    pub fn word(&self, position: u32) -> simt::Place {
-        let place = self.origins.word(position);
-        if !self.origins.is_dynamic(position) {
+    pub fn word(&self, address: u32) -> simt::Place {
+        let place = self.origins.word(address);
+        if !self.origins.is_dynamic(address) {
             return place;
         }
-        let mut begins: BTreeMap<u32, u32> = BTreeMap::new();
+        // By instruction: the first address, and the bytes of an element.
+        let mut begins: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         for (_, arrived) in Side::BOTH.into_iter().flat_map(|side| self.arrived(side)) {
-            let begin = begins.entry(arrived.stored).or_insert(arrived.position);
-            *begin = arrived.position.min(*begin);
+            let known = begins.entry(arrived.stored).or_insert((arrived.address, 4));
+            *known = (arrived.address.min(known.0), if arrived.address.is_multiple_of(4) { known.1 } else { 2 });
         }
-        let before = begins.into_iter().filter(|(_, begin)| *begin <= position).max_by_key(|(_, begin)| *begin);
-        let named = before.and_then(|(stored, begin)| {
+        let before =
+            begins.into_iter().filter(|(_, (begin, _))| *begin <= address).max_by_key(|(_, (begin, _))| *begin);
+        let named = before.and_then(|(stored, (begin, size))| {
             let name = set_by_line(&code_at(&self.origins.location(stored)))?.to_owned();
             let array = simt::Array { name, space: simt::Space::Shared };
-            Some(simt::Place::Element { array, index: vec![(position - begin).into()], bytes: 0 })
+            Some(simt::Place::Element { array, index: vec![u64::from((address - begin) / size)], bytes: 0 })
         });
         named.unwrap_or(place)
     }
@@ -123,7 +125,11 @@ impl Teller<'_> {
             }
         }
         if let Some(loaded) = value.loaded {
-            add(&mut marks, self.mark(loaded, Some(global(array, &[])), format!("{name} is read here")));
+            let (element, how) = match value.source {
+                Source::Computed => (None, "computed"),
+                _ => (Some(global(array, &[])), "read"),
+            };
+            add(&mut marks, self.mark(loaded, element, format!("{name} is {how} here")));
         }
         marks
     }
@@ -147,15 +153,15 @@ impl Teller<'_> {
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
     pub fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
-        let read = value.shared.map_or(0, |passage| passage.position);
+        let read = value.shared.map_or(0, |passage| passage.address());
         let arrived = self.arrived(side).into_iter();
         let there = arrived.filter(|(place, _)| *place == needed).map(|(_, arrived)| arrived);
-        there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.position), arrived.position.abs_diff(read)))
+        there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.address), arrived.address.abs_diff(read)))
     }
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
     pub fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
-        let [one, other] = [one, other].map(|position| self.origins.word(position));
+        let [one, other] = [one, other].map(|address| self.origins.word(address));
         let [mut index, mut same] = [&one, &other].map(simt::Place::index);
         if index.len() == 3 && same.len() == 3 {
             (index[0], same[0]) = (0, 0);
@@ -167,24 +173,24 @@ impl Teller<'_> {
     pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
         let arrived = self.arrived(side);
         let mut seen = BTreeSet::new();
-        let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.position)).collect();
+        let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.address)).collect();
         let steps = first.iter().map(|((_, k), _)| k + 1).max().unwrap_or(1);
-        let here = first.iter().find(|(_, arrived)| arrived.position == passage.position);
+        let here = first.iter().find(|(_, arrived)| arrived.address == passage.address());
         here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
     }
 
     /// Whether the block keeps every element of an operand that it puts into shared memory.
     pub fn is_stored_once(&self, side: Side) -> bool {
         let mut seen = BTreeSet::new();
-        self.arrived(side).iter().all(|(_, arrived)| seen.insert(arrived.position))
+        self.arrived(side).iter().all(|(_, arrived)| seen.insert(arrived.address))
     }
 
     /// Whether the tile of an operand lies in shared memory with fixed strides, as each word was filled first: then it is what
     /// is read that is wrong, and not how it was stored.
     pub fn is_laid_out(&self, side: Side) -> bool {
         let mut seen = BTreeSet::new();
-        let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.position));
-        rule::affine(&arrived.map(|(place, arrived)| (place, arrived.position.into())).collect::<Vec<_>>()).is_some()
+        let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.address));
+        rule::affine(&arrived.map(|(place, arrived)| (place, arrived.address.into())).collect::<Vec<_>>()).is_some()
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The tags of a register in all lanes.
-type Tags = [Tag; 32];
+pub(super) type Tags = [Tag; 32];
 
-/// What is in a word of shared memory, and who put it there.
+/// What is in half a word of shared memory, and who put it there: the word, if that is one value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     value: Tag,
@@ -32,6 +32,8 @@ pub struct Placed {
     pub tag: Tag,
     /// The word in the block's shared memory.
     pub position: u32,
+    /// It is the upper half of the word.
+    pub upper: bool,
     /// The instruction that stored or copied it.
     pub stored: u32,
     /// The number of the thread.
@@ -40,11 +42,11 @@ pub struct Placed {
 
 /// An access of the instruction that is being executed.
 #[derive(Debug)]
-struct Request {
-    space: Space,
-    kind: AccessKind,
+pub(super) struct Request {
+    pub space: Space,
+    pub kind: AccessKind,
     lanes: u32,
-    addresses: [u64; 32],
+    pub addresses: [u64; 32],
 }
 
 /// An asynchronous copy of a warp that is being started.
@@ -83,7 +85,7 @@ struct Warp {
 /// What is known of the values of a block.
 #[derive(Debug)]
 pub struct BlockOrigins {
-    launch: Arc<Launch>,
+    pub(super) launch: Arc<Launch>,
     pub(super) index: Dim3,
     /// What its values are made of.
     pub nodes: Nodes,
@@ -115,7 +117,7 @@ impl BlockOrigins {
             placed: vec![],
             warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
             constants: launch.constants(),
-            shared: vec![Cell::default(); launch.shared_words],
+            shared: vec![Cell::default(); 2 * launch.shared_words],
             local: HashMap::new(),
             global: HashMap::new(),
             requests: vec![],
@@ -134,7 +136,7 @@ impl BlockOrigins {
     }
 
     /// The tags of an operand, before the instruction changes them.
-    fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
+    pub(super) fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
         if let Some(&wide) = self.constants.get(&place) {
             let place = if wide { Home::Double(place) } else { Home::Word(place) };
             return [self.nodes.constant(step.registers.values(place)[0]); 32];
@@ -145,7 +147,7 @@ impl BlockOrigins {
         tags.get(start..start.saturating_add(32)).and_then(|tags| tags.try_into().ok()).unwrap_or([0; 32])
     }
 
-    fn set(&mut self, step: &Executed<'_>, place: u32, tags: &Tags) {
+    pub(super) fn set(&mut self, step: &Executed<'_>, place: u32, tags: &Tags) {
         let start = place as usize;
         let all = &mut self.warps[step.warp as usize].tags;
         let Some(to) = start.checked_add(32).and_then(|end| all.get_mut(start..end)) else { return };
@@ -249,6 +251,14 @@ impl BlockOrigins {
                 self.derived(step, inst, (detail.wide[1], detail.wide[0]), node);
             }
             Function::Pack if detail.wide[0] && detail.kind == Type::B32 => self.moved(step, inst.d, [inst.a, inst.b]),
+            Function::Pack if !wide && detail.kind == Type::B16 => self.joined(step, inst.d, [inst.a, inst.b], false),
+            Function::CvtPack if detail.kind.bytes() == 4 && detail.source == Type::F32 => {
+                self.joined(step, inst.d, [inst.b, inst.a], true);
+            }
+            Function::Unpack if !detail.wide[1] && detail.kind == Type::B16 => {
+                let from = self.operand(step, inst.a).map(|tag| self.nodes.half(tag, detail.lut.into()));
+                self.set(step, inst.d, &from);
+            }
             Function::Unpack if detail.wide[1] && detail.kind == Type::B32 => {
                 let from = self.operand(step, inst.a.saturating_add(32 * u32::from(detail.lut)));
                 self.set(step, inst.d, &from);
@@ -258,7 +268,7 @@ impl BlockOrigins {
     }
 
     /// Nothing is known of what the instruction writes.
-    fn forget(&mut self, step: &Executed<'_>) {
+    pub(super) fn forget(&mut self, step: &Executed<'_>) {
         let launch = self.launch.clone();
         let first = launch.code.writes.partition_point(|write| write.instruction < step.instruction);
         for write in launch.code.writes[first..].iter().take_while(|write| write.instruction == step.instruction) {
@@ -299,9 +309,15 @@ impl BlockOrigins {
         {
             let bits = values(&step, place, shape.wide);
             let mut halves = [[0; 32]; 2];
-            let known = shape.bytes >= 4 && (shape.bytes == 8) == shape.wide;
+            let known = shape.bytes >= 2 && (shape.bytes == 8) == shape.wide;
             for lane in each(request.lanes).filter(|_| known) {
                 let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes);
+                if shape.bytes == 2 {
+                    if request.space == Space::Shared {
+                        halves[0][lane] = self.cell(&step, address, bits[lane]);
+                    }
+                    continue;
+                }
                 let mut half = |at: u64, bits| self.loaded(&step, request.space, address + 4 * at, lane, bits);
                 if !shape.wide {
                     halves[0][lane] = half(0, bits[lane]);
@@ -321,32 +337,37 @@ impl BlockOrigins {
     }
 
     /// The tag of a word of memory whose value has just been loaded.
-    fn loaded(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, bits: u64) -> Tag {
-        let is = |nodes: &Nodes, tag: Tag| {
-            let known = nodes.bits(tag);
-            tag != 0 && (known == bits || known & 0xffff_ffff == bits || known >> 32 == bits)
-        };
+    pub(super) fn loaded(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, bits: u64) -> Tag {
         match space {
             Space::Global => match self.global.get(&address) {
-                Some(&tag) if is(&self.nodes, tag) => tag,
+                Some(&tag) if self.nodes.is(tag, bits) => tag,
                 Some(_) => 0,
                 None => self.element(address, step.instruction, bits),
             },
             Space::Shared => {
-                let position = (address / 4) as u32;
-                let Some(&cell) = self.shared.get(position as usize) else { return 0 };
-                let value = if is(&self.nodes, cell.value) { cell.value } else { 0 };
-                let Cell { stored, by, .. } = cell;
-                let bits = if value == 0 { bits } else { self.nodes.bits(value) };
-                self.nodes.add(Node::Via { value, position, stored, by, loaded: step.instruction }, bits)
+                let [low, high] = [0, 1].map(|half| self.shared.get((address / 2 + half) as usize).map(|it| it.value));
+                if low == high {
+                    return self.cell(step, address, bits);
+                }
+                let halves = [0, 1].map(|half| self.cell(step, address + 2 * half, bits >> (16 * half) & 0xffff));
+                self.nodes.halves(halves, bits)
             }
             Space::Local => {
                 let thread = 32 * step.warp + lane as u32;
                 let tag = self.local.get(&(thread, (address / 4) as u32)).copied().unwrap_or(0);
-                if is(&self.nodes, tag) { tag } else { 0 }
+                if self.nodes.is(tag, bits) { tag } else { 0 }
             }
             _ => 0,
         }
+    }
+
+    /// What is in a place of shared memory now, as these bits.
+    pub(super) fn cell(&mut self, step: &Executed<'_>, address: u64, bits: u64) -> Tag {
+        let Some(&Cell { value, stored, by }) = self.shared.get((address / 2) as usize) else { return 0 };
+        let value = if self.nodes.is(value, bits) { value } else { 0 };
+        let bits = if value == 0 { bits } else { self.nodes.bits(value) };
+        let (position, upper) = ((address / 4) as u32, !address.is_multiple_of(4));
+        self.nodes.add(Node::Via { value, position, upper, stored, by, loaded: step.instruction }, bits)
     }
 
     fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {
@@ -361,16 +382,20 @@ impl BlockOrigins {
             let tags = [self.operand(step, place), self.operand(step, place.saturating_add(32))];
             for half in 0..u64::from(shape.bytes.div_ceil(4)) {
                 for lane in each(request.lanes) {
-                    let tag = if shape.bytes < 4 { 0 } else { tags[half as usize & 1][lane] };
                     let address = request.addresses[lane] + part as u64 * u64::from(shape.bytes) + 4 * half;
-                    self.put(step, request.space, address & !3, lane, tag);
+                    let number = 32 * step.warp + lane as u32;
+                    match (shape.bytes, request.space) {
+                        (2, Space::Shared) => self.arrive(address as u32, 2, step.instruction, number, tags[0][lane]),
+                        (1 | 2, space) => self.put(step, space, address & !3, lane, 0),
+                        (_, space) => self.put(step, space, address, lane, tags[half as usize & 1][lane]),
+                    }
                 }
             }
         }
     }
 
     /// A word of memory gets a value.
-    fn put(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, value: Tag) {
+    pub(super) fn put(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, value: Tag) {
         let (number, instruction) = (32 * step.warp + lane as u32, step.instruction);
         match space {
             Space::Global => {
@@ -380,7 +405,7 @@ impl BlockOrigins {
                 let order = self.launch.next_store();
                 self.stores.push(Store { array, index, block, thread, instruction, number, of_block: 0, order, value });
             }
-            Space::Shared => self.arrive((address / 4) as u32, instruction, number, value),
+            Space::Shared => self.arrive(address as u32, 4, instruction, number, value),
             Space::Local => {
                 self.local.insert((number, (address / 4) as u32), value);
             }
@@ -388,11 +413,16 @@ impl BlockOrigins {
         }
     }
 
-    fn arrive(&mut self, position: u32, stored: u32, by: u32, value: Tag) {
-        if let Some(cell) = self.shared.get_mut(position as usize) {
-            *cell = Cell { value, stored: Some(stored), by };
-            self.placed.push(Placed { tag: value, position, stored, by });
+    /// A value of so many bytes arrives in shared memory; two halves arrive one by one.
+    fn arrive(&mut self, address: u32, bytes: u32, stored: u32, by: u32, value: Tag) {
+        if let Some([low, high]) = self.nodes.both(value) {
+            self.arrive(address, 2, stored, by, low);
+            return self.arrive(address + 2, 2, stored, by, high);
         }
+        let start = address as usize / 2;
+        let Some(cells) = self.shared.get_mut(start..start + bytes as usize / 2) else { return };
+        cells.fill(Cell { value, stored: Some(stored), by });
+        self.placed.push(Placed { tag: value, position: address / 4, upper: !address.is_multiple_of(4), stored, by });
     }
 
     /// An atomic addition to global memory goes on with the sum that is there; of the others nothing is known.
@@ -422,8 +452,8 @@ impl BlockOrigins {
         };
         let landed: Vec<Flight> = self.warps[step.warp as usize].flights.extract_if(.., lands).collect();
         for Flight { lane, instruction, to, words, .. } in landed {
-            for (position, tag) in (to / 4..).zip(words) {
-                self.arrive(position, instruction, 32 * step.warp + lane as u32, tag);
+            for (address, tag) in (to..).step_by(4).zip(words) {
+                self.arrive(address, 4, instruction, 32 * step.warp + lane as u32, tag);
             }
         }
     }
@@ -434,7 +464,7 @@ impl BlockOrigins {
             for part in 0..bytes / 4 {
                 let address = from + 4 * u64::from(part);
                 let tag = self.element(address, instruction, word(step, address));
-                self.arrive(to / 4 + part, instruction, thread, tag);
+                self.arrive(to + 4 * part, 4, instruction, thread, tag);
             }
         }
     }
@@ -467,12 +497,12 @@ enum Operation {
     MultiplyAdd,
 }
 
-fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
+pub(super) fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
     step.registers.values(if wide { Home::Double(place) } else { Home::Word(place) })
 }
 
 /// A word of global memory.
-fn word(step: &Executed<'_>, address: u64) -> u64 {
+pub(super) fn word(step: &Executed<'_>, address: u64) -> u64 {
     let mut word = [0u32];
     let allocation = step.memory.holding(address, 4);
     let found = allocation
@@ -516,7 +546,7 @@ impl Observer for BlockOrigins {
         if let Some(Wait(keep)) = self.wait.take() {
             self.land(step, keep);
         }
-        for request in &requests {
+        for request in requests.iter().filter(|_| inst.op != Op::Matrix) {
             match request.kind {
                 AccessKind::Load => self.load(step, inst, request),
                 AccessKind::Store => self.store(step, inst, request),
@@ -526,6 +556,7 @@ impl Observer for BlockOrigins {
         }
         let instruction = step.instruction;
         match inst.op {
+            Op::Matrix | Op::Warpgroup => self.matrix(step, inst, &requests),
             _ if !requests.is_empty() => {}
             Op::Mov32 => self.derived(step, inst, (false, false), |_| None),
             Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), |_| None),

@@ -1,12 +1,12 @@
 //! Where values come from: every word that a kernel stores to global memory, with the elements that were multiplied and
 //! added up to form it, and the way that each of them took through shared memory.
 //!
-//! Registers, shared and local memory carry tags beside their values. What is not followed (sums of tensor cores, numbers of
-//! half precision) has no tag, and a tag is only believed if the value in memory is the one that it was made for: an origin
+//! Registers, shared and local memory carry tags beside their values. What is not followed has no tag, and a tag is only believed if the value in memory is the one that it was made for: an origin
 //! may be unknown, but it is never wrong.
 
 mod block;
 mod launch;
+mod matrices;
 mod nodes;
 
 use crate::config::LaunchConfig;
@@ -34,10 +34,8 @@ pub struct Provenance {
 /// An element that was put into shared memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived {
-    /// Index of the block.
-    pub block: Dim3,
-    /// The word in the block's shared memory.
-    pub position: u32,
+    /// Its first byte in the block's shared memory.
+    pub address: u32,
     /// The instruction that stored or copied it.
     pub stored: u32,
     /// The number of the thread.
@@ -80,20 +78,20 @@ impl Provenance {
     pub fn products(&self, store: &Store) -> Vec<(Term, bool)> {
         let nodes = &self.locked()[store.of_block].nodes;
         let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
-        nodes.products(store.number).map(|(tag, term)| (term, later(tag))).collect()
+        nodes.products(store.number).map(|term| (term, later(term.tag))).collect()
     }
 
-    /// The elements that each block put into shared memory, in order.
-    pub fn arrived(&self) -> Vec<Arrived> {
+    /// The elements that a block put into shared memory, in order.
+    pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = self.locked();
         let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
-            let arrived = |&Placed { tag, position, stored, by }: &Placed| {
-                let value = block.nodes.value(tag);
-                Arrived { block: block.index, position, stored, by, value }
+            let arrived = |&Placed { tag, position, upper, stored, by }: &Placed| {
+                let (value, address) = (block.nodes.value(tag), 4 * position + 2 * u32::from(upper));
+                Arrived { address, stored, by, value }
             };
             block.placed.iter().map(arrived).collect()
         };
-        blocks.iter().flat_map(of_block).collect()
+        blocks.iter().filter(|it| it.index == block).flat_map(of_block).collect()
     }
 
     /// The index of a thread by its number in its block.

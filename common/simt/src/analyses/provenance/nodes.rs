@@ -23,6 +23,7 @@ pub(super) enum Node {
     Via {
         value: Tag,
         position: u32,
+        upper: bool,
         stored: Option<u32>,
         by: u32,
         loaded: u32,
@@ -50,6 +51,16 @@ pub(super) enum Node {
         instruction: u32,
         thread: u32,
     },
+    /// What tensor cores make of a line of A, a line of B (both in the lists) and a sum.
+    Lines {
+        a: u32,
+        b: u32,
+        c: Tag,
+        instruction: u32,
+        thread: u32,
+    },
+    /// Two numbers in a word, the lower one first.
+    Halves([Tag; 2]),
 }
 
 /// Nodes that a block makes at most. What comes later is of unknown origin.
@@ -62,44 +73,81 @@ const MOST_WORDS: usize = 1 << 12;
 /// The nodes of a block, each with the bits of its value.
 #[derive(Debug)]
 pub struct Nodes {
-    nodes: Vec<(Node, u64)>,
+    all: Vec<(Node, u64)>,
     constants: HashMap<u64, Tag>,
+    lists: Vec<Vec<Tag>>,
 }
 
 impl Default for Nodes {
     fn default() -> Self {
-        Self { nodes: vec![(Node::Unknown, 0)], constants: HashMap::new() }
+        Self { all: vec![(Node::Unknown, 0)], constants: HashMap::new(), lists: vec![] }
     }
 }
 
 impl Nodes {
     /// How many there are; tags are smaller, and later ones are larger.
     pub fn count(&self) -> Tag {
-        self.nodes.len() as Tag
+        self.all.len() as Tag
     }
 
-    /// The product that a value is, or that was added to the rest of it last.
-    pub fn product(&self, tag: Tag) -> Option<Term> {
-        match self.nodes.get(tag as usize)?.0 {
-            Node::Product { a, b, instruction, thread } | Node::MultiplyAdd { a, b, instruction, thread, .. } => {
-                Some(Term {
-                    factors: [a, b].map(|factor| self.value(factor)),
-                    tag,
-                    instruction,
-                    thread,
-                    negative: false,
-                })
+    /// The products that a value is, or that were added to the rest of it last.
+    pub fn products_of(&self, tag: Tag) -> Vec<Term> {
+        let term = |[a, b]: [Tag; 2], instruction, thread, matrix| {
+            let factors = [a, b].map(|factor| self.value(factor));
+            let [one, other] = factors.map(|factor| factor.scale);
+            let negative = factors[0].negated ^ factors[1].negated;
+            Term { factors, tag, instruction, thread, negative, scale: one * other, scaled: None, matrix }
+        };
+        match self.all.get(tag as usize).map(|(node, _)| *node) {
+            Some(Node::Product { a, b, instruction, thread } | Node::MultiplyAdd { a, b, instruction, thread, .. }) => {
+                vec![term([a, b], instruction, thread, false)]
             }
-            _ => None,
+            Some(Node::Lines { a, b, instruction, thread, .. }) => {
+                let [a, b] = [a, b].map(|list| &self.lists[list as usize]);
+                a.iter().zip(b).map(|(&a, &b)| term([a, b], instruction, thread, true)).collect()
+            }
+            _ => vec![],
         }
+    }
+
+    /// Keeps a line of a matrix.
+    pub(super) fn list(&mut self, tags: Vec<Tag>) -> u32 {
+        self.lists.push(tags);
+        (self.lists.len() - 1) as u32
+    }
+
+    /// A word with two numbers, if one of them is known.
+    pub(super) fn halves(&mut self, halves: [Tag; 2], bits: u64) -> Tag {
+        if halves == [0, 0] { 0 } else { self.add(Node::Halves(halves), bits) }
+    }
+
+    /// The two numbers in a word.
+    pub(super) fn both(&self, tag: Tag) -> Option<[Tag; 2]> {
+        if let Node::Halves(both) = self.all[tag as usize].0 { Some(both) } else { None }
+    }
+
+    /// One of the two numbers in a word; both are what nobody has set, or 0, if the word is.
+    pub(super) fn half(&self, tag: Tag, at: usize) -> Tag {
+        match self.all[tag as usize].0 {
+            Node::Halves(both) => both[at & 1],
+            Node::Via { stored: None, .. } => tag,
+            _ if self.value(tag).source == Source::Constant(0) => tag,
+            _ => 0,
+        }
+    }
+
+    /// Whether these bits are those of a known value, or of a half of it.
+    pub(super) fn is(&self, tag: Tag, bits: u64) -> bool {
+        let known = self.bits(tag);
+        tag != 0 && (known == bits || known & 0xffff_ffff == bits || known >> 32 == bits)
     }
 
     pub(super) fn add(&mut self, node: Node, bits: u64) -> Tag {
-        if self.nodes.len() >= MOST {
+        if self.all.len() >= MOST {
             return 0;
         }
-        self.nodes.push((node, bits));
-        (self.nodes.len() - 1) as Tag
+        self.all.push((node, bits));
+        (self.all.len() - 1) as Tag
     }
 
     /// A constant without an instruction of its own.
@@ -113,18 +161,18 @@ impl Nodes {
     }
 
     pub(super) fn is_constant(&self, tag: Tag) -> bool {
-        matches!(self.nodes[tag as usize].0, Node::Constant { .. })
+        matches!(self.all[tag as usize].0, Node::Constant { .. })
     }
 
     pub(super) fn bits(&self, tag: Tag) -> u64 {
-        self.nodes[tag as usize].1
+        self.all[tag as usize].1
     }
 
     /// Where a value comes from, if it is not computed.
     pub fn value(&self, mut tag: Tag) -> Value {
-        let mut value = Value { bits: self.bits(tag), ..Value::default() };
+        let mut value = Value { bits: self.bits(tag), scale: 1.0, ..Value::default() };
         loop {
-            match self.nodes[tag as usize].0 {
+            match self.all[tag as usize].0 {
                 Node::Constant { instruction } => {
                     value.source = Source::Constant(self.bits(tag));
                     value.loaded = instruction;
@@ -135,8 +183,8 @@ impl Nodes {
                     value.loaded = Some(loaded);
                     return value;
                 }
-                Node::Via { value: of, position, stored, by, loaded } => {
-                    value.shared.get_or_insert(Passage { position, stored, by, loaded });
+                Node::Via { value: of, position, upper, stored, by, loaded } => {
+                    value.shared.get_or_insert(Passage { position, upper, stored, by, loaded });
                     tag = of;
                 }
                 Node::Converted { value: of, instruction } => {
@@ -147,8 +195,18 @@ impl Nodes {
                     value.negated = !value.negated;
                     tag = of;
                 }
-                Node::Unknown => return value,
-                Node::Product { instruction, .. } | Node::MultiplyAdd { instruction, .. } => {
+                // What a number of fewer bits has lost of another one, and that times a factor.
+                Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
+                    let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
+                    (value.scale, tag) = (value.scale * f32::from_bits(self.bits(number) as u32), of);
+                }
+                Node::Sum { a, b } if value.converted.is_some() && self.is_loss(a, b) => {
+                    (value.part, tag) = (true, a);
+                }
+                Node::Unknown | Node::Halves(_) => return value,
+                Node::Product { instruction, .. }
+                | Node::MultiplyAdd { instruction, .. }
+                | Node::Lines { instruction, .. } => {
                     value.source = Source::Computed;
                     value.loaded = Some(instruction);
                     return value;
@@ -161,43 +219,52 @@ impl Nodes {
         }
     }
 
+    /// Whether the second value is what is left of the first one in another type, and is taken from it.
+    fn is_loss(&self, whole: Tag, part: Tag) -> bool {
+        let [whole, part] = [whole, part].map(|tag| self.value(tag));
+        whole.source == part.source
+            && matches!(whole.source, Source::Element { .. })
+            && part.negated
+            && part.converted.is_some()
+    }
+
     /// What a value is the sum of.
     pub fn formed(&self, tag: Tag) -> Formed {
         let mut formed = Formed::default();
-        // The sum's tag, whether it is subtracted, and by what it was converted.
-        let mut waiting = vec![(tag, false)];
+        // The sum's tag, whether it is subtracted, and how often it counts.
+        let mut waiting = vec![(tag, false, (1.0, None))];
         // Sums of sums of sums double with each step: what meets more nodes than there are is not followed to its end.
-        let mut steps = self.nodes.len().min(MOST_STEPS);
-        while let Some((tag, negative)) = waiting.pop() {
+        let mut steps = self.all.len().min(MOST_STEPS);
+        while let Some((tag, negative, scale)) = waiting.pop() {
             if steps == 0 {
                 formed.rest.push(Value::default());
                 break;
             }
             steps -= 1;
-            if let Some((factor, sum)) = self.scaled(tag) {
-                formed.scales.push(factor);
-                waiting.push((sum, negative));
-            } else if let Some(term) = self.product(tag) {
-                for mut term in self.multiplied_out(term) {
+            if let Some((factor, by, sum)) = self.scaled(tag) {
+                waiting.push((sum, negative, (scale.0 * factor, by.or(scale.1))));
+            } else {
+                for term in self.products_of(tag).into_iter().rev().flat_map(|term| self.multiplied_out(term)) {
                     steps = steps.saturating_sub(1);
-                    term.negative = negative ^ term.factors[0].negated ^ term.factors[1].negated;
-                    formed.terms.push(term);
+                    let [one, other] = term.factors.map(|factor| factor.negated);
+                    let negative = negative ^ one ^ other;
+                    formed.terms.push(Term { negative, scale: scale.0 * term.scale, scaled: scale.1, ..term });
                 }
             }
             if self.is_sum(tag) {
                 formed.sums.push(tag);
             }
-            match self.nodes[tag as usize].0 {
+            match self.all[tag as usize].0 {
                 Node::Product { .. } => {}
-                Node::MultiplyAdd { c, .. } => waiting.push((c, negative)),
+                Node::MultiplyAdd { c, .. } | Node::Lines { c, .. } => waiting.push((c, negative, scale)),
                 Node::Sum { a, b } if a == b && self.is_sum(a) => {}
-                Node::Sum { a, b } => waiting.extend([(a, negative), (b, negative)]),
-                Node::Negated(of) => waiting.push((of, !negative)),
+                Node::Sum { a, b } => waiting.extend([(a, negative, scale), (b, negative, scale)]),
+                Node::Negated(of) => waiting.push((of, !negative, scale)),
                 Node::Converted { value, instruction } if self.is_sum(value) => {
                     formed.conversions.push(instruction);
-                    waiting.push((value, negative));
+                    waiting.push((value, negative, scale));
                 }
-                Node::Via { value, .. } if self.is_sum(value) => waiting.push((value, negative)),
+                Node::Via { value, .. } if self.is_sum(value) => waiting.push((value, negative, scale)),
                 _ => formed.rest.push(self.value(tag)),
             }
         }
@@ -207,14 +274,14 @@ impl Nodes {
 
     /// The products that one stands for: if a factor is a sum of words, those with each of them, the last one first.
     fn multiplied_out(&self, term: Term) -> Vec<Term> {
-        let (Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. }) = self.nodes[term.tag as usize].0 else {
+        let (Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. }) = self.all[term.tag as usize].0 else {
             return vec![term];
         };
         for (at, sum) in [a, b].into_iter().enumerate().filter(|(_, factor)| self.is_sum(*factor)) {
             let (mut words, mut waiting) = (vec![], vec![sum]);
             for _ in 0..MOST_WORDS {
                 let Some(tag) = waiting.pop() else { break };
-                match self.nodes[tag as usize].0 {
+                match self.all[tag as usize].0 {
                     Node::Sum { a, b } => waiting.extend([a, b]),
                     Node::Via { value, .. } if self.is_sum(value) => waiting.push(value),
                     _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
@@ -229,15 +296,18 @@ impl Nodes {
         vec![term]
     }
 
-    /// The number by which a sum is multiplied here, and that sum. A compiler adds a sum to itself for twice the sum.
-    fn scaled(&self, tag: Tag) -> Option<(f32, Tag)> {
-        let (a, b) = match self.nodes[tag as usize].0 {
-            Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. } => (a, b),
-            Node::Sum { a, b } if a == b && self.is_sum(a) => return Some((2.0, a)),
+    /// The number by which a sum is multiplied here, by which instruction, and that sum. A compiler adds a sum to itself for
+    /// twice the sum.
+    fn scaled(&self, tag: Tag) -> Option<(f32, Option<u32>, Tag)> {
+        let (a, b, by) = match self.all[tag as usize].0 {
+            Node::Product { a, b, instruction, .. } | Node::MultiplyAdd { a, b, instruction, .. } => {
+                (a, b, instruction)
+            }
+            Node::Sum { a, b } if a == b && self.is_sum(a) => return Some((2.0, None, a)),
             _ => return None,
         };
         [(a, b), (b, a)].into_iter().find_map(|(one, sum)| match self.value(one).source {
-            Source::Constant(bits) if self.is_sum(sum) => Some((f32::from_bits(bits as u32), sum)),
+            Source::Constant(bits) if self.is_sum(sum) => Some((f32::from_bits(bits as u32), Some(by), sum)),
             _ => None,
         })
     }
@@ -245,8 +315,8 @@ impl Nodes {
     /// Whether this is a product or a sum, seen through conversions and shared memory.
     pub fn is_sum(&self, mut tag: Tag) -> bool {
         loop {
-            match self.nodes[tag as usize].0 {
-                Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } => return true,
+            match self.all[tag as usize].0 {
+                Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } | Node::Lines { .. } => return true,
                 Node::Via { value, .. } | Node::Converted { value, .. } | Node::Negated(value) => tag = value,
                 _ => return false,
             }
@@ -254,16 +324,15 @@ impl Nodes {
     }
 
     /// All products that a thread has formed, in order.
-    pub(super) fn products(&self, of: u32) -> impl Iterator<Item = (Tag, Term)> {
-        let all = (0..self.count()).filter_map(|tag| self.product(tag));
-        all.filter(move |term| term.thread == of).map(|term| (term.tag, term))
+    pub(super) fn products(&self, of: u32) -> impl Iterator<Item = Term> {
+        (0..self.count()).flat_map(|tag| self.products_of(tag)).filter(move |term| term.thread == of)
     }
 
     /// Whether the sum `later` goes on from the sum `earlier`.
     pub(super) fn continues(&self, mut later: Tag, earlier: Tag) -> bool {
         while later != earlier {
-            later = match self.nodes[later as usize].0 {
-                Node::MultiplyAdd { c, .. } => c,
+            later = match self.all[later as usize].0 {
+                Node::MultiplyAdd { c, .. } | Node::Lines { c, .. } => c,
                 Node::Sum { a, b } => {
                     if self.is_sum(a) {
                         a
@@ -290,8 +359,6 @@ pub struct Formed {
     pub rest: Vec<Value>,
     /// Instructions that gave the sum another type.
     pub conversions: Vec<u32>,
-    /// Numbers by which a part of it was multiplied as a whole.
-    pub scales: Vec<f32>,
 }
 
 /// A product that is part of a sum.
@@ -307,6 +374,12 @@ pub struct Term {
     pub thread: u32,
     /// It is subtracted.
     pub negative: bool,
+    /// The number by which it was multiplied afterwards, and those in its factors.
+    pub scale: f32,
+    /// The instruction that did, if it is a multiplication.
+    pub scaled: Option<u32>,
+    /// Tensor cores made it.
+    pub matrix: bool,
 }
 
 /// A value and the way that it came.
@@ -324,6 +397,10 @@ pub struct Value {
     pub converted: Option<u32>,
     /// Its sign was changed.
     pub negated: bool,
+    /// It is what a number of fewer bits has lost of it.
+    pub part: bool,
+    /// The number by which it was multiplied.
+    pub scale: f32,
 }
 
 /// Where a value began.
@@ -350,10 +427,19 @@ pub enum Source {
 pub struct Passage {
     /// The word in the block's shared memory.
     pub position: u32,
+    /// It is the upper half of the word.
+    pub upper: bool,
     /// The instruction that put it there; none if nobody did.
     pub stored: Option<u32>,
     /// The number in its block of the thread that did.
     pub by: u32,
     /// The instruction that read it.
     pub loaded: u32,
+}
+
+impl Passage {
+    /// Its first byte in the block's shared memory.
+    pub fn address(&self) -> u32 {
+        4 * self.position + 2 * u32::from(self.upper)
+    }
 }
