@@ -131,7 +131,8 @@ impl Transfer {
     pub fn asked(&self, problem: &Problem) -> Asked {
         let kind = self.template.kind;
         let batch = if kind == Kind::Batch { self.batch } else { 1 };
-        Asked { kind, batch, weights: [self.alpha as f32, self.beta as f32], ..Asked::product(problem) }
+        let weights = if kind == Kind::Scaled { [self.alpha as f32, self.beta as f32] } else { [1.0, 0.0] };
+        Asked { kind, batch, weights, ..Asked::product(problem) }
     }
 
     /// The plan of the covered problem, with the sizes of the whole one.

@@ -54,24 +54,24 @@ impl Teller<'_> {
             return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
         };
         let need = self.asked.name(side, place);
-        let arrival = self.arrival(side, place, value);
-        if let Some(later) = arrival.filter(|it| Some(it.address) == value.shared.map(|passage| passage.address())) {
-            let stored = self.line(later.stored);
-            marks.push(self.stores(later.stored, Some(cell.clone()), format!("{need} is stored in {cell}")));
-            self.set_by(later.stored, true, &mut marks);
-            let what = format!("{read} reads {cell} for {need} before {stored} has stored it there");
-            let help = format!("let {stored} store the tile, and let all threads wait for it, before {read} reads it");
-            return told(Mistake::Unset, what, marks, help);
-        }
-        if let Some(arrived) = arrival {
+        if let Some(arrived) = self.arrival(side, place, value) {
+            let passage = value.shared?;
             let (there, stored) = (self.word(arrived.address), self.line(arrived.stored));
             marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
             self.set_by(arrived.stored, true, &mut marks);
-            self.set_by(value.shared?.loaded, false, &mut marks);
-            let buffer = self.same_but_for_buffer(value.shared?.address(), arrived.address);
-            let mistake = if buffer { Mistake::Stale } else { Mistake::Misplaced };
+            if passage.address() == arrived.address {
+                let what = format!("{read} reads {cell} for {need} before {stored} has stored it there");
+                let help =
+                    format!("let {stored} store the tile, and all threads wait for that, before {read} reads it");
+                return told(Mistake::Unset, what, marks, help);
+            }
+            self.set_by(passage.loaded, false, &mut marks);
+            let (mistake, same) = if self.same_but_for_buffer(passage.address(), arrived.address) {
+                (Mistake::Stale, "buffer")
+            } else {
+                (Mistake::Misplaced, "array and the same indices")
+            };
             let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
-            let same = if buffer { "buffer" } else { "array and the same indices" };
             return told(mistake, what, marks, format!("let {stored} and {read} use the same {same} for one tile"));
         }
         let name = self.asked.array(side);

@@ -234,8 +234,8 @@ impl Origins {
             Source::Constant(bits) if f32::from_bits(bits as u32) == 0.0 => Factor::Zero,
             Source::Constant(bits) => Factor::Number(f32::from_bits(bits as u32)),
             Source::Computed => Factor::Computed,
-            _ if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
-            _ => Factor::Unknown,
+            Source::Unknown if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
+            Source::Unknown => Factor::Unknown,
         }
     }
 

@@ -402,16 +402,6 @@ impl Teller<'_> {
                     )
                 }
             }
-            (Some(passage), Some(arrived)) if taken.0 == needed.0 && value.loaded == arrived.value.loaded => {
-                if let Some(loaded) = value.loaded {
-                    self.set_by(loaded, false, &mut marks);
-                }
-                let (here, read) = (self.word(passage.address()), self.line(passage.loaded));
-                format!(
-                    "{need} comes to {here} in another step than the one in which {read} needs it: look at how the index or the pointer in {load} \
-                     begins, at what changes it in the loop, and at when the tile is stored"
-                )
-            }
             (shared, _) => {
                 if let Some(loaded) = value.loaded {
                     self.set_by(loaded, false, &mut marks);
