@@ -225,9 +225,7 @@ impl Teller<'_> {
         for stored in pair.factors.iter().filter_map(|(_, value)| value.shared?.stored) {
             self.set_by(stored, true, &mut marks);
         }
-        if marks.is_empty() {
-            marks.push(self.mark(pair.term.instruction, None, "multiplies"));
-        }
+        add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
         let name = &self.element.name;
         let what = format!("{line} multiplies {one} by {other}, and {name} needs an element of A times one of B");
         Told::of_kind(Mistake::Operands, what, marks, &line)
