@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use simt::analyses::provenance::Source;
 
-use super::asked::{Asked, Place, Side};
+use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
 
 /// What is wrong with an element.
