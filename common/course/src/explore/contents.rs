@@ -45,6 +45,11 @@ pub fn without_kernels() -> Result<Data> {
 /// A kernel of the course, and its chapter with the stops that are about it.
 pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     let id = kernel.name();
+    // The book's page goes without kernels in Rust: the same is shown there in CUDA C.
+    if kernel.role() == Role::Rust {
+        let chapter = Chapter { id: "own".into(), title: kernel.step.title.into(), ..Chapter::default() };
+        return Ok((of_course(*kernel)?, chapter));
+    }
     let (chapters, kernels) = of_step(kernel.step, &mut tours()?)?;
     let found = kernels.into_iter().find(|kernel| kernel.id == id);
     let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
