@@ -154,7 +154,8 @@ impl Origins {
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
         // A factor that is a sum: only in the sum of a row is that a way to the result.
         let spread = |pair: &[Term]| {
-            pair[0].tag == pair[1].tag && pair[0].factors.map(|of| of.source) != pair[1].factors.map(|of| of.source)
+            let one = pair[0].tag == pair[1].tag && !pair[0].matrix;
+            one && pair[0].factors.map(|of| of.source) != pair[1].factors.map(|of| of.source)
         };
         if asked.kind != Kind::RowSums && formed.terms.windows(2).any(spread) {
             formed.rest.push(Value::default());
