@@ -97,7 +97,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let landed = |(party, event): &Access| {
         let by = (tape.event(*event).instruction, launch.numbers(party).1);
         let (_, word) = cell.filter(|(array, _)| array.is_none())?;
-        let is = |placed: &Placed| placed.position == word && (placed.stored, placed.by) == by;
+        let is = |placed: &Placed| placed.address / 4 == word && (placed.stored, placed.by) == by;
         let place = Place::new(run, found.launch, block)?;
         let mut after = place.block.placed(*event..launch.events.end).filter(|(_, placed)| is(placed));
         after.next().map(|(event, _)| event)
@@ -171,7 +171,9 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
             let since =
                 openings.rfind(|opened| opened.event < read).map_or(launch.events.start, |opened| opened.event + 1);
             let fits = |&(_, placed): &(u32, &Placed)| {
-                placed.position == passage.position && is(placed.stored, writer) && placed.by / 32 != term.thread / 32
+                placed.address / 4 == passage.address / 4
+                    && is(placed.stored, writer)
+                    && placed.by / 32 != term.thread / 32
             };
             let before = place.block.placed(since..read).rfind(fits);
             let Some((written, placed)) = before.or_else(|| place.block.placed(read + 1..next).find(fits)) else {
@@ -179,7 +181,7 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
             };
             let mut sides = [(of(writer, placed.by), written), (of(reader, term.thread), read)];
             sides.sort_by_key(|&(_, event)| event);
-            return Some((sides, passage.position));
+            return Some((sides, passage.address / 4));
         }
     }
     None
@@ -196,7 +198,7 @@ fn becomes(
     let loaded = run.tape.event(event).instruction;
     let uses = |term: &Term| {
         let read = term.factors.iter().filter_map(|factor| factor.shared);
-        let mut read = read.filter(|passage| (passage.position, passage.loaded) == (word, loaded));
+        let mut read = read.filter(|passage| (passage.address / 4, passage.loaded) == (word, loaded));
         term.thread == thread && place.block.event_of(term.tag) > event && read.next().is_some()
     };
     let mut stores = place.block.stores().filter(|(_, store)| store.number == thread);

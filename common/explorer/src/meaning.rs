@@ -78,8 +78,8 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
             ("constant", format!("the number {}", run.number(bits as u32)))
         }
         (Source::Computed, _) => ("unknown", "a sum".into()),
-        (Source::Unknown, Some(Passage { position, stored: None, .. })) => {
-            ("unset", unset("has stored", &named(None, position)))
+        (Source::Unknown, Some(Passage { address, stored: None, .. })) => {
+            ("unset", unset("has stored", &named(None, address / 4)))
         }
         (Source::Unknown, _) => ("unknown", "a number".into()),
     };
@@ -134,7 +134,7 @@ impl<'a> Place<'a> {
 
     /// What arrived last in a word of shared memory before an event.
     pub fn placed(&self, word: u32, before: u32) -> Option<(u32, &'a Placed)> {
-        self.block.placed(0..before).rfind(|(_, placed)| placed.position == word)
+        self.block.placed(0..before).rfind(|(_, placed)| placed.address / 4 == word)
     }
 
     /// How many products a sum has.

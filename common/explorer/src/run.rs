@@ -211,8 +211,8 @@ impl Setup {
     }
 }
 
-/// The array that an argument points to, with an offset in words; or the number that it is.
-fn pointed(argument: &plan::Arg) -> Result<(usize, u64), i32> {
+/// The array that an argument points to (0 is A, 1 B, 2 C, 3 the workspace), with an offset in words; or the number that it is.
+pub fn pointed(argument: &plan::Arg) -> Result<(usize, u64), i32> {
     match *argument {
         plan::Arg::A(offset) => Ok((A, offset)),
         plan::Arg::B(offset) => Ok((B, offset)),

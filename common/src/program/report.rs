@@ -224,7 +224,8 @@ impl Table {
         }
         self.styled(BAD, "WRONG", verification.words(causes));
         for mismatch in &verification.mismatches {
-            self.line("", format!("{}, expected {}", mismatch.words(), mismatch.expected));
+            let name = format!("C[{}][{}]", mismatch.row, mismatch.col);
+            self.line("", format!("{}, expected {}", mismatch.words(&name), mismatch.expected));
         }
         if let Some(map) = &verification.map {
             self.0 += map;

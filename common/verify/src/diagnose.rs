@@ -65,7 +65,7 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     if let Some(words) = part_of_k(problem, operands, shape, &found.samples) {
         return certain(format!("{count}: {words}"));
     }
-    if let Some(words) = factor(problem, &found.samples) {
+    if let Some(words) = factor(problem.k, &found.samples) {
         return certain(format!("{count}: {words}"));
     }
     if is_rounding(problem, found) {
@@ -132,8 +132,8 @@ fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mi
         .map(|(words, ..)| words)
 }
 
-/// What a factor tells that all of them have in common.
-fn factor(problem: &Problem, samples: &[Mismatch]) -> Option<String> {
+/// What a factor tells that all wrong elements have in common, each of them a sum of `k` products.
+pub fn factor(k: u64, samples: &[Mismatch]) -> Option<String> {
     let ratio = |sample: &Mismatch| sample.got.map(|got| got / sample.expected);
     let ratios: Vec<f64> = samples.iter().map(ratio).collect::<Option<_>>()?;
     let first = *ratios.first()?;
@@ -144,7 +144,7 @@ fn factor(problem: &Problem, samples: &[Mismatch]) -> Option<String> {
     }
     Some(match () {
         () if first == 0.0 => "they are 0; check what is done to a sum before it is stored".into(),
-        () if alike(first, 1.0 / problem.k as f64) => "they are divided by K; C is the sum, and no mean".into(),
+        () if alike(first, 1.0 / k as f64) => "they are divided by K; C is the sum, and no mean".into(),
         () => format!("each is {first:.4} times what it should be; check what is done to a sum before it is stored"),
     })
 }

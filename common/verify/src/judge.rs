@@ -28,14 +28,13 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// The element, and what it is.
-    pub fn words(&self) -> String {
-        let got = match (self.unwritten, self.got) {
-            (true, _) => "was never written".to_owned(),
-            (false, Some(got)) => format!("is {got}"),
-            (false, None) => "is NaN or infinite".to_owned(),
-        };
-        format!("C[{}][{}] {got}", self.row, self.col)
+    /// What the element of this name is.
+    pub fn words(&self, name: &str) -> String {
+        match (self.unwritten, self.got) {
+            (true, _) => format!("{name} was never written"),
+            (false, Some(got)) => format!("{name} is {got}"),
+            (false, None) => format!("{name} is NaN or infinite"),
+        }
     }
 }
 

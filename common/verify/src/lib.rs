@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::matrix::Operands;
 use plan::{Dtype, Fill, Problem};
 
+pub use diagnose::factor;
 pub use judge::Mismatch;
 pub use method::Method;
 pub use plan::Shape;

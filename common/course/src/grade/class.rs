@@ -1,10 +1,12 @@
 //! A graded class: its rows, what went wrong most often, and who handed in the same kernel.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use common::basics::workspace;
 
 use super::hand_in::{HandIn, Kernel};
+use crate::files;
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::Next;
 use crate::lab::data::Lab;
@@ -89,9 +91,8 @@ impl<'a> Class<'a> {
         let mut labs: Vec<&Lab> = self.rows.iter().filter_map(Row::lab).collect();
         labs.sort_by_key(|lab| lab.name());
         labs.dedup_by_key(|lab| lab.name());
-        let in_rust = |lab: &Lab| {
-            self.rows.iter().any(|row| row.lab_name() == lab.name() && row.hand_in.file.to_lowercase().ends_with(".rs"))
-        };
+        let in_rust =
+            |lab: &Lab| self.rows.iter().any(|row| row.lab_name() == lab.name() && is_rust(row.hand_in.file.as_ref()));
         for lab in labs {
             for (name, print) in of_the_course(lab, in_rust(lab)) {
                 groups
@@ -103,6 +104,10 @@ impl<'a> Class<'a> {
     }
 }
 
+fn is_rust(file: &Path) -> bool {
+    files::kind(file) == Some("rs")
+}
+
 /// The fingerprints of what everybody can read: the start of a lab, and its answers.
 fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
     let answers = lab.data.tasks.iter().filter_map(|task| task.answer.as_deref());
@@ -110,7 +115,7 @@ fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
     let files = kernels.filter_map(|name| steps::Kernel::named(&name).ok()).map(|kernel| kernel.file());
     let starts = [lab.start(), lab.start().with_extension("rs")].into_iter().filter(|_| lab.transfer.is_none());
     // Whatever would be compiled for nothing is left out.
-    let known = starts.chain(files).filter(|file| in_rust || file.extension().is_none_or(|kind| kind != "rs"));
+    let known = starts.chain(files).filter(|file| in_rust || !is_rust(file.as_path()));
     let print = |file: std::path::PathBuf| {
         let candidate = Candidate::read(lab, &file, 0, None).ok()?;
         Some((format!("the course's {}", workspace::display(&file)), fingerprint_of(lab, &candidate)?))

@@ -72,10 +72,8 @@ impl Candidate {
         let next = self.why(&wrong, &ended).unwrap_or_else(|| match (ended.first(), wrong.first()) {
             (Some((size, error)), _) => self.broken(*size, shapes, error),
             (None, Some(smallest)) => {
-                // What all elements have in common says most.
-                let says =
-                    |(_, found): &&([u64; 3], Verification)| found.diagnosis.iter().any(|text| text.contains(": "));
-                let (size, verification) = wrong.iter().find(says).unwrap_or(smallest);
+                // What the elements tell by themselves says most.
+                let (size, verification) = wrong.iter().find(|(_, found)| !found.unclear).unwrap_or(smallest);
                 self.wrong(*size, verification)
             }
             (None, None) => Next::new(String::new(), None),
@@ -184,10 +182,8 @@ impl Candidate {
         let name = names(&[size]);
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
-            let words = mismatch.words();
-            let (_, is) = words.split_once(' ').unwrap_or_default();
             let name = self.name_of_c(size, (mismatch.row, mismatch.col));
-            text += &format!("\n{name} {is}, and should be {}", mismatch.expected);
+            text += &format!("\n{}, and should be {}", mismatch.words(&name), mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
         Next::new(text, self.command(size, "--device sim")).of("wrong product")

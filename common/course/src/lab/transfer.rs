@@ -13,7 +13,7 @@ use common::device::product::{Matrices, Product as _};
 use common::device::session::Session;
 use common::findings::analysis::HazardReport;
 use common::findings::why::{Asked, Kind, Side};
-use common::verify::{Mismatch, Verification};
+use common::verify::{self, Mismatch, Verification};
 use plan::{Arg, Plan, Problem};
 
 use crate::lab::task::{Goal, Task, Template};
@@ -88,27 +88,24 @@ impl Transfer {
 
     /// A finding in terms of the task, whose matrices may lie in another way than those of A·B.
     pub fn told(&self, problem: &Problem, mut found: HazardReport) -> HazardReport {
-        const OF_A_PRODUCT: [&str; 4] = ["multiply the row by ", "read ", "compare ", "store only "];
         let asked = self.asked(problem);
-        let is_in = |array: &&str| found.place.split(' ').any(|word| word.starts_with(&format!("{array}[")));
         let each = if asked.batch > 1 { "in each product of the batch " } else { "" };
         let layout = |side| format!("{each}{}; read nothing beyond its edges", asked.layout(side));
-        let help = match ["A", "B", "C"].into_iter().find(is_in) {
+        let array = found.diagnostic.laid_out.take();
+        let help = match array.as_deref() {
             Some("A") => layout(Side::A),
             Some("B") if asked.array(Side::B) == "A" => "there is no B in this task: both factors are of A".into(),
             Some("B") => layout(Side::B),
             Some("C") if asked.kind == Kind::RowSums => "C has M elements, one for each row of A·B: C[row]".into(),
-            Some(c) => {
+            Some("C") => {
                 format!(
-                    "{each}{c} has N columns, so its elements are C[row * N + col]; let one thread store each of them"
+                    "{each}C has N columns, so its elements are C[row * N + col]; let one thread store each of them"
                 )
             }
-            None => return found,
+            _ => return found,
         };
-        if OF_A_PRODUCT.iter().any(|words| found.diagnostic.help.starts_with(words)) {
-            found.diagnostic.vague = !help.contains("C[row");
-            found.diagnostic.help = help;
-        }
+        found.diagnostic.vague = array.as_deref() != Some("C");
+        found.diagnostic.help = help;
         found
     }
 
@@ -224,37 +221,28 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
         })
     };
     let mut mismatches: Vec<Mismatch> = words.iter().zip(expected).enumerate().filter_map(wrong).collect();
-    let got: Vec<f32> = words.iter().map(|&word| f32::from_bits(word)).collect();
-    let alike = in_common(&got, expected).map_or_else(String::new, |alike| format!(": {alike}"));
+    let alike = verify::factor(problem.k, &mismatches).or_else(|| {
+        is_running(words, expected)
+            .then(|| "each holds the sum of those before it, too; set the sum to 0 for each element".into())
+    });
+    let unclear = alike.is_none();
+    let alike = alike.map_or_else(String::new, |alike| format!(": {alike}"));
     let diagnosis = format!("{} of {} elements are wrong{alike}", mismatches.len(), expected.len());
     let ok = mismatches.is_empty();
     mismatches.truncate(10);
     let diagnosis = (!ok).then_some(diagnosis);
-    Verification { ok, diagnosis, mismatches, ..Verification::failed(problem, String::new()) }
+    Verification { ok, diagnosis, unclear: !ok && unclear, mismatches, ..Verification::failed(problem, String::new()) }
 }
 
-/// What all elements have in common, if it is a factor, or that each goes on from those before it.
-fn in_common(got: &[f32], expected: &[f32]) -> Option<String> {
-    // One number has something in common with any other.
-    let not_zero = || expected.iter().enumerate().filter(|(_, element)| **element != 0.0);
-    let (first, _) = not_zero().nth(2).and(not_zero().next())?;
-    let factor = got[first] / expected[first];
+/// Whether each element goes on from those before it.
+fn is_running(words: &[u32], expected: &[f32]) -> bool {
     let mut sum = 0.0;
-    let running = expected.iter().map(|element| {
+    let goes_on = |(&word, element): (&u32, &f32)| {
         sum += element;
-        sum
-    });
-    let is_near = |one: f32, other: f32| (one - other).abs() <= 1e-5 * other.abs();
-    if !is_near(factor, 1.0)
-        && factor.abs() > 0.0
-        && got.iter().zip(expected).all(|(got, expected)| is_near(*got, factor * expected))
-    {
-        Some(format!("each is {factor} times what it should be"))
-    } else if got.iter().zip(running).all(|(got, running)| is_near(*got, running)) {
-        Some("each holds the sum of those before it, too; set the sum to 0 for each element".into())
-    } else {
-        None
-    }
+        f32::from_bits(word).partial_cmp(&sum) == Some(Ordering::Equal)
+    };
+    // One number has something in common with any other.
+    expected.iter().filter(|element| **element != 0.0).count() > 2 && words.iter().zip(expected).all(goes_on)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use common::basics::workspace;
 use common::code;
 use common::code::assembled::{Assembled, MachineCode};
 use course::files;
+use explorer::run::pointed;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module, Work};
@@ -112,15 +113,9 @@ impl Reading {
             memory.fill(pointer, 1.0_f32)?;
             all.push(pointer);
         }
-        let arg = |arg: &plan::Arg| {
-            let (place, at) = match *arg {
-                plan::Arg::A(at) => (0, at),
-                plan::Arg::B(at) => (1, at),
-                plan::Arg::C(at) => (2, at),
-                plan::Arg::Workspace(at) => (3, at),
-                plan::Arg::Int(value) => return Arg::I32(value),
-            };
-            Arg::Pointer(all[place].offset(4 * at as i64))
+        let arg = |arg: &plan::Arg| match pointed(arg) {
+            Ok((array, at)) => Arg::Pointer(all[array].offset(4 * at as i64)),
+            Err(value) => Arg::I32(value),
         };
         let args: Vec<Arg> = launch.args.iter().map(arg).collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));

@@ -6,21 +6,32 @@ use super::around::around;
 use super::underline::{code, is_name};
 use crate::code::places;
 
-/// What to do about an access out of bounds, if a comparison in its line, or in a condition or loop around it, is wrong; with that line.
-pub fn remedy(place: &Location) -> Option<(u32, String)> {
+/// A comparison that is wrong.
+pub struct Bound {
+    pub line: u32,
+    /// It takes the size of another side of the matrix.
+    pub of_other_side: bool,
+    /// What to do.
+    pub help: String,
+}
+
+/// What to do about an access out of bounds, if a comparison in its line, or in a condition or loop around it, is wrong.
+pub fn remedy(place: &Location) -> Option<Bound> {
     let mut lines = around(place, &["for", "while", "if"]);
     lines.extend(place.line);
     let file = place.file.as_ref()?;
-    lines.into_iter().find_map(|line| Some((line, wrong(line, code(&places::line(file, line)?))?)))
+    lines.into_iter().find_map(|line| wrong(line, code(&places::line(file, line)?)))
 }
 
 /// What is wrong with the comparisons in a line.
-fn wrong(line: u32, code: &str) -> Option<String> {
+fn wrong(line: u32, code: &str) -> Option<Bound> {
+    let bound = |of_other_side, help| Some(Bound { line, of_other_side, help });
     let compares = |part: &str| part.contains("< M") || part.contains("< N") || part.contains("< K");
     if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
-        return Some(format!(
+        let help = format!(
             "write && in place of || in line {line}: an element lies inside the matrix only if all of this is true"
-        ));
+        );
+        return bound(false, help);
     }
     for (at, _) in code.match_indices('<') {
         let before = code[..at].trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
@@ -32,9 +43,10 @@ fn wrong(line: u32, code: &str) -> Option<String> {
         }
         let less = after.trim_start()[size.len()..].trim_start().starts_with('-');
         if equal && !less && before.contains(|c: char| c.is_lowercase()) {
-            return Some(format!(
+            let help = format!(
                 "write {before} < {size} in line {line}: with <= the last {before} is {size}, and the last element is that of {size} - 1"
-            ));
+            );
+            return bound(false, help);
         }
         if !matches!(size, "M" | "N" | "K") || equal {
             continue;
@@ -46,9 +58,10 @@ fn wrong(line: u32, code: &str) -> Option<String> {
             _ => continue,
         };
         if size != right {
-            return Some(format!(
+            let help = format!(
                 "compare {before} with {right} and not with {size} in line {line}: A has M rows and K columns, B K rows and N columns"
-            ));
+            );
+            return bound(true, help);
         }
     }
     None
@@ -72,7 +85,7 @@ mod tests {
             ("const int a_end = row < M ? K - x : 0;", None),
             ("for (int k = 0; k < TILE; ++k)", None),
         ] {
-            let said = wrong(7, code);
+            let said = wrong(7, code).map(|bound| bound.help);
             assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
             assert!(said.unwrap_or_default().contains(words.unwrap_or_default()), "{code}");
         }

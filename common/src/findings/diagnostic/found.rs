@@ -3,11 +3,11 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
 use super::around::{declaration, of_words, pointers, setters, stores_of};
-use super::race::{at, code_at};
+use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
 use super::texts::of_kind;
-use super::underline::{Use, uses};
+use super::underline::{Use, array_name, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
 use crate::code::places::{self, index, triple, who};
@@ -56,8 +56,15 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         let stores = stores_of(&read.location, name);
         marks.extend(stores.into_iter().map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
     }
+    let laid_out = match (hazard.kind, &hazard.parties[..], array_name(&hazard.place)) {
+        (HazardKind::Race, [a, b], Some(array)) => {
+            race::wrong_stride(a, b, array, Role::of(&hazard.place)).map(|_| array.to_owned())
+        }
+        _ => None,
+    };
     Diagnostic {
         title: format!("{}: {}", hazard.kind.name(), what(hazard)),
+        laid_out,
         marks,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         help: remedy::hazard(hazard) + other_buffer(hazard),
@@ -169,19 +176,24 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. });
     let bounds = if outside { bounds::remedy(&fault.location) } else { None };
     match &bounds {
-        Some((line, _)) => marks.push(at_line(&fault.location, *line, "this lets it".into())),
+        Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if outside => marks.extend(set_by(&fault.location, writes)),
         None => {}
     }
     let code = code_at(&fault.location);
     let strides =
         element.as_ref().and_then(Place::array).is_some_and(|array| stride::remedy(&code, &array.name).is_some());
-    let vague =
-        matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. }) && bounds.is_none() && !strides;
+    let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
+    let vague = past_global && bounds.is_none() && !strides;
+    // A store to A or B is wrong however they lie.
+    let stray = writes && element.as_ref().is_some_and(|place| Role::of(place) == Role::Input);
+    let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
+    let global = element.as_ref().and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks,
-        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |(_, text)| text),
+        laid_out: global.map(|array| array.name.clone()),
+        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |bound| bound.help),
         vague,
         ..Diagnostic::default()
     }

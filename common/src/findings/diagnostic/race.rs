@@ -33,12 +33,20 @@ pub fn copied_by_another(copy: &Party, read: &Party) -> String {
     )
 }
 
+/// What to do if one of the two lines multiplies a row by another size than that of the array's columns.
+pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<String> {
+    if role == Role::Input {
+        return None;
+    }
+    [a, b].into_iter().find_map(|side| stride::remedy(&code_at(&side.location), array))
+}
+
 /// One sentence on what to do about a race of two threads for an element of `array`.
 pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     if role == Role::Input {
         return format!("{array} is read by all blocks and must stay as it is: store the result in C");
     }
-    if let Some(remedy) = [a, b].into_iter().find_map(|side| stride::remedy(&code_at(&side.location), array)) {
+    if let Some(remedy) = wrong_stride(a, b, array, role) {
         return remedy;
     }
     let (first, second) = (a.action, b.action);

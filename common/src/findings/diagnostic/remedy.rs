@@ -12,6 +12,7 @@ use super::situation::Role;
 use super::stride;
 use super::texts::of_kind;
 use super::underline::array_name;
+use crate::basics::files::kind;
 use crate::findings::hazard_kind::FaultClass;
 
 /// Words of CUDA C, and what stands for them in a kernel in Rust.
@@ -27,7 +28,7 @@ const IN_RUST: [(&str, &str); 5] = [
 pub fn hazard(hazard: &Hazard) -> String {
     let text = in_cuda(hazard);
     let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref());
-    if file.and_then(|file| Path::new(file).extension()).is_none_or(|extension| extension != "rs") {
+    if file.and_then(|file| kind(Path::new(file))) != Some("rs") {
         return text;
     }
     IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust))
@@ -43,8 +44,8 @@ fn in_cuda(hazard: &Hazard) -> String {
         (kind, sides) => {
             // A loop that goes too far reads what nobody has stored.
             let of_loop = sides.first().filter(|_| kind == HazardKind::UninitialisedShared);
-            if let Some((_, remedy)) = of_loop.and_then(|read| bounds::remedy(&read.location)) {
-                return remedy;
+            if let Some(bound) = of_loop.and_then(|read| bounds::remedy(&read.location)) {
+                return bound.help;
             }
             let [one, two] = [0, 1].map(|side| sides.get(side).map_or_else(String::new, |party| at(&party.location)));
             of_kind(text_of(hazard), &[("array", array), ("one", &one), ("two", &two)]).1

@@ -17,6 +17,8 @@ pub struct Diagnostic {
     pub warning: bool,
     /// Whether only the place is known, and not what is wrong there.
     pub vague: bool,
+    /// The matrix if `help` follows from how A, B and C of A·B lie in memory: elsewhere they may lie in another way.
+    pub laid_out: Option<String>,
     /// The places in the kernel: none, one or two.
     pub(crate) marks: Vec<Mark>,
     /// Something else worth knowing.

@@ -59,14 +59,14 @@ impl Teller<'_> {
             let (there, stored) = (self.word(arrived.address), self.line(arrived.stored));
             marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
             self.set_by(arrived.stored, true, &mut marks);
-            if passage.address() == arrived.address {
+            if passage.address == arrived.address {
                 let what = format!("{read} reads {cell} for {need} before {stored} has stored it there");
                 let help =
                     format!("let {stored} store the tile, and all threads wait for that, before {read} reads it");
                 return told(Mistake::Unset, what, marks, help);
             }
             self.set_by(passage.loaded, false, &mut marks);
-            let (mistake, same) = if self.same_but_for_buffer(passage.address(), arrived.address) {
+            let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
                 (Mistake::Stale, "buffer")
             } else {
                 (Mistake::Misplaced, "array and the same indices")
@@ -127,7 +127,7 @@ impl Teller<'_> {
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
         let lines: Vec<u32> = match &bound {
-            Some((line, _)) => vec![*line],
+            Some(bound) => vec![bound.line],
             None => around(&at, &["for", "while"]),
         };
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
@@ -138,27 +138,17 @@ impl Teller<'_> {
             ("that it needs".to_owned(), "let k end where the element needs no more of A and B, or take 0 there")
         };
         let what = format!("{line} adds {a} times {b} to {name}, after all k {all} have been multiplied");
-        Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |(_, help)| help))
+        Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |bound| bound.help))
     }
 
     pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
         let element = self.element;
         let name = &element.name;
+        let [never, twice] = [missing, repeated].map(|ks| self.asked.ks(ks));
         let mut what = match (missing, repeated) {
-            ([], repeated) => format!(
-                "{} {} multiplied more than once for {name}",
-                self.asked.ks(repeated),
-                are(&self.asked.ks(repeated))
-            ),
-            (missing, []) => {
-                format!("{} {} never multiplied for {name}", self.asked.ks(missing), are(&self.asked.ks(missing)))
-            }
-            (missing, repeated) => format!(
-                "for {name} {} {} multiplied more than once, and {} never",
-                self.asked.ks(repeated),
-                are(&self.asked.ks(repeated)),
-                self.asked.ks(missing)
-            ),
+            ([], _) => format!("{twice} {} multiplied more than once for {name}", are(&twice)),
+            (_, []) => format!("{never} {} never multiplied for {name}", are(&never)),
+            _ => format!("for {name} {twice} {} multiplied more than once, and {never} never", are(&twice)),
         };
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
         // Products that were formed and are not in the sum.

@@ -371,14 +371,14 @@ impl Teller<'_> {
                 )
             }
             (Some(passage), Some(arrived))
-                if passage.address() != arrived.address
+                if passage.address != arrived.address
                     && (!matches!(rule, Rule::Strides { .. })
                         || self.is_stored_once(side) && self.is_laid_out(side))
                     && !self.moved(side, needed, passage) =>
             {
-                let (here, there) = (self.word(passage.address()), self.word(arrived.address));
+                let (here, there) = (self.word(passage.address), self.word(arrived.address));
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
-                if self.same_but_for_buffer(passage.address(), arrived.address) && taken.0 == needed.0 {
+                if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
                     self.set_by(passage.loaded, false, &mut marks);
                     self.set_by(arrived.stored, true, &mut marks);
                     mistake = Mistake::Stale;

@@ -31,7 +31,7 @@ pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String
         let _ = match value.shared {
             None => writeln!(text, "  {name} was read in line {loaded}"),
             Some(passage) => {
-                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.address()));
+                let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.address));
                 let stored = passage.stored.map(line).unwrap_or_default();
                 let read = line(passage.loaded);
                 writeln!(

@@ -59,7 +59,7 @@ impl Teller<'_> {
 
     /// The word of shared memory that a value was read from.
     pub fn cell(&self, value: &Value) -> simt::Place {
-        value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.address()))
+        value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.address))
     }
 
     /// The element of a shared array that a word is. In memory that the launch asks for it is named as in the line that stores
@@ -153,7 +153,7 @@ impl Teller<'_> {
 
     /// Where an element was put, if it was: nearest to where another one was read in its place.
     pub fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
-        let read = value.shared.map_or(0, |passage| passage.address());
+        let read = value.shared.map_or(0, |passage| passage.address);
         let arrived = self.arrived(side).into_iter();
         let there = arrived.filter(|(place, _)| *place == needed).map(|(_, arrived)| arrived);
         there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.address), arrived.address.abs_diff(read)))
@@ -175,7 +175,7 @@ impl Teller<'_> {
         let mut seen = BTreeSet::new();
         let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.address)).collect();
         let steps = first.iter().map(|((_, k), _)| k + 1).max().unwrap_or(1);
-        let here = first.iter().find(|(_, arrived)| arrived.address == passage.address());
+        let here = first.iter().find(|(_, arrived)| arrived.address == passage.address);
         here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
     }
 

@@ -30,10 +30,8 @@ struct Cell {
 pub struct Placed {
     /// The value.
     pub tag: Tag,
-    /// The word in the block's shared memory.
-    pub position: u32,
-    /// It is the upper half of the word.
-    pub upper: bool,
+    /// Its first byte in the block's shared memory.
+    pub address: u32,
     /// The instruction that stored or copied it.
     pub stored: u32,
     /// The number of the thread.
@@ -366,8 +364,8 @@ impl BlockOrigins {
         let Some(&Cell { value, stored, by }) = self.shared.get((address / 2) as usize) else { return 0 };
         let value = if self.nodes.is(value, bits) { value } else { 0 };
         let bits = if value == 0 { bits } else { self.nodes.bits(value) };
-        let (position, upper) = ((address / 4) as u32, !address.is_multiple_of(4));
-        self.nodes.add(Node::Via { value, position, upper, stored, by, loaded: step.instruction }, bits)
+        let address = address as u32;
+        self.nodes.add(Node::Via { value, address, stored, by, loaded: step.instruction }, bits)
     }
 
     fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {
@@ -422,7 +420,7 @@ impl BlockOrigins {
         let start = address as usize / 2;
         let Some(cells) = self.shared.get_mut(start..start + bytes as usize / 2) else { return };
         cells.fill(Cell { value, stored: Some(stored), by });
-        self.placed.push(Placed { tag: value, position: address / 4, upper: !address.is_multiple_of(4), stored, by });
+        self.placed.push(Placed { tag: value, address, stored, by });
     }
 
     /// An atomic addition to global memory goes on with the sum that is there; of the others nothing is known.

@@ -85,8 +85,8 @@ impl Provenance {
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = self.locked();
         let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
-            let arrived = |&Placed { tag, position, upper, stored, by }: &Placed| {
-                let (value, address) = (block.nodes.value(tag), 4 * position + 2 * u32::from(upper));
+            let arrived = |&Placed { tag, address, stored, by }: &Placed| {
+                let value = block.nodes.value(tag);
                 Arrived { address, stored, by, value }
             };
             block.placed.iter().map(arrived).collect()

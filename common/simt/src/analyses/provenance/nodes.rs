@@ -22,8 +22,7 @@ pub(super) enum Node {
     /// A value that was read from shared memory: where, who had stored it there, and by which instructions.
     Via {
         value: Tag,
-        position: u32,
-        upper: bool,
+        address: u32,
         stored: Option<u32>,
         by: u32,
         loaded: u32,
@@ -183,8 +182,8 @@ impl Nodes {
                     value.loaded = Some(loaded);
                     return value;
                 }
-                Node::Via { value: of, position, upper, stored, by, loaded } => {
-                    value.shared.get_or_insert(Passage { position, upper, stored, by, loaded });
+                Node::Via { value: of, address, stored, by, loaded } => {
+                    value.shared.get_or_insert(Passage { address, stored, by, loaded });
                     tag = of;
                 }
                 Node::Converted { value: of, instruction } => {
@@ -425,21 +424,12 @@ pub enum Source {
 /// A value's way through shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
-    /// The word in the block's shared memory.
-    pub position: u32,
-    /// It is the upper half of the word.
-    pub upper: bool,
+    /// Its first byte in the block's shared memory.
+    pub address: u32,
     /// The instruction that put it there; none if nobody did.
     pub stored: Option<u32>,
     /// The number in its block of the thread that did.
     pub by: u32,
     /// The instruction that read it.
     pub loaded: u32,
-}
-
-impl Passage {
-    /// Its first byte in the block's shared memory.
-    pub fn address(&self) -> u32 {
-        4 * self.position + 2 * u32::from(self.upper)
-    }
 }

@@ -66,22 +66,21 @@ impl Decoder<'_> {
                 let address = self.address_of(place, *offset)?;
                 self.narrowed(address, wide)
             }
-            Operand::Name { name, offset } => match self.variable(name) {
-                Some(place) => {
+            Operand::Name { name, offset } => match (self.variable(name), self.layout.inner.entry(name)) {
+                (Some(place), _) => {
                     let address = self.address_of(place, *offset)?;
                     self.narrowed(address, wide)
                 }
-                None if wide && self.layout.inner.entry(name).is_some() => {
-                    let entry = self.layout.inner.entry(name).unwrap_or_default();
+                (None, Some(entry)) if wide => {
                     Ok(self.preset(Preset::Constant(entry.wrapping_add_signed(*offset)), wide))
                 }
-                None if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
+                _ if self.layout.inner.program.functions.iter().any(|function| *function.name == **name) => {
                     Err(self.refuse("the address of a function"))
                 }
-                None if self.layout.inner.comes_later(name, self.position.ptx) => {
+                _ if self.layout.inner.comes_later(name, self.position.ptx) => {
                     Err(self.malformed(&format!("{name} is used before it is declared")))
                 }
-                None => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
+                _ => Err(self.malformed(&format!("{name} is not declared, or cannot be used here,"))),
             },
             _ => Err(self.malformed("an operand that cannot stand here")),
         }
