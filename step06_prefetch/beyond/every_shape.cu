@@ -38,6 +38,18 @@ constexpr int A_ROWS = THREADS / 8;              // rows of A that the block cop
 constexpr int B_THREADS = TILE_N / VECTOR < 32 ? TILE_N / VECTOR : 32;  // that copy a row of B
 constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block copies at a time
 
+// Lanes should store neighbouring columns of C, but a thread loads four columns at once from Bs. So
+// columns change places there, UNIT of them together: a thread's four come to lie 8 * UNIT apart.
+constexpr int UNIT = VECTOR < STORED ? STORED : VECTOR;
+__device__ constexpr int place_of(int col)
+{
+    return col / 32 * 32 + col / UNIT % 8 * 4 + col % 32 / (8 * UNIT) * UNIT + col % UNIT;
+}
+__device__ constexpr int column_at(int place)
+{
+    return place / 32 * 32 + place % 4 / UNIT * (8 * UNIT) + place % 32 / 4 * UNIT + place % UNIT;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C UNSURE, int M, int N, int K)
 {
@@ -47,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
     const int warp = thread % GROUP_THREADS / 32;
     const int group = thread / GROUP_THREADS;
     // Lanes 1 apart share columns and lanes 2 apart share rows, so that a load takes 2 wavefronts.
-    const int x = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;
+    const int x = warp % (TILE_N / WARP_N) * WARP_N + lane / 2 % 8 * 4;  // in Bs
     const int y = warp / (TILE_N / WARP_N) * WARP_M + (lane / 16 * 2 + lane % 2) * 4;
     const int row0 = blockIdx.y * TILE_M;
     const int col0 = blockIdx.x * TILE_N;
@@ -66,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
         a_from[i] = A + (size_t)min(row0 + a_row + i * A_ROWS, M - 1) * K + slice.first + a_k;
     const int b_k = thread / B_THREADS, b_col = thread % B_THREADS * VECTOR;
     const ELEMENT* b_from = B + (size_t)(slice.first + b_k) * N + col0 + b_col;
-    const int b_columns = N - col0 - b_col;
+    const int b_columns = N - col0 - b_col, b_place = place_of(b_col);
 
     int unfetched = slice.end - slice.first;  // steps of k; copies past the last are zeros
     // Starts a share of this thread's copies of the next tiles of A and B.
@@ -77,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
             const ELEMENT* from = b_from + (size_t)k * N;
             for (int n = 0; n < TILE_N; n += B_THREADS * VECTOR)
                 if (copies++ % shares == share)
-                    copy<VECTOR>(&Bs[into][b_k + k][b_col + n], from + n, n < inside);
+                    copy<VECTOR>(&Bs[into][b_k + k][b_place + n], from + n, n < inside);
         }
         for (int i = 0; i < TILE_M / A_ROWS; ++i)
             for (int k = 0; k < TILE_K; k += 8)
@@ -148,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(
         const int row = row0 + y + m / 4 * 16 + m % 4;
         if (row < M)
             for (int n = 0; n < THREAD_N; n += STORED) {
-                const int col = col0 + x + n / 4 * 32 + n % 4;
+                const int col = col0 + column_at(x) + column_at(n / 4 * 32 + n % 4);
                 if (col < N) *(Pack<STORED>*)&C[(size_t)row * N + col] = *(Pack<STORED>*)&sum[m][n];
             }
     }

@@ -88,7 +88,7 @@ enum Last {
 /// SMs, and groups give the warps of an SM to few tiles. The blocks and shares are the ones that an H200 was fastest with.
 const TILINGS: [Tiling; 8] = [
     Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, blocks: [1, 1, 1], shares: [2, 2, 3] },
-    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: [2, 2, 2], shares: [2, 1, 4] },
+    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: [2, 2, 2], shares: [2, 2, 2] },
     Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, blocks: [3, 3, 3], shares: [4, 2, 2] },
     Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, blocks: [3, 3, 3], shares: [4, 2, 4] },
     Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, blocks: [4, 4, 4], shares: [4, 4, 4] },
