@@ -32,6 +32,9 @@ const MIN_SLICE: u64 = 256;
 const MAX_WORKSPACE: u64 = 1 << 26;
 /// A smaller product is left to FP32 units, whatever the model says: multiply-adds and the least side.
 const SMALL: (u64, u64) = (400_000_000, 80);
+/// Tensor cores must be expected to take at most so much of the time of FP32 units: times are off by as much, and where they are
+/// alike, FP32 units need no memory for planes.
+const SURE: f64 = 0.97;
 
 /// One way to compile the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +54,15 @@ const FORMS: [[Form; 2]; 2] = [
 const COMMITTED: [Form; 2] = [FORMS[1][0], FORMS[0][1]];
 
 impl Form {
-    /// What its figures are called.
-    fn name(self) -> String {
-        format!("{}p{}", self.rows, self.part)
+    /// What its figures are called where it stores so many elements of C at once.
+    fn figures(self, stored: u32) -> String {
+        format!("{}p{}s{stored}", self.rows, self.part)
     }
 
     fn specialisation(self, vector: u32) -> Specialisation {
-        let defines = [("ROWS", self.rows as u32), ("PART_K", self.part as u32), ("VECTOR", vector)];
-        Specialisation::named(format!("{}v{vector}", self.name()), Dtype::F32, &defines).for_only(90)
+        let Self { rows, part } = self;
+        let defines = [("ROWS", rows as u32), ("PART_K", part as u32), ("VECTOR", vector)];
+        Specialisation::named(format!("{rows}p{part}v{vector}"), Dtype::F32, &defines).for_only(90)
     }
 
     /// Row tiles and column tiles.
@@ -182,7 +186,7 @@ pub fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
             }
             let plan = form.plan(problem, device, slices);
             let work = form.work(problem, &plan, sm_count);
-            let figures = form.name();
+            let figures = form.figures(if problem.n.is_multiple_of(2) { 2 } else { 1 });
             let expected_us = costs.time_us(&figures, &work, device.sm_count);
             if let Some(expected_us) = expected_us.filter(|_| fits(problem, &plan, device)) {
                 choices.push(Choice { plan, figures, work, expected_us });
@@ -210,7 +214,7 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let best = |choices: Vec<Choice>| choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
     let timed = device.kind == Kind::Cuda;
     let rival_us = best(every_shape::choices(problem, device)).map_or(f64::INFINITY, |rival| rival.expected_us);
-    match best(choices(problem, device)).filter(|own| !timed || !small && own.expected_us < rival_us) {
+    match best(choices(problem, device)).filter(|own| !timed || !small && own.expected_us < SURE * rival_us) {
         Some(own) => Ok(own.plan),
         None => with_fp32_units(problem, device),
     }
