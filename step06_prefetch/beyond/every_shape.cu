@@ -40,13 +40,15 @@ constexpr int B_ROWS = THREADS / B_THREADS;      // rows of B that the block cop
 
 // Lanes should store neighbouring columns of C, but a thread loads four columns at once from Bs. So
 // columns change places there, UNIT of them together: a thread's four come to lie 8 * UNIT apart.
-constexpr int UNIT = VECTOR < STORED ? STORED : VECTOR;
+enum { UNIT = VECTOR < STORED ? STORED : VECTOR };
 __device__ constexpr int place_of(int col)
 {
+    if (UNIT == 4) return col;
     return col / 32 * 32 + col / UNIT % 8 * 4 + col % 32 / (8 * UNIT) * UNIT + col % UNIT;
 }
 __device__ constexpr int column_at(int place)
 {
+    if (UNIT == 4) return place;
     return place / 32 * 32 + place % 4 / UNIT * (8 * UNIT) + place % 32 / 4 * UNIT + place % UNIT;
 }
 

@@ -26,7 +26,7 @@ pub struct File {
     pub date: String,
     /// What all launches have in common, field by field.
     same: Map<String, Value>,
-    /// SHA-256 of the kernels without whole lines of comment, by their files.
+    /// SHA-256 of what [`code_of`] tells, by file and entry.
     kernels: BTreeMap<String, String>,
     /// Names of the metrics, in the order of each reading's values.
     metrics: Vec<String>,
@@ -39,7 +39,8 @@ impl File {
         let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
         let launch: Launch = serde_json::from_value(Value::Object(fields))?;
         let metrics = self.metrics.iter().cloned().zip(values).filter_map(|(name, value)| Some((name, value?)));
-        let kernel_sha256 = self.kernels.get(&launch.kernel).cloned().unwrap_or_default();
+        let kernel = format!("{} {}", launch.kernel, launch.entry);
+        let kernel_sha256 = self.kernels.get(&kernel).cloned().unwrap_or_default();
         Ok(Reading { launch, kernel_sha256, metrics: metrics.collect() })
     }
 }
@@ -80,6 +81,20 @@ pub struct Comparison {
     pub differing: [Compared; 2],
 }
 
+/// An entry's code, with what stands before the first entry: other entries, comments and places in the source make no other machine
+/// code.
+fn code_of(ptx: &str, entry: &str) -> String {
+    let mut own = true;
+    let mut is_own = |line: &str| {
+        if let Some(rest) = line.strip_prefix(".visible .entry ") {
+            own = rest.strip_prefix(entry).is_some_and(|rest| rest.starts_with('('));
+        }
+        own && !["//", ".loc", ".file", "$L__tmp", "$L__func"].iter().any(|start| line.starts_with(start))
+    };
+    let lines = ptx.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with(".section"));
+    lines.filter(|line| is_own(line.trim_start())).collect()
+}
+
 impl Readings {
     /// The readings that are kept.
     pub fn read() -> Result<Self> {
@@ -96,13 +111,11 @@ impl Reading {
     /// Runs the launch on the simulator and puts its counts beside the readings.
     pub fn compare(&self) -> Result<Comparison> {
         let launch = &self.launch;
-        // The list lay in some folder of the workspace; the rest of the path is from the workspace on.
-        let path = workspace::root().join(launch.kernel.trim_start_matches("../"));
+        let path = workspace::root().join(&launch.kernel);
         let ptx = std::fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
-        let instructions: String = ptx.split_inclusive('\n').filter(|line| !line.starts_with("//")).collect();
         ensure!(
-            code::hash(&instructions) == self.kernel_sha256,
+            code::hash(&code_of(&ptx, &launch.entry)) == self.kernel_sha256,
             "the kernel has changed since; record its counters again"
         );
         let kernel = Module::parse(&ptx)?.kernel(&launch.entry)?;

@@ -13,7 +13,7 @@ All memory is filled with ones. A kernel that is no file of its own is looked fo
 after a line `//// NAME`. One JSON file for each list is written to FOLDER under the list's name, or beside the list as
 NAME.readings.json if there is no FOLDER:
     {"gpu", "driver", "tool", "date",
-     "same": {what all launches of the list have in common}, "kernels": {file: SHA-256 of its text}, "metrics": [names],
+     "same": {what all launches of the list have in common}, "kernels": {"FILE ENTRY": SHA-256 of its code}, "metrics": [names],
      "readings": [{the rest of the launch, "metrics": [a value for each name, or null]}, one a line]}
 `python3 make_launches.py` makes the lists of this folder, `cargo x counters --launches docs/results/counters/steps.json` that of the steps."""
 import argparse
@@ -138,6 +138,21 @@ def text_of(folder, kernel):
     sys.exit(f"{folder / kernel} is missing")
 
 
+def code_of(text, entry):
+    """An entry's code, with what stands before the first entry: other entries, comments and places in the source make no other
+    machine code."""
+    lines, own = [], True
+    for line in text.splitlines(keepends=True):
+        start = line.lstrip()
+        if start.startswith(".section"):
+            break
+        if name := re.match(r"\.visible \.entry (\w+)", start):
+            own = name[1] == entry
+        if own and not start.startswith(("//", ".loc", ".file", "$L__tmp", "$L__func")):
+            lines.append(line)
+    return "".join(lines)
+
+
 def compact(head, launches, hashes, rows):
     """The text of a record: what all launches share is written once, and the names of the metrics."""
     shared = [key for key in launches[0] if all(key in launch and launch[key] == launches[0][key] for launch in launches)]
@@ -198,10 +213,9 @@ def main():
             args = [(KINDS.index(kind), at) for arg in launch.get("args", usual) for kind, at in arg.items()]
             start = launch.get("b", [])
             text = source.read_text() if source.suffix == ".cu" else text_of(path.resolve().parent, launch["kernel"])
-            # Whole lines of comment, such as the source's own hash, make no other kernel.
-            text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//"))
-            hashes[launch["kernel"]] = hashlib.sha256(text.encode()).hexdigest()
-            values = [files[key], launch.get("entry", "matmul"), *launch["grid"], *launch["block"], launch.get("shared", 0)]
+            entry = launch.get("entry", "matmul")
+            hashes[f"{launch['kernel']} {entry}"] = hashlib.sha256(code_of(text, entry).encode()).hexdigest()
+            values = [files[key], entry, *launch["grid"], *launch["block"], launch.get("shared", 0)]
             values += [*sizes, len(start), *start, len(args), *(value for arg in args for value in arg)]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
